@@ -1,0 +1,35 @@
+# The same commands for people and for CI.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+# `plot` is all the demo needs; `test` contains it.
+$(VENV)/.demo: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,bench]"
+	touch $(VENV)/.demo $@
+
+demo: $(VENV)/.demo
+	$(BIN)/bifactor demo --output demo.png
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses 2
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) demo.png build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,25 @@
+"""bifactor finds low-rank matrices: it minimises a smooth convex f over X = UVᴴ by descent on U and V."""
+
+from bifactor import balance, errors, inits, losses, metrics, operators, solvers, steps, testing
+from bifactor.function import Function
+from bifactor.problem import Problem
+from bifactor.result import History, Result, Status
+from bifactor.solve import solve
+
+__all__ = [
+    "Function",
+    "History",
+    "Problem",
+    "Result",
+    "Status",
+    "balance",
+    "errors",
+    "inits",
+    "losses",
+    "metrics",
+    "operators",
+    "solve",
+    "solvers",
+    "steps",
+    "testing",
+]

@@ -1,0 +1,115 @@
+"""Array namespace, dtypes, inner products and randomness: the ground floor.
+
+The maths of the library is written against the array standard through `namespace`, so that an array
+library other than NumPy needs no second copy of it. This is the only importer of array-api-compat.
+"""
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from bifactor.errors import InputError
+
+Array = Any
+"""An array of any library that follows the array standard."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array namespace that all of `arrays` share."""
+    return array_api_compat.array_namespace(*arrays)
+
+
+def is_numpy(array: Array) -> bool:
+    return array_api_compat.is_numpy_array(array)
+
+
+def is_complex(array: Array) -> bool:
+    return bool(namespace(array).isdtype(array.dtype, "complex floating"))
+
+
+def conj(a: Array) -> Array:
+    return namespace(a).conj(a) if is_complex(a) else a
+
+
+def real(a: Array) -> Array:
+    return namespace(a).real(a) if is_complex(a) else a
+
+
+def herm(a: Array) -> Array:
+    """Aᴴ."""
+    return conj(a).T
+
+
+def inner(a: Array, b: Array) -> float:
+    """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
+    xp = namespace(a, b)
+    return float(xp.sum(real(conj(a) * b)))
+
+
+def norm(a: Array) -> float:
+    """‖a‖_F, scaled first so that squares neither overflow nor vanish."""
+    xp = namespace(a)
+    top = float(xp.max(xp.abs(a))) if a.size else 0.0
+    if top == 0.0 or not np.isfinite(top):
+        return top
+    return top * float(xp.sum(xp.abs(a / top) ** 2)) ** 0.5
+
+
+def pair_norm(a: Array, b: Array) -> float:
+    """‖[a; b]‖_F."""
+    return float(np.hypot(norm(a), norm(b)))
+
+
+def spectral_norm_squared(U: Array, V: Array) -> float:
+    """‖[U; V]‖₂² = λ_max(UᴴU + VᴴV): an r×r eigenproblem, W is never formed."""
+    xp = namespace(U, V)
+    return max(float(xp.linalg.eigvalsh(herm(U) @ U + herm(V) @ V)[-1]), 0.0)
+
+
+def product_norm(A: Array, B: Array) -> float:
+    """‖ABᴴ‖_F from the two Gram matrices, without the m×n product."""
+    xp = namespace(A, B)
+    squared = float(xp.sum(real((herm(A) @ A) * (herm(B) @ B).T)))
+    return max(squared, 0.0) ** 0.5
+
+
+def epsilon(array: Array) -> float:
+    """Machine precision of the array's dtype."""
+    return float(namespace(array).finfo(array.dtype).eps)
+
+
+def floating(array: Array, what: str) -> Array:
+    """A floating copy-or-view of user data: integers and booleans become float64, half becomes single."""
+    try:
+        a = np.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is not an array of numbers ({error}). Pass a NumPy array.") from None
+    if a.dtype == np.float16:
+        return a.astype(np.float32)
+    if a.dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        return a
+    if a.dtype.kind in "biu":
+        return a.astype(np.float64)
+    raise InputError(
+        f"{what} has dtype {a.dtype}; bifactor computes in float32, float64, complex64 or complex128. Convert it first."
+    )
+
+
+def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """The one way randomness enters: a Generator, a seed, or None for a fresh one."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"rng={rng!r} is not a source of randomness. Pass a NumPy Generator, a seed ≥ 0 or None."
+        ) from None
+
+
+def gaussian(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Standard normal draws; for a complex dtype both parts are drawn, with E|x|² = 1."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        draw = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+        return (draw / np.sqrt(2.0)).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)

@@ -1,0 +1,64 @@
+"""Arrays and a little metadata in one safetensors file, written whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+
+_COMPLEX = "complex:"
+
+
+def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], metadata: dict[str, Any]) -> None:
+    """Write to a temporary file beside `path`, flush it to disk, then rename: no crash leaves half a file."""
+    path = Path(path)
+    # safetensors has no double complex, so complex arrays travel as pairs of reals under a marked name.
+    flat = {
+        _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.ascontiguousarray(a)) for name, a in arrays.items()
+    }
+    blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(blob)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise FileError(
+            f"Cannot write {path}: {error.strerror or error}. Check the folder and the free space."
+        ) from None
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays and metadata of a file that `write` made with the same `kind`."""
+    try:
+        with safe_open(os.fspath(path), framework="np") as file:
+            header = file.metadata() or {}
+            flat = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if header.get("bifactor") != kind:
+            raise FileError(f"{path} is not a bifactor {kind}. It may have been written by something else.")
+        metadata = json.loads(header["json"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"Cannot read {path}: {error}. The file is missing, truncated or of another kind.") from None
+    return {name.removeprefix(_COMPLEX): _restore(name, a) for name, a in flat.items()}, metadata
+
+
+def _as_real(a: Array) -> Array:
+    return a.view(a.real.dtype).reshape(*a.shape, 2) if np.iscomplexobj(a) else a
+
+
+def _restore(name: str, a: Array) -> Array:
+    if not name.startswith(_COMPLEX):
+        return a
+    paired = np.ascontiguousarray(a)
+    return paired.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1])

@@ -1,0 +1,8 @@
+"""Where to start: one file per initialisation."""
+
+from bifactor.inits.base import Init
+from bifactor.inits.given import Given
+from bifactor.inits.random import Random
+from bifactor.inits.spectral import Spectral
+
+__all__ = ["Given", "Init", "Random", "Spectral"]

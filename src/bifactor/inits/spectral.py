@@ -1,0 +1,72 @@
+"""The start that the first gradient points to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from bifactor.arrays import Array, gaussian, inner, product_norm
+from bifactor.inits.base import Init
+from bifactor.problem import Objective
+from bifactor.svd import truncated_eigh, truncated_svd
+
+FAINT = 1e-4
+"""Directions that the gradient does not show start at this fraction of the leading one."""
+
+
+@dataclass(frozen=True)
+class Spectral(Init):
+    """X₀ = s·P_r(−∇f(0)), split evenly between the factors; PSD: the leading positive eigenpairs.
+
+    P_r comes from a truncated SVD of the lazy gradient. The paper's s is 1/L (its eq. (initial_sol)); that is right
+    for a well-conditioned f, but with a fraction ρ of the entries seen it is too short by 1/ρ. So by default s is the
+    best multiple, argmin_s f(s·P_r(−∇f(0))), found on the line without any L. `fit=False` takes 1/L.
+    """
+
+    fit: bool = True
+
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
+        m, n = problem.shape
+        G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
+        if psd:
+            values, A = truncated_eigh(G, rank, rng, sign=-1)
+            B = A
+        else:
+            A, values, B = truncated_svd(G, rank, rng)
+            A = -A
+        if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
+            return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
+        sizes = np.sqrt(np.maximum(values, 0)).astype(values.dtype)
+        U, V = A * sizes, B * sizes
+        s = best_multiple(problem, U, V) if self.fit else 1 / problem.smoothness
+        U = _start_faint(U * s**0.5, values, rng)
+        return U, U if psd else _start_faint(V * s**0.5, values, rng)
+
+
+def best_multiple(problem: Objective, U: Array, V: Array) -> float:
+    """argmin over s > 0 of f(s·UVᴴ), for UVᴴ = P_r(−∇f(0)) and so with f′ < 0 at s = 0.
+
+    f is convex on the line, so this is a root of its slope. Where the slope dies out without crossing zero (labels
+    that X can separate), the s is taken at which it has fallen to a hundredth.
+    """
+
+    def slope(s: float) -> float:
+        _, GV, _ = problem.value_and_products(s**0.5 * U, s**0.5 * V)
+        value = inner(U, GV) / s**0.5
+        return value if np.isfinite(value) else 1e6 * abs(first)
+
+    first = -(product_norm(U, V) ** 2)
+    low, high = 0.0, 1 / problem.scale
+    while (at_high := slope(high)) < 0.01 * first:
+        low, high = high, 4 * high
+    if at_high <= 0:
+        return high
+    return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
+
+
+def _start_faint(factor: Array, values: Array, rng: np.random.Generator) -> Array:
+    """Fill columns that are zero: they would stay so for ever."""
+    absent = values <= 1e-10 * values[0]
+    fill = gaussian(rng, factor.shape, factor.dtype)
+    fill *= (FAINT**0.5 * np.linalg.norm(factor[:, 0])) / np.linalg.norm(fill, axis=0)
+    return np.where(absent, fill, factor)

@@ -1,0 +1,21 @@
+"""The few operations that the array standard lacks: a NumPy reference, and a compiled version where there is one."""
+
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+
+from bifactor.kernels import entries_numba, entries_reference
+
+_COMPILED = {np.dtype(np.float32), np.dtype(np.float64)}
+
+
+def has_compiled(dtype: Any) -> bool:
+    """Whether compiled kernels serve this dtype here (`NUMBA_DISABLE_JIT=1` turns them off)."""
+    return not numba.config.DISABLE_JIT and np.dtype(dtype) in _COMPILED
+
+
+def entries(dtype: Any) -> ModuleType:
+    """The sampled products to use for factors of this dtype."""
+    return entries_numba if has_compiled(dtype) else entries_reference

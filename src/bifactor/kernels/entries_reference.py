@@ -1,0 +1,38 @@
+"""Sampled products in NumPy and SciPy: the definition that the compiled kernels are compared with.
+
+With S the sparse matrix that holds `w` at the layout's coordinates:
+`dot` = (PQᴴ) at those coordinates, `left` = S Q, `right` = Sᴴ P, `both` = (S Q, Sᴴ P).
+"""
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.kernels.layout import Layout
+
+BLOCK = 1 << 16
+
+
+def dot(layout: Layout, P: Array, Q: Array) -> Array:
+    z = np.empty(layout.size, dtype=np.result_type(P, Q))
+    for start in range(0, layout.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        z[part] = np.einsum("ik,ik->i", P[layout.outer[part]], Q[layout.inner[part]].conj())
+    return z
+
+
+def left(layout: Layout, w: Array, Q: Array) -> Array:
+    return _matrix(layout, w) @ Q
+
+
+def right(layout: Layout, w: Array, P: Array) -> Array:
+    return _matrix(layout, w).conj().T @ P
+
+
+def both(layout: Layout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
+    S = _matrix(layout, w)
+    return S @ Q, S.conj().T @ P
+
+
+def _matrix(layout: Layout, w: Array) -> Array:
+    return sparse.coo_array((w, (layout.outer, layout.inner)), shape=(layout.n_outer, layout.n_inner))

@@ -1,0 +1,42 @@
+"""Run compiled kernels on all cores.
+
+Kernels release the GIL, so ordinary threads are enough: no threading layer to install, safe to call from
+several threads at once, and safe after a fork.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numba
+
+SMALL = 1 << 16
+"""Multiply-adds below which handing work to threads costs more than it saves."""
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=threads(), thread_name_prefix="bifactor")
+
+
+# Threads do not survive a fork: the child must start its own.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_executor.cache_clear)
+
+
+def threads() -> int:
+    """Threads used by kernels: the cores of this process, or `NUMBA_NUM_THREADS` where it is set."""
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def threads_for(work: int) -> int:
+    return 1 if work < SMALL else threads()
+
+
+def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+    """`[function(*args) for args in calls]`, side by side."""
+    if len(calls) == 1:
+        return [function(*calls[0])]
+    return [job.result() for job in [_executor().submit(function, *args) for args in calls]]

@@ -1,0 +1,96 @@
+"""The lazy matrix: a gradient is used only as `G @ V` and `G.H @ U`, so it is never formed."""
+
+from abc import ABC, abstractmethod
+from types import ModuleType
+from typing import Any
+
+from bifactor import kernels
+from bifactor.arrays import Array, conj, namespace
+from bifactor.kernels.layout import Layout
+
+
+class LinearMap(ABC):
+    """An m×n matrix known by its products with thin matrices."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    @abstractmethod
+    def matmul(self, V: Array) -> Array:
+        """G V."""
+
+    @abstractmethod
+    def rmatmul(self, U: Array) -> Array:
+        """Gᴴ U."""
+
+    @abstractmethod
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        """(G V, Gᴴ U), in one pass where that saves work."""
+
+    def __matmul__(self, V: Array) -> Array:
+        return self.matmul(V)
+
+    @property
+    def H(self) -> "LinearMap":
+        """Gᴴ, as lazy as G."""
+        return Adjoint(self)
+
+
+class Adjoint(LinearMap):
+    """Gᴴ of a given G."""
+
+    def __init__(self, base: LinearMap):
+        self.base = base
+        self.shape = (base.shape[1], base.shape[0])
+        self.dtype = base.dtype
+
+    def matmul(self, V: Array) -> Array:
+        return self.base.rmatmul(V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self.base.matmul(U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        left, right = self.base.products(V, U)
+        return right, left
+
+
+class Dense(LinearMap):
+    """A matrix that is there: an array, or a SciPy sparse matrix."""
+
+    def __init__(self, matrix: Array):
+        self.matrix = matrix
+        self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self.dtype = matrix.dtype
+
+    def matmul(self, V: Array) -> Array:
+        return self.matrix @ V
+
+    def rmatmul(self, U: Array) -> Array:
+        # (AᵀŪ)‾ = AᴴU needs nothing of the matrix but `.T`, and conjugates only the thin side.
+        return conj(self.matrix.T @ conj(U))
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.matmul(V), self.rmatmul(U)
+
+
+class Sampled(LinearMap):
+    """The sparse n_outer × n_inner matrix that holds `w` at the coordinates of a layout."""
+
+    def __init__(self, layout: Layout, w: Array):
+        self.layout = layout
+        self.w = w
+        self.shape = (layout.n_outer, layout.n_inner)
+        self.dtype = w.dtype
+
+    def matmul(self, V: Array) -> Array:
+        return self._kernel(V).left(self.layout, self.w, V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self._kernel(U).right(self.layout, self.w, U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        return self._kernel(U, V).both(self.layout, self.w, U, V)
+
+    def _kernel(self, *factors: Array) -> ModuleType:
+        return kernels.entries(namespace(self.w).result_type(self.w, *factors))

@@ -1,0 +1,76 @@
+"""What a loss is: an elementwise ℓ(z; y), convex in z."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The values that y may take."""
+
+    description: str
+    contains: Callable[[Array], Array]
+    advice: str
+    complex: bool = False
+
+    def check(self, y: Array, loss: str) -> None:
+        """Raise `InputError` unless every y is allowed."""
+        if y.dtype.kind == "c" and not self.complex:
+            raise InputError(f"{loss} takes real y, got {y.dtype}. Use Squared or Huber for complex data.")
+        bad = ~self.contains(y)
+        if bad.any():
+            raise InputError(
+                f"{loss} takes y that is {self.description}, got {y[bad][0]:g} "
+                f"(and {int(bad.sum()) - 1} more such values). {self.advice}"
+            )
+
+
+NUMBERS = Targets(
+    "a finite number", np.isfinite, "Drop missing measurements from y and from the operator.", complex=True
+)
+SIGNS = Targets("-1 or +1", lambda y: np.abs(y) == 1, "Map 0/1 labels with 2*y - 1.")
+COUNTS = Targets("a finite number ≥ 0", lambda y: y >= 0, "Counts cannot be negative.")
+
+
+class Loss(ABC):
+    """ℓ(z; y) for arrays z and y of one shape; every method is elementwise.
+
+    `smoothness` is the largest ℓ″ over all z and y, or None where there is no such bound.
+    `pointwise` optionally names the same function for one measurement, `(z, y, parameter) -> (ℓ, ℓ′)`, written
+    for numba (see `bifactor.kernels.pointwise`): operators that have a fused kernel then use it.
+    """
+
+    targets: ClassVar[Targets]
+    pointwise: ClassVar[Callable[..., Any] | None] = None
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float | None:
+        """sup ℓ″, or None."""
+
+    def parameter(self, dtype: Any) -> float:
+        """The number handed to `pointwise`; 0 where the loss has none."""
+        return 0.0
+
+    @abstractmethod
+    def value(self, z: Array, y: Array) -> Array:
+        """ℓ(z; y)."""
+
+    @abstractmethod
+    def gradient(self, z: Array, y: Array) -> Array:
+        """∂ℓ/∂z."""
+
+    @abstractmethod
+    def curvature(self, z: Array, y: Array) -> Array:
+        """∂²ℓ/∂z²."""
+
+    @abstractmethod
+    def mean(self, z: Array) -> Array:
+        """The inverse link: what z predicts, E[y | z] or, for labels, P(y = +1)."""

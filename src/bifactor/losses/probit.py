@@ -1,0 +1,63 @@
+"""Binary data through the normal link."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from bifactor.arrays import Array
+from bifactor.kernels import pointwise
+from bifactor.losses.base import SIGNS, Loss
+from bifactor.validation import require_positive
+
+
+@dataclass(frozen=True)
+class Probit(Loss):
+    """ℓ(z; y) = −log Φ(yz/σ) for y ∈ {−1, +1}. L = 1/σ².
+
+    The negative log-likelihood of y = sign(z + noise), noise ~ N(0, σ²). With u = yz/σ and the hazard
+    h = φ(u)/Φ(u): ℓ′ = −(y/σ) h and ℓ″ = h(h + u)/σ², which lies in (0, 1/σ²) and has no
+    smaller bound. `mean` is P(y = 1).
+
+    References
+    ----------
+    M. A. Davenport, Y. Plan, E. van den Berg and M. Wootters, 1-Bit matrix completion, Inf. Inference 3 (2014).
+    """
+
+    sigma: float = 1.0
+    targets = SIGNS
+    pointwise = staticmethod(pointwise.probit)
+
+    def __post_init__(self) -> None:
+        require_positive(self.sigma, "sigma", "Choose one in the units of z.")
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0 / self.sigma**2
+
+    def parameter(self, dtype: Any) -> float:
+        return self.sigma
+
+    def value(self, z: Array, y: Array) -> Array:
+        return -special.log_ndtr(y * z / self.sigma)
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        return -(y / self.sigma) * _hazard(y * z / self.sigma)
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        u = np.asarray(y * z / self.sigma, dtype=np.float64)
+        h = _hazard(u)
+        # h + u cancels for very negative u; there h(h + u) has this series.
+        far = 1.0 / np.minimum(u, -50.0) ** 2
+        series = 1.0 - far * (1.0 - far * (6.0 - far * 50.0))
+        ratio = np.where(u < -50.0, series, h * (h + np.maximum(u, -50.0)))
+        return (ratio / self.sigma**2).astype(z.dtype)
+
+    def mean(self, z: Array) -> Array:
+        return special.ndtr(z / self.sigma)
+
+
+def _hazard(u: Array) -> Array:
+    """φ(u)/Φ(u) without overflow: √(2/π)/erfcx(−u/√2)."""
+    return np.sqrt(2.0 / np.pi).astype(u.dtype) / special.erfcx(-u * np.sqrt(0.5).astype(u.dtype))

@@ -1,0 +1,41 @@
+"""How far an answer is from the truth."""
+
+import numpy as np
+
+from bifactor.arrays import Array, herm, namespace, product_norm
+from bifactor.errors import InputError
+
+
+def distance(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
+    """DIST(U, V; X*) = min over unitary R of ‖[U; V] − [U*; V*] R‖_F, with X* = U*V*ᴴ.
+
+    The paper's distance between a pair of factors and the balanced factorisations of X*. (U*, V*) may be any
+    factorisation of X* with as many columns as U; it is balanced here. The minimiser R is that of the orthogonal
+    Procrustes problem.
+    """
+    if U.shape != U_star.shape or V.shape != V_star.shape:
+        raise InputError(
+            f"The factors have shapes {U.shape}, {V.shape} and {U_star.shape}, {V_star.shape}. They must be alike."
+        )
+    U_star, V_star = balanced(U_star, V_star)
+    left, _, right = np.linalg.svd(herm(U_star) @ U + herm(V_star) @ V)
+    R = left @ right
+    return float(np.hypot(np.linalg.norm(U - U_star @ R), np.linalg.norm(V - V_star @ R)))
+
+
+def balanced(U: Array, V: Array) -> tuple[Array, Array]:
+    """Factors of the same UVᴴ on an equal footing, A Σ^½ and B Σ^½, through r×r matrices only."""
+    QU, RU = np.linalg.qr(U)
+    QV, RV = np.linalg.qr(V)
+    left, s, right = np.linalg.svd(RU @ herm(RV))
+    root = np.sqrt(s)
+    return QU @ (left * root), QV @ (herm(right) * root)
+
+
+def relative_error(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
+    """‖UVᴴ − U*V*ᴴ‖_F/‖U*V*ᴴ‖_F, without forming either matrix."""
+    xp = namespace(U, V, U_star, V_star)
+    # An orthonormal basis first: Gram matrices of the raw factors would lose half the digits.
+    RU = np.linalg.qr(xp.concat([U, U_star], axis=1), mode="r")
+    RV = np.linalg.qr(xp.concat([V, -V_star], axis=1), mode="r")
+    return float(np.linalg.norm(RU @ herm(RV))) / product_norm(U_star, V_star)

@@ -1,0 +1,156 @@
+"""Some entries observed: matrix completion."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor import kernels
+from bifactor.arrays import Array, conj, floating
+from bifactor.errors import InputError
+from bifactor.kernels import entries_numba
+from bifactor.kernels.layout import Layout, arrange
+from bifactor.linear_map import LinearMap, Sampled
+from bifactor.losses import Loss
+from bifactor.operators.base import Fused, Operator, matrix_shape
+
+
+class Entries(Operator):
+    """A(X)ₜ = X[rows[t], cols[t]]. ‖A‖² is the largest number of times one entry is observed.
+
+    Indices may be of any integer type and in any order. A coordinate that comes twice is two measurements of the
+    same entry, each with its own y and weight. `Entries.from_sparse` and `Entries.from_dense` read matrices.
+
+    Parameters
+    ----------
+    rows, cols : integer arrays of length p
+        Coordinates of the observed entries, counted from 0.
+    shape : (m, n)
+        The shape of X. Rows and columns without an observation are allowed.
+    """
+
+    def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
+        self.shape = matrix_shape(shape)
+        i = _indices(rows, "rows", self.shape[0])
+        j = _indices(cols, "cols", self.shape[1])
+        if i.size != j.size:
+            raise InputError(f"rows has {i.size} indices and cols has {j.size}. Pass one pair per measurement.")
+        if i.size == 0:
+            raise InputError("Entries got no coordinates. Pass at least one observed entry.")
+        self.size = int(i.size)
+        # The kernels walk the longer side and keep private copies of the shorter one.
+        self._flipped = self.shape[0] < self.shape[1]
+        outer, inner = (j, i) if self._flipped else (i, j)
+        self._layout, self._order = arrange(outer, inner, max(self.shape), min(self.shape))
+
+    @classmethod
+    def _arranged(cls, shape: tuple[int, int], layout: Layout, flipped: bool) -> "Entries":
+        operator = cls.__new__(cls)
+        operator.shape, operator.size, operator._layout = shape, layout.size, layout
+        operator._flipped, operator._order = flipped, None
+        return operator
+
+    @classmethod
+    def from_sparse(cls, matrix: Any) -> tuple["Entries", Array]:
+        """The stored entries of a SciPy sparse matrix or array: `Problem(loss, *Entries.from_sparse(S))`.
+
+        A stored zero is an observed zero. Repeated coordinates are summed, as SciPy does everywhere.
+        """
+        if not sparse.issparse(matrix) or matrix.ndim != 2:
+            raise InputError(
+                f"from_sparse got {type(matrix).__name__}, not a SciPy sparse matrix. Use from_dense for arrays."
+            )
+        coo = matrix.tocoo(copy=True)
+        coo.sum_duplicates()
+        return cls(coo.row, coo.col, coo.shape), floating(coo.data, "the sparse matrix")
+
+    @classmethod
+    def from_dense(cls, X: Array, mask: Array | None = None) -> tuple["Entries", Array]:
+        """The observed entries of an array: `Problem(loss, *Entries.from_dense(X))`.
+
+        Observed means not NaN and, where a boolean `mask` is given, True in it. NumPy masked arrays are understood.
+        """
+        observed = ~np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else True
+        X = floating(np.ma.getdata(X) if np.ma.isMaskedArray(X) else X, "X")
+        if X.ndim != 2:
+            raise InputError(f"X has {X.ndim} dimensions, a matrix has 2. Reshape it first.")
+        observed = observed & ~np.isnan(X)
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.shape != X.shape or mask.dtype != np.bool_:
+                raise InputError(
+                    f"mask is {mask.dtype} of shape {mask.shape}, X has shape {X.shape}. "
+                    "Pass booleans of the same shape, True where X is observed."
+                )
+            observed &= mask
+        rows, cols = np.nonzero(observed)
+        return cls(rows, cols, X.shape), X[rows, cols]
+
+    @property
+    def rows(self) -> Array:
+        return self._restore(self._layout.inner if self._flipped else self._layout.outer)
+
+    @property
+    def cols(self) -> Array:
+        return self._restore(self._layout.outer if self._flipped else self._layout.inner)
+
+    def forward(self, U: Array, V: Array) -> Array:
+        kernel = kernels.entries(np.result_type(U, V))
+        if self._flipped:
+            return self._restore(conj(kernel.dot(self._layout, V, U)))
+        return self._restore(kernel.dot(self._layout, U, V))
+
+    def adjoint(self, w: Array) -> LinearMap:
+        w = w if self._order is None else w[self._order]
+        return Sampled(self._layout, conj(w)).H if self._flipped else Sampled(self._layout, w)
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        outer, inner = self._layout.outer, self._layout.inner
+        first = np.flatnonzero(np.r_[True, (outer[1:] != outer[:-1]) | (inner[1:] != inner[:-1])])
+        if weights is None:
+            return float(np.diff(np.r_[first, self.size]).max())
+        weights = weights if self._order is None else weights[self._order]
+        return float(np.add.reduceat(weights, first).max())
+
+    def arrange(self) -> tuple[Operator, Array | None]:
+        return Entries._arranged(self.shape, self._layout, self._flipped), self._order
+
+    def fused(self, loss: Loss, y: Array, weights: Array | None, dtype: Any) -> Fused | None:
+        if loss.pointwise is None or self._order is not None or not kernels.has_compiled(dtype):
+            return None
+        y = np.ascontiguousarray(y, dtype=dtype)
+        w = np.ascontiguousarray(y[:0] if weights is None else weights, dtype=dtype)
+        settings = (self._layout, loss.pointwise, loss.parameter(dtype), y, w)
+
+        def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
+            if self._flipped:
+                value, GhU, GV = entries_numba.fused(*settings, V, U)
+                return value, GV, GhU
+            return entries_numba.fused(*settings, U, V)
+
+        return one_pass
+
+    def _restore(self, measurements: Array) -> Array:
+        """From the order of the layout to the order the user gave."""
+        if self._order is None:
+            return measurements
+        restored = np.empty_like(measurements)
+        restored[self._order] = measurements
+        return restored
+
+
+def _indices(values: Array, name: str, size: int) -> Array:
+    index = np.asarray(values)
+    if index.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
+        )
+    low, high = int(index.min()), int(index.max())
+    if low < 0 or high >= size:
+        raise InputError(
+            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
+            "Indices count from 0; check the shape."
+        )
+    return index

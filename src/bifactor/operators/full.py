@@ -1,0 +1,33 @@
+"""Every entry observed."""
+
+from dataclasses import dataclass
+
+from bifactor.arrays import Array, herm, namespace
+from bifactor.linear_map import Dense, LinearMap
+from bifactor.operators.base import Operator, matrix_shape
+
+
+@dataclass(frozen=True)
+class Full(Operator):
+    """A(X) = vec(X), row by row. ‖A‖² = 1, or the largest weight.
+
+    y may be given as the m×n matrix itself. The residual is as large as the data, so X is formed here.
+    """
+
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", matrix_shape(self.shape))
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.shape[0] * self.shape[1]
+
+    def forward(self, U: Array, V: Array) -> Array:
+        return namespace(U, V).reshape(U @ herm(V), (-1,))
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return Dense(namespace(w).reshape(w, self.shape))
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        return 1.0 if weights is None else float(namespace(weights).max(weights))

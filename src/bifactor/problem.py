@@ -1,0 +1,182 @@
+"""f(UVᴴ): a loss, an operator and data, validated once, at the door."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, floating, gaussian, is_complex
+from bifactor.errors import InputError, SmoothnessError
+from bifactor.linear_map import LinearMap
+from bifactor.losses import Loss
+from bifactor.operators import Operator
+from bifactor.operators.base import Fused
+from bifactor.validation import require_finite
+
+PROBES = 8
+
+
+class Objective(ABC):
+    """A smooth convex f on m×n matrices, seen through factors: everything a solver may ask."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The typical curvature of f, against L the largest: over matrices with no preferred direction.
+
+        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
+        the balance term, first trial steps.
+        """
+
+    @abstractmethod
+    def value(self, U: Array, V: Array) -> float:
+        """f(UVᴴ)."""
+
+    @abstractmethod
+    def gradient(self, U: Array, V: Array) -> LinearMap:
+        """∇f(UVᴴ), lazily."""
+
+    @abstractmethod
+    def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
+        """f(UVᴴ), ∇f(UVᴴ) V and ∇f(UVᴴ)ᴴ U, in one pass where the operator can."""
+
+    @abstractmethod
+    def check_factors(self, U: Array, V: Array) -> None:
+        """Raise `InputError` where f is not defined for factors of this dtype."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+
+
+class Problem(Objective):
+    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X).
+
+    Parameters
+    ----------
+    loss : Loss
+        What yᵢ means, e.g. `losses.Squared()`.
+    operator : Operator
+        How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
+    y : array of length operator.size
+        The measurements; for an operator that observes every entry, also the m×n matrix itself.
+        Its precision (single or double, real or complex) is the one that is computed in.
+    weights : number or array of length operator.size, optional
+        wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
+    """
+
+    def __init__(self, loss: Loss, operator: Operator, y: Array, weights: Array | float | None = None):
+        if not isinstance(loss, Loss):
+            raise InputError(f"loss is {loss!r}, not a Loss. Pass an instance such as losses.Squared().")
+        if not isinstance(operator, Operator):
+            raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
+        self.loss = loss
+        self.shape = operator.shape
+        y = _targets(loss, operator, y)
+        w = None if weights is None else _weights(weights, y)
+        self.operator, order = operator.arrange()
+        self.y = y if order is None else y[order]
+        self.weights = w if w is None or order is None else w[order]
+        self.dtype = y.dtype
+        self._passes: dict[Any, Fused | None] = {}
+
+    @cached_property
+    def smoothness(self) -> float:
+        if self.loss.smoothness is None:
+            raise SmoothnessError(
+                f"{type(self.loss).__name__} has no global smoothness constant L, which this rule needs. "
+                "Use steps.Backtracking() or steps.Constant(eta), or give the rule an L that holds where you work."
+            )
+        return self.loss.smoothness * self.operator.norm_squared(self.weights)
+
+    @cached_property
+    def scale(self) -> float:
+        bend = self.loss.smoothness
+        if bend is None:
+            bend = float(np.max(self.loss.curvature(np.zeros_like(self.y), self.y)))
+        # E‖A(X)‖²/‖X‖² by one probe: X of a few Gaussian rank-one terms has E|Xᵢⱼ|² = PROBES.
+        z = self.operator.forward(*self._probe(PROBES))
+        return bend * self._sum(np.abs(z) ** 2) / (PROBES * self.shape[0] * self.shape[1])
+
+    def value(self, U: Array, V: Array) -> float:
+        return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
+
+    def gradient(self, U: Array, V: Array) -> LinearMap:
+        return self._gradient(self.operator.forward(U, V))
+
+    def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
+        one_pass = self._fused(np.result_type(U, V))
+        if one_pass is not None:
+            return one_pass(U, V)
+        z = self.operator.forward(U, V)
+        GV, GhU = self._gradient(z).products(U, V)
+        return self._sum(self.loss.value(z, self.y)), GV, GhU
+
+    def check_factors(self, U: Array, V: Array) -> None:
+        if (is_complex(U) or is_complex(V)) and is_complex(self.operator.forward(U[:, :1], V[:, :1])):
+            zero = np.zeros(1, dtype=np.complex128)
+            self.loss.targets.check(zero, type(self.loss).__name__)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(f"{self.loss!r} {type(self.operator).__name__} {self.shape} {self.y.dtype}".encode())
+        # A probe stands for the operator, whatever it is made of: equal measurements of one fixed matrix.
+        for part in (self.operator.forward(*self._probe(1)), self.y, self.weights):
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    def _probe(self, rank: int) -> tuple[Array, Array]:
+        rng = np.random.default_rng(0)
+        U, V = (gaussian(rng, (k, rank), self.dtype) for k in self.shape)
+        return U, V
+
+    def _gradient(self, z: Array) -> LinearMap:
+        slope = self.loss.gradient(z, self.y)
+        return self.operator.adjoint(slope if self.weights is None else self.weights * slope)
+
+    def _sum(self, values: Array) -> float:
+        return float(np.sum(values if self.weights is None else self.weights * values, dtype=np.float64))
+
+    def _fused(self, dtype: Any) -> Fused | None:
+        if dtype not in self._passes:
+            self._passes[dtype] = self.operator.fused(self.loss, self.y, self.weights, dtype)
+        return self._passes[dtype]
+
+
+def _targets(loss: Loss, operator: Operator, y: Array) -> Array:
+    y = floating(y, "y")
+    if y.shape == operator.shape and operator.size == y.size:
+        y = y.reshape(-1)
+    if y.shape != (operator.size,):
+        raise InputError(
+            f"y has shape {y.shape}, but {type(operator).__name__} takes {operator.size} measurements "
+            f"of a {operator.shape[0]}×{operator.shape[1]} matrix. Pass one y per measurement, in the same order."
+        )
+    require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
+    loss.targets.check(y, type(loss).__name__)
+    return y
+
+
+def _weights(weights: Array | float, y: Array) -> Array:
+    w = floating(weights, "weights")
+    if w.ndim and w.shape != y.shape and w.size == y.size:
+        w = w.reshape(-1)
+    if w.ndim and w.shape != y.shape:
+        raise InputError(f"weights has shape {w.shape}, y has {y.size} values. Pass one weight per measurement.")
+    if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were made.")
+    real_dtype = np.zeros(1, dtype=y.dtype).real.dtype
+    return np.broadcast_to(w.astype(real_dtype), y.shape)

@@ -1,0 +1,126 @@
+"""What a run gives back: factors, how it ended, and how it went."""
+
+import os
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+
+import numpy as np
+
+from bifactor import files
+from bifactor.arrays import Array, floating, herm
+from bifactor.errors import FileError, InputError
+from bifactor.operators import Entries
+
+
+class Status(Enum):
+    """How a run ended: each value is a sentence that says what it means and what to try."""
+
+    RELATIVE_CHANGE = "converged: X changes by less than tol from one iteration to the next"
+    GRADIENT = "converged: the gradient has fallen below gradient_tol times its first norm"
+    PLATEAU = "converged: the objective has stopped falling by more than objective_tol"
+    PRECISION = (
+        "stopped at the limits of this precision: no step lowers the objective any more; "
+        "use float64 data if you have float32 and need more digits"
+    )
+    MAX_ITER = "stopped at max_iter before converging: raise max_iter, or try a faster step rule or solver"
+    TIME_LIMIT = "stopped at time_limit before converging: the best iterate so far is returned"
+    CALLBACK = "stopped because the callback returned True"
+    INTERRUPTED = "interrupted from the keyboard: the best iterate so far is returned"
+    DIVERGED = (
+        "diverged: the objective grew without bound or overflowed, the best iterate is returned; "
+        "try steps.Backtracking(), a smaller step, or a start of the right size"
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether a convergence test was met."""
+        return self in (Status.RELATIVE_CHANGE, Status.GRADIENT, Status.PLATEAU)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class History:
+    """One number per iteration, the start included, so each array has n_iter + 1 of them.
+
+    `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from X = 0; `gradient_norm` is that of the function
+    being minimised, over both factors; `seconds` runs from the start of the iterations.
+    """
+
+    objective: Array
+    gradient_norm: Array
+    relative_change: Array
+    seconds: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """X = UVᴴ in factored form. Only `matrix()` ever forms X.
+
+    `objective` is the least value seen of the function minimised (f and the balance term), and U, V are the factors
+    that gave it. Every number in a Result is finite.
+    """
+
+    U: Array
+    V: Array
+    status: Status
+    n_iter: int
+    objective: float
+    history: History
+    solver: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.U.shape[0]), int(self.V.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """The number of columns of the factors."""
+        return int(self.U.shape[1])
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """X at the coordinates (rows[t], cols[t])."""
+        if np.size(rows) == 0 and np.size(cols) == 0:
+            return np.empty(0, dtype=self.U.dtype)
+        return Entries(rows, cols, self.shape).forward(self.U, self.V)
+
+    def apply(self, B: Array) -> Array:
+        """X B for a vector or a matrix B, at the cost of two thin products."""
+        B = floating(B, "B")
+        if B.ndim not in (1, 2) or B.shape[0] != self.shape[1]:
+            raise InputError(f"B has shape {B.shape}, but X is {self.shape[0]}×{self.shape[1]}. Its rows must match.")
+        return self.U @ (herm(self.V) @ B)
+
+    def matrix(self) -> Array:
+        """X itself, m×n and dense."""
+        return self.U @ herm(self.V)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one safetensors file, atomically."""
+        arrays = {"U": self.U, "V": self.V, **asdict(self.history)}
+        metadata = {
+            "status": self.status.name,
+            "n_iter": self.n_iter,
+            "objective": self.objective,
+            "solver": self.solver,
+        }
+        files.write(path, "result", arrays, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Result":
+        """Read what `save` wrote."""
+        arrays, metadata = files.read(path, "result")
+        try:
+            history = History(**{field.name: arrays[field.name] for field in fields(History)})
+            return cls(
+                arrays["U"],
+                arrays["V"],
+                Status[metadata["status"]],
+                metadata["n_iter"],
+                metadata["objective"],
+                history,
+                metadata["solver"],
+            )
+        except KeyError as error:
+            raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None

@@ -1,0 +1,23 @@
+"""What a solver is: frozen settings, and a state that is passed in and returned."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from bifactor.arrays import Array
+from bifactor.problem import Objective
+from bifactor.state import State
+
+
+class Solver(ABC):
+    """Decides where to move. `solve` owns the loop."""
+
+    psd: ClassVar[bool] = False
+    """Whether the solver works on X = UUᴴ, with V = U throughout."""
+
+    @abstractmethod
+    def init(self, problem: Objective, U: Array, V: Array) -> State:
+        """The state at the start; refuses here what the solver cannot serve."""
+
+    @abstractmethod
+    def step(self, problem: Objective, state: State) -> State:
+        """The state one iteration further."""

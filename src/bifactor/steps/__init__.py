@@ -1,0 +1,10 @@
+"""How far to move: one file per rule."""
+
+from bifactor.steps.backtracking import Backtracking
+from bifactor.steps.base import StepSize
+from bifactor.steps.constant import Constant
+from bifactor.steps.semidefinite import Semidefinite
+from bifactor.steps.smooth import Smooth
+from bifactor.steps.strongly_convex import StronglyConvex
+
+__all__ = ["Backtracking", "Constant", "Semidefinite", "Smooth", "StepSize", "StronglyConvex"]

@@ -1,0 +1,47 @@
+"""The longest step that demonstrably descends."""
+
+from dataclasses import dataclass, replace
+
+from bifactor.arrays import epsilon, inner, pair_norm
+from bifactor.errors import InputError
+from bifactor.problem import Objective
+from bifactor.state import State
+from bifactor.steps.base import Move, StepSize, reciprocal, stacked_norm_squared
+
+
+@dataclass(frozen=True)
+class Backtracking(StepSize):
+    """Armijo's rule: halve η until F(W − ηd) ≤ F(W) − c·η·‖d‖²_F, with F the very function being minimised.
+
+    Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted,
+    and the first at 1/(scale·‖[U₀; V₀]‖₂²). Where rounding hides all decrease the state is marked `stalled`.
+
+    Parameters
+    ----------
+    decrease : float in (0, 1)
+        c. The default, a half, asks of a quadratic that η stay below the inverse of its curvature.
+    shrink, grow : float
+        What a refused step is multiplied by, and what an accepted one is before the next search.
+    """
+
+    decrease: float = 0.5
+    shrink: float = 0.5
+    grow: float = 1.1
+
+    def __post_init__(self) -> None:
+        if not (0 < self.decrease < 1 and 0 < self.shrink < 1 and self.grow >= 1):
+            raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
+
+    def init(self, problem: Objective, state: State, L_g: float) -> float:
+        return reciprocal(max(problem.scale, L_g) * stacked_norm_squared(state))
+
+    def next(self, problem: Objective, state: State, move: Move) -> State:
+        slope = inner(state.dU, state.dU) + inner(state.dV, state.dV)
+        shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(slope, 1e-300) ** 0.5
+        eta = self.grow * state.memory
+        while eta > shortest:
+            trial = move(eta, eta)
+            if trial.value <= state.value - self.decrease * eta * slope:
+                return trial
+            eta *= self.shrink
+        return replace(state, stalled=True)

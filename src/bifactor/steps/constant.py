@@ -1,0 +1,24 @@
+"""A step chosen by hand."""
+
+from dataclasses import dataclass
+
+from bifactor.problem import Objective
+from bifactor.state import State
+from bifactor.steps.base import Move, StepSize
+from bifactor.validation import require_positive
+
+
+@dataclass(frozen=True)
+class Constant(StepSize):
+    """The same η at every step. Local stability needs η < 2/(L·‖[U; V]‖₂²)."""
+
+    eta: float
+
+    def __post_init__(self) -> None:
+        require_positive(self.eta, "eta", "Try steps.Backtracking() if unsure.")
+
+    def init(self, problem: Objective, state: State, L_g: float) -> float:
+        return self.eta
+
+    def next(self, problem: Objective, state: State, move: Move) -> State:
+        return move(state.memory, state.memory)

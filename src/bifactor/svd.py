@@ -1,0 +1,88 @@
+"""Leading singular pairs and eigenpairs of a lazy matrix, by restarted block Krylov iteration.
+
+A block method, because one pass over the measurements then serves all r directions at once: a lazy
+gradient multiplies r thin columns almost as fast as one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, gaussian, herm
+from bifactor.linear_map import LinearMap
+
+OVERSAMPLE = 8
+DEPTH = 4
+MAX_RESTARTS = 25
+
+
+def truncated_svd(G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6) -> tuple[Array, Array, Array]:
+    """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
+
+    Singular vectors are accurate to about `tol` relative to s₁ and the gaps; if `rank` exceeds min(m, n) of G,
+    only min(m, n) triplets come back.
+    """
+    m, n = G.shape
+    if m < n:
+        B, s, A = truncated_svd(G.H, rank, rng, tol)
+        return A, s, B
+    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol)
+    # One more product, so that small singular values do not suffer from the squared Gram matrix.
+    Q, R = np.linalg.qr(G @ B)
+    left, s, right = np.linalg.svd(R)
+    return Q @ left, s, B @ herm(right)
+
+
+def truncated_eigh(
+    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, sign: int = 1
+) -> tuple[Array, Array]:
+    """The `rank` algebraically largest eigenpairs (w, A) of ±(G + Gᴴ)/2, largest first."""
+
+    def hermitian_part(Q: Array) -> Array:
+        GQ, GhQ = G.products(Q, Q)
+        return sign * (GQ + GhQ) / 2
+
+    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol)
+
+
+def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> float:
+    """‖G‖₂."""
+    return float(truncated_svd(G, 1, rng, tol)[1][0])
+
+
+def top_eigenpairs(
+    apply: Callable[[Array], Array], n: int, rank: int, dtype: Any, rng: np.random.Generator, tol: float
+) -> tuple[Array, Array]:
+    """The largest eigenvalues of a Hermitian map on n-vectors, and their eigenvectors."""
+    block = min(n, rank + OVERSAMPLE)
+    tol = max(tol, 20 * float(np.finfo(dtype).eps))
+    if DEPTH * block >= n:
+        return _ritz(np.eye(n, dtype=dtype), apply(np.eye(n, dtype=dtype)), min(rank, n))[:2]
+    Q = np.linalg.qr(gaussian(rng, (n, block), dtype))[0]
+    AQ = apply(Q)
+    for _ in range(MAX_RESTARTS):
+        K, AK = Q, AQ
+        for _ in range(DEPTH - 1):
+            Q = _orthonormal_against(K, AQ)
+            AQ = apply(Q)
+            K, AK = np.hstack([K, Q]), np.hstack([AK, AQ])
+        values, Q, AQ = _ritz(K, AK, block)
+        residuals = np.linalg.norm(AQ[:, :rank] - Q[:, :rank] * values[:rank], axis=0)
+        if residuals.max() <= tol * np.abs(values).max():
+            break
+    return values[:rank], Q[:, :rank]
+
+
+def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:
+    values, vectors = np.linalg.eigh(herm(K) @ AK)
+    top = vectors[:, ::-1][:, :count]
+    return values[::-1][:count], K @ top, AK @ top
+
+
+def _orthonormal_against(K: Array, Q: Array) -> Array:
+    # Twice is enough (Giraud, Langou and Rozložník, 2005). Normalised first, so that it holds at any scale.
+    for _ in range(2):
+        Q = np.linalg.qr(Q)[0]
+        Q = Q - K @ (herm(K) @ Q)
+    return np.linalg.qr(Q)[0]
