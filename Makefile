@@ -33,3 +33,4 @@ bench: $(VENV)/.test
 
 clean:
 	rm -rf $(VENV) demo.png build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -40,8 +40,10 @@ class Checkpoint:
 
 def describe(value: Any) -> str:
     """A repr that is the same in every process: settings by value, callables by name."""
-    if is_dataclass(value):
-        settings = ", ".join(f"{f.name}={describe(getattr(value, f.name))}" for f in fields(value))
+    plain = getattr(type(value), "__repr__", None) is object.__repr__  # would show an address
+    if is_dataclass(value) or plain:
+        names = [f.name for f in fields(value)] if is_dataclass(value) else sorted(vars(value))
+        settings = ", ".join(f"{name}={describe(getattr(value, name))}" for name in names)
         return f"{type(value).__name__}({settings})"
     if isinstance(value, Callable):  # type: ignore[arg-type]
         return f"{value.__module__}.{value.__qualname__}"

@@ -15,8 +15,6 @@ from bifactor.operators import Operator
 from bifactor.operators.base import Fused
 from bifactor.validation import require_finite
 
-PROBES = 8
-
 
 class Objective(ABC):
     """A smooth convex f on m×n matrices, seen through factors: everything a solver may ask."""
@@ -105,9 +103,7 @@ class Problem(Objective):
         bend = self.loss.smoothness
         if bend is None:
             bend = float(np.max(self.loss.curvature(np.zeros_like(self.y), self.y)))
-        # E‖A(X)‖²/‖X‖² by one probe: X of a few Gaussian rank-one terms has E|Xᵢⱼ|² = PROBES.
-        z = self.operator.forward(*self._probe(PROBES))
-        return bend * self._sum(np.abs(z) ** 2) / (PROBES * self.shape[0] * self.shape[1])
+        return bend * self.operator.mean_square(self.weights)
 
     def value(self, U: Array, V: Array) -> float:
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
@@ -133,15 +129,12 @@ class Problem(Objective):
         digest = hashlib.blake2b(digest_size=16)
         digest.update(f"{self.loss!r} {type(self.operator).__name__} {self.shape} {self.y.dtype}".encode())
         # A probe stands for the operator, whatever it is made of: equal measurements of one fixed matrix.
-        for part in (self.operator.forward(*self._probe(1)), self.y, self.weights):
+        rng = np.random.default_rng(0)
+        probe = [gaussian(rng, (k, 1), self.dtype) for k in self.shape]
+        for part in (self.operator.forward(*probe), self.y, self.weights):
             if part is not None:
                 digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
-
-    def _probe(self, rank: int) -> tuple[Array, Array]:
-        rng = np.random.default_rng(0)
-        U, V = (gaussian(rng, (k, rank), self.dtype) for k in self.shape)
-        return U, V
 
     def _gradient(self, z: Array) -> LinearMap:
         slope = self.loss.gradient(z, self.y)

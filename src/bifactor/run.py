@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bifactor import files
-from bifactor.arrays import Array, epsilon, namespace, pair_norm, product_norm
+from bifactor.arrays import Array, epsilon, herm, inner, pair_norm, product_norm
 from bifactor.errors import FileError
 from bifactor.result import History, Result, Status
 from bifactor.state import State
 
 DIVERGED = 1e3
 """Growth of the objective, relative to its start, that no descent method recovers from."""
+
+_EXTRA = "extra:"
 
 
 @dataclass
@@ -30,7 +32,8 @@ class Run:
     @classmethod
     def begin(cls, state: State) -> "Run":
         run = cls(state, (state.U, state.V), state.value)
-        run._record(state, 0.0 if product_norm(state.U, state.V) == 0 else 1.0, 0.0)
+        change = 0.0 if product_norm(state.U, state.V) == 0 else 1.0
+        run._record(state.value, pair_norm(state.dU, state.dV), change, 0.0)
         return run
 
     @property
@@ -39,13 +42,13 @@ class Run:
 
     def advance(self, state: State, scale: float, seconds: float) -> bool:
         """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
-        change = relative_change(self.state, state)
-        numbers = (state.value, change, pair_norm(state.dU, state.dV), pair_norm(state.U, state.V))
-        rounding = epsilon(state.U) * scale * product_norm(*self.best) ** 2
+        change, size = relative_change(self.state, state)
+        gradient = pair_norm(state.dU, state.dV)
+        rounding = epsilon(state.U) * scale * size**2
         limit = DIVERGED * (abs(self.objective[0]) + abs(self.best_value)) + rounding
-        if not np.all(np.isfinite(numbers)) or state.value - self.best_value > limit:
+        if not np.all(np.isfinite((state.value, gradient, change))) or state.value - self.best_value > limit:
             return False
-        self._record(state, change, seconds)
+        self._record(state.value, gradient, change, seconds)
         self.state = state
         if state.value < self.best_value:
             self.best, self.best_value = (state.U, state.V), state.value
@@ -59,6 +62,7 @@ class Run:
         """Write a checkpoint, atomically."""
         state = self.state
         arrays = {
+            **{_EXTRA + name: array for name, array in state.extra.items()},
             "U": state.U,
             "V": state.V,
             "dU": state.dU,
@@ -89,23 +93,27 @@ class Run:
                 "Delete it, or give this run a file of its own."
             )
         factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
-        state = State(**factors, **{name: metadata[name] for name in ("value", "memory", "stalled")})
+        extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
+        state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
         history = (arrays[name].tolist() for name in ("objective", "gradient_norm", "relative_change", "seconds"))
         return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], *history)
 
-    def _record(self, state: State, change: float, seconds: float) -> None:
-        self.objective.append(state.value)
-        self.gradient_norm.append(pair_norm(state.dU, state.dV))
+    def _record(self, value: float, gradient: float, change: float, seconds: float) -> None:
+        self.objective.append(value)
+        self.gradient_norm.append(gradient)
         self.relative_change.append(change)
         self.seconds.append(seconds)
 
 
-def relative_change(old: State, new: State) -> float:
-    """‖X′ − X‖_F/‖X′‖_F from Gram matrices, with X′ − X = [ΔU, U′][V, ΔV]ᴴ so that nothing cancels."""
-    xp = namespace(old.U, new.U)
-    left = xp.concat([new.U - old.U, new.U], axis=1)
-    right = xp.concat([old.V, new.V - old.V], axis=1)
-    difference, size = product_norm(left, right), product_norm(new.U, new.V)
+def relative_change(old: State, new: State) -> tuple[float, float]:
+    """‖X′ − X‖_F/‖X′‖_F, and ‖X′‖_F, from r×r Gram matrices.
+
+    X′ − X = ΔU Vᴴ + U′ ΔVᴴ, so that nothing large cancels.
+    """
+    dU, dV = new.U - old.U, new.V - old.V
+    cross = inner(herm(new.U) @ dU, herm(dV) @ old.V)
+    squared = product_norm(dU, old.V) ** 2 + product_norm(new.U, dV) ** 2 + 2 * cross
+    difference, size = max(squared, 0.0) ** 0.5, product_norm(new.U, new.V)
     if size == 0:
-        return 0.0 if difference == 0 else 1.0
-    return difference / size
+        return (0.0 if difference == 0 else 1.0), size
+    return difference / size, size

@@ -79,7 +79,7 @@ def solve(
     stopping = Stopping(max_iter, tol, gradient_tol, objective_tol, time_limit)
     store = Checkpoint(checkpoint, checkpoint_every, problem, rank, solver)
     # Overflow is an outcome that the loop looks for, not something to warn about.
-    with np.errstate(all="ignore"), progress_bar(progress, max_iter, describe(solver)) as show:
+    with np.errstate(all="ignore"), progress_bar(progress, max_iter, type(solver).__name__) as show:
         run = store.load() or _begin(problem, rank, solver, init, generator(rng))
         status = _iterate(run, problem, solver, stopping, callback, store, show)
     return run.result(status, describe(solver))

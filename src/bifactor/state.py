@@ -1,6 +1,7 @@
 """Where an iteration stands: a value that is passed in and returned, never changed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bifactor.arrays import Array
 
@@ -21,3 +22,5 @@ class State:
     """The one number that the step rule carries from step to step."""
     stalled: bool = False
     """No step was found that decreases the objective in this precision."""
+    extra: Mapping[str, Array] = field(default_factory=dict)
+    """Other arrays that a solver carries from step to step, such as a direction; checkpoints keep them."""

@@ -14,7 +14,7 @@ from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
 DEPTH = 4
-MAX_RESTARTS = 25
+MAX_RESTARTS = 8
 
 
 def truncated_svd(G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6) -> tuple[Array, Array, Array]:
@@ -81,8 +81,7 @@ def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:
 
 
 def _orthonormal_against(K: Array, Q: Array) -> Array:
-    # Twice is enough (Giraud, Langou and Rozložník, 2005). Normalised first, so that it holds at any scale.
+    # Twice is enough (Giraud, Langou and Rozložník, 2005).
     for _ in range(2):
-        Q = np.linalg.qr(Q)[0]
-        Q = Q - K @ (herm(K) @ Q)
-    return np.linalg.qr(Q)[0]
+        Q = np.linalg.qr(Q - K @ (herm(K) @ Q))[0]
+    return Q

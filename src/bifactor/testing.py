@@ -9,11 +9,15 @@ import numpy as np
 
 from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.errors import CheckError
+from bifactor.inits import Random
 from bifactor.losses import Loss
 from bifactor.operators import Operator
+from bifactor.operators.base import power_norm_squared
 from bifactor.problem import Objective
+from bifactor.result import Status
 from bifactor.solve import solve
 from bifactor.solvers import Solver
+from bifactor.state import State
 
 __all__ = ["check_gradient", "check_loss", "check_operator", "check_solver"]
 
@@ -21,44 +25,56 @@ __all__ = ["check_gradient", "check_loss", "check_operator", "check_solver"]
 def check_loss(loss: Loss, y: Array, z_max: float = 1e4) -> None:
     """Derivatives against differences, convexity, the smoothness bound, and finite values up to |z| = `z_max`.
 
-    `y` holds some targets of the loss's domain, in double precision.
+    Where the loss has a `pointwise` form, that it is the same function. `y` holds some targets of the loss's domain.
     """
     y = np.asarray(y, dtype=np.float64)
     name = type(loss).__name__
     loss.targets.check(y, name)
     z = np.linspace(-8.0, 8.0, 161)[:, None] + np.zeros_like(y)
+    bend = loss.curvature(z, y)
     h = 1e-5
-    slope = (loss.value(z + h, y) - loss.value(z - h, y)) / (2 * h)
-    _close(f"{name}: gradient is the derivative of value", loss.gradient(z, y), slope, 1e-6)
-    bend = (loss.gradient(z + h, y) - loss.gradient(z - h, y)) / (2 * h)
-    # A loss may have kinks in its derivative; differences straddle them.
+    difference = (loss.value(z + h, y) - loss.value(z - h, y)) / (2 * h)
+    _close(f"{name}: gradient is the derivative of value", loss.gradient(z, y), difference, 1e-6)
+    difference = (loss.gradient(z + h, y) - loss.gradient(z - h, y)) / (2 * h)
+    # A gradient may have kinks, which differences straddle.
     smooth = np.abs(loss.curvature(z + h, y) - loss.curvature(z - h, y)) < 1e-2
-    _close(
-        f"{name}: curvature is the derivative of gradient",
-        np.where(smooth, loss.curvature(z, y), 0),
-        np.where(smooth, bend, 0),
-        1e-5,
-    )
-    _true(f"{name}: curvature ≥ 0", bool(np.all(loss.curvature(z, y) >= 0)))
+    _close(f"{name}: curvature is the derivative of gradient", bend[smooth], difference[smooth], 1e-5)
+    _true(f"{name}: curvature ≥ 0", np.all(bend >= 0))
     if loss.smoothness is not None:
-        _true(
-            f"{name}: curvature ≤ smoothness",
-            bool(np.all(loss.curvature(z, y) <= loss.smoothness * (1 + 1e-12))),
-        )
+        _true(f"{name}: curvature ≤ smoothness", np.all(bend <= loss.smoothness * (1 + 1e-12)))
+    _true(f"{name}: mean is finite", np.isfinite(loss.mean(z)).all())
     for dtype in (np.float32, np.float64):
-        far = np.array([-z_max, -100.0, 0.0, 100.0, z_max], dtype=dtype)[:, None] + np.zeros_like(y, dtype=dtype)
-        for part in (loss.value, loss.gradient, loss.curvature):
-            with np.errstate(over="raise", invalid="raise", divide="raise"):
-                got = part(far, y.astype(dtype))
-            _true(
-                f"{name}: {part.__name__} is finite at |z| = {z_max:g} in {dtype.__name__}",
-                np.isfinite(got).all(),
-            )
-            _true(f"{name}: {part.__name__} keeps {dtype.__name__}", got.dtype == dtype)
+        _check_far_out(loss, y.astype(dtype), z_max)
+        _check_pointwise(loss, z.astype(dtype), np.broadcast_to(y, z.shape).astype(dtype))
+
+
+def _check_far_out(loss: Loss, y: Array, z_max: float) -> None:
+    name, dtype = type(loss).__name__, y.dtype
+    z = np.array([-z_max, -100.0, 0.0, 100.0, z_max], dtype=dtype)[:, None] + np.zeros_like(y)
+    for part in (loss.value, loss.gradient, loss.curvature):
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            got = part(z, y)
+        _true(f"{name}: {part.__name__} is finite at |z| = {z_max:g} in {dtype}", np.isfinite(got).all())
+        _true(f"{name}: {part.__name__} keeps {dtype}", got.dtype == dtype)
+
+
+def _check_pointwise(loss: Loss, z: Array, y: Array) -> None:
+    pointwise = type(loss).pointwise
+    if pointwise is None:
+        return
+    name, dtype = type(loss).__name__, z.dtype
+    parameter = dtype.type(loss.parameter(dtype))
+    got = np.array([pointwise(*pair, parameter) for pair in zip(z.flat, y.flat, strict=True)])
+    tol = 1e3 * float(np.finfo(dtype).eps)
+    _close(f"{name}: pointwise gives value in {dtype}", got[:, 0], loss.value(z, y).ravel(), tol)
+    _close(f"{name}: pointwise gives gradient in {dtype}", got[:, 1], loss.gradient(z, y).ravel(), tol)
 
 
 def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, seed: int = 0) -> None:
-    """Adjoint identity, linearity, products of the lazy matrix, the curve identity, the norm, and the dtype."""
+    """Adjoint identity, linearity, products of the lazy matrix, the curve identity, the norm, and the dtype.
+
+    A complex dtype tests conjugation too. Norms are compared with the explicit matrix, so keep the sizes small.
+    """
     rng = np.random.default_rng(seed)
     name = type(operator).__name__
     m, n = operator.shape
@@ -80,10 +96,24 @@ def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, s
     z1, z2 = operator.curve(U, V, D, E)
     a = 0.7
     _close(f"{name}: curve", operator.forward(U + a * D, V + a * E), z + a * z1 + a * a * z2, tol)
-    size = float(np.linalg.norm(U @ herm(V))) * operator.norm_squared() ** 0.5
-    _true(f"{name}: ‖A(X)‖ ≤ ‖A‖ ‖X‖", _size(z) <= size * 1.05)
+    _true(f"{name}: adjoint has the shape of X", G.shape == (m, n) and GV.shape == U.shape and GhU.shape == V.shape)
+    _true(f"{name}: adjoint keeps the precision", np.finfo(GV.dtype).eps == np.finfo(dtype).eps)
+    for weights in (None, rng.random(operator.size)):
+        declared, found = operator.norm_squared(weights), power_norm_squared(operator, weights, steps=200)
+        _true(f"{name}: norm_squared = {declared:g} bounds {found:g}", 0.999 * found <= declared)
+        _true(f"{name}: norm_squared = {declared:g} is within 2× of {found:g}", declared <= 2 * found)
+        _close(f"{name}: mean_square", operator.mean_square(weights), _mean_square(operator, weights), 0.2)
     arranged, order = operator.arrange()
     _close(f"{name}: arrange only permutes", arranged.forward(U, V), z if order is None else z[order], tol)
+
+
+def _mean_square(operator: Operator, weights: Array | None) -> float:
+    """‖W^½ A‖²_F/(mn), one entry of X at a time."""
+    m, n = operator.shape
+    rows, cols = np.eye(m), np.eye(n)
+    w = 1.0 if weights is None else weights
+    pairs = ((rows[:, [i]], cols[:, [j]]) for i in range(m) for j in range(n))
+    return float(sum(np.sum(w * np.abs(operator.forward(u, v)) ** 2) for u, v in pairs)) / (m * n)
 
 
 def check_gradient(problem: Objective, rank: int = 2, seed: int = 0, tol: float = 1e-5) -> None:
@@ -104,16 +134,36 @@ def check_gradient(problem: Objective, rank: int = 2, seed: int = 0, tol: float 
 
 
 def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -> None:
-    """A fit that is finite, no worse than its start, repeatable, and the same whether run in one go or step by step."""
+    """It descends, is repeatable, keeps its states as values, and reports a value and gradient that are true.
+
+    `value` and `gradient` are those of what the solver minimises, so the check of the slope holds for any balance term.
+    """
     name = type(solver).__name__
     result = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
+    _true(f"{name}: does not diverge", result.status is not Status.DIVERGED)
+    _true(f"{name}: ends lower than it starts", result.history.objective[-1] < result.history.objective[0])
     again = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
-    for part in (result.U, result.V, result.history.objective):
-        _true(f"{name}: every number is finite", np.isfinite(part).all())
-    _true(f"{name}: no worse than its start", result.objective <= result.history.objective[0])
     _true(f"{name}: the same seed gives the same fit", np.array_equal(result.U, again.U))
+    rng = np.random.default_rng(seed)
+    start = solver.init(problem, *Random()(problem, rank, rng, solver.psd))
+    kept = [np.array(a) for a in (start.U, start.V, start.dU, start.dV)]
+    first, second = solver.step(problem, start), solver.step(problem, start)
+    _true(f"{name}: a state steps to the same place each time", np.array_equal(first.U, second.U))
+    for a, b in zip(kept, (start.U, start.V, start.dU, start.dV), strict=True):
+        _true(f"{name}: a step leaves its state as it was", np.array_equal(a, b))
     if solver.psd:
         _true(f"{name}: V = U", np.array_equal(result.U, result.V))
+    _check_slope(solver, problem, first, rng)
+
+
+def _check_slope(solver: Solver, problem: Objective, state: State, rng: np.random.Generator) -> None:
+    D = gaussian(rng, state.U.shape, state.U.dtype)
+    E = D if solver.psd else gaussian(rng, state.V.shape, state.V.dtype)
+    h = float(np.finfo(state.U.dtype).eps) ** (1 / 3)
+    ahead, behind = (solver.init(problem, state.U + s * h * D, state.V + s * h * E).value for s in (1, -1))
+    size = _size(D) * _size(state.dU) + _size(E) * _size(state.dV) + 1e-3 * abs(state.value)
+    slope = inner(D, state.dU) + inner(E, state.dV)
+    _close(f"{type(solver).__name__}: gradient fits value", slope, (ahead - behind) / (2 * h), 100 * h, size)
 
 
 def _rotated(U: Array, V: Array, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -10,6 +10,9 @@ from bifactor.inits.base import Init
 from bifactor.problem import Objective
 from bifactor.svd import truncated_eigh, truncated_svd
 
+TOL = 1e-4
+"""Accuracy of the singular vectors: a start need not be better."""
+
 FAINT = 1e-4
 """Directions that the gradient does not show start at this fraction of the leading one."""
 
@@ -29,10 +32,10 @@ class Spectral(Init):
         m, n = problem.shape
         G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
         if psd:
-            values, A = truncated_eigh(G, rank, rng, sign=-1)
+            values, A = truncated_eigh(G, rank, rng, TOL, sign=-1)
             B = A
         else:
-            A, values, B = truncated_svd(G, rank, rng)
+            A, values, B = truncated_svd(G, rank, rng, TOL)
             A = -A
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
             return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
@@ -57,8 +60,12 @@ def best_multiple(problem: Objective, U: Array, V: Array) -> float:
 
     first = -(product_norm(U, V) ** 2)
     low, high = 0.0, 1 / problem.scale
-    while (at_high := slope(high)) < 0.01 * first:
+    at_high = slope(high)
+    for _ in range(60):  # an f that falls without end has no best multiple
+        if at_high >= 0.01 * first:
+            break
         low, high = high, 4 * high
+        at_high = slope(high)
     if at_high <= 0:
         return high
     return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))

@@ -21,9 +21,9 @@ from bifactor.kernels.pool import run, threads_for
 FAST = {"reassoc", "contract", "nsz"}
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
     try:
-        return njit(function, nogil=True, cache=True, fastmath=FAST)
+        return njit(function, nogil=True, cache=cache, fastmath=FAST)
     except RuntimeError:  # nowhere to keep a cache, as in a read-only container
         return njit(function, nogil=True, fastmath=FAST)
 
@@ -64,8 +64,6 @@ def _both(start, stop, outer, inner, w, P, Q, SQ, SP):  # type: ignore[no-untype
 
 @cache
 def _fused(pointwise: Callable[..., Any]) -> Any:
-    # A closure over a plain function (not a compiled one) is what numba can cache on disk.
-    @compiled
     def entries_pass(start, stop, outer, inner, y, weights, parameter, P, Q, SQ, SP):  # type: ignore[no-untyped-def]
         rank = P.shape[1]
         value = 0.0
@@ -88,7 +86,9 @@ def _fused(pointwise: Callable[..., Any]) -> Any:
                     sp[k] += slope * p[k]
         return value
 
-    return entries_pass
+    # A closure over a plain function (not a compiled one) is what numba can keep on disk. It is found again by name,
+    # so functions from elsewhere, which may change under the same name, are compiled afresh by each process.
+    return compiled(entries_pass, cache=pointwise.__module__.startswith("bifactor."))
 
 
 def dot(layout: Layout, P: Array, Q: Array) -> Array:

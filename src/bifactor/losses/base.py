@@ -23,7 +23,7 @@ class Targets:
     def check(self, y: Array, loss: str) -> None:
         """Raise `InputError` unless every y is allowed."""
         if y.dtype.kind == "c" and not self.complex:
-            raise InputError(f"{loss} takes real y, got {y.dtype}. Use Squared or Huber for complex data.")
+            raise InputError(f"{loss} takes real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
         bad = ~self.contains(y)
         if bad.any():
             raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, namespace, norm
+from bifactor.arrays import Array, gaussian, namespace, norm, product_norm
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
@@ -32,6 +32,10 @@ class Operator(ABC):
     @abstractmethod
     def norm_squared(self, weights: Array | None = None) -> float:
         """‖W^½ A‖² with W = diag(weights): the largest curvature of ½ Σ wᵢ zᵢ²."""
+
+    @abstractmethod
+    def mean_square(self, weights: Array | None = None) -> float:
+        """‖W^½ A‖²_F/(mn) = E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction: the typical curvature."""
 
     def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
         """(z₁, z₂) with A((U + aD)(V + aE)ᴴ) = z + a·z₁ + a²·z₂ for every a."""
@@ -73,6 +77,15 @@ def power_norm_squared(operator: Operator, weights: Array | None = None, steps: 
         G = operator.adjoint(w)
         X = np.hstack([G @ np.eye(n, min(block, n - s), -s) for s in range(0, n, block)])
     return value
+
+
+def probed_mean_square(operator: Operator, weights: Array | None = None, probes: int = 32) -> float:
+    """‖W^½ A‖²_F/(mn) from the measurements of one random X, for operators with no formula."""
+    rng = np.random.default_rng(0)
+    m, n = operator.shape
+    U, V = (gaussian(rng, (k, probes), np.float64) for k in (m, n))
+    square = np.abs(operator.forward(U, V)) ** 2
+    return float(np.sum(square if weights is None else weights * square)) / product_norm(U, V) ** 2
 
 
 def matrix_shape(shape: Any) -> tuple[int, int]:

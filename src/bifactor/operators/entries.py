@@ -112,6 +112,10 @@ class Entries(Operator):
         weights = weights if self._order is None else weights[self._order]
         return float(np.add.reduceat(weights, first).max())
 
+    def mean_square(self, weights: Array | None = None) -> float:
+        total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
+        return total / (self.shape[0] * self.shape[1])
+
     def arrange(self) -> tuple[Operator, Array | None]:
         return Entries._arranged(self.shape, self._layout, self._flipped), self._order
 

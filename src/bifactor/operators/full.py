@@ -31,3 +31,6 @@ class Full(Operator):
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return 1.0 if weights is None else float(namespace(weights).max(weights))
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        return 1.0 if weights is None else float(namespace(weights).mean(weights))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import spectral_norm_squared
+from bifactor.errors import InputError
 from bifactor.problem import Objective
 from bifactor.state import State
 from bifactor.steps.base import (
@@ -36,6 +37,8 @@ class Semidefinite(StepSize):
         check_smoothness(self.L)
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
+        if state.U is not state.V:
+            raise InputError("Semidefinite is the step of FGD, for X = UUᴴ. Give BFGD StronglyConvex or Smooth.")
         L_max = max(smoothness(self.L, problem), L_g)
         if self.every_step:
             return L_max

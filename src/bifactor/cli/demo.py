@@ -1,0 +1,85 @@
+"""`bifactor demo`: a photograph completed from a third of its pixels."""
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bifactor.arrays import Array
+from bifactor.errors import BifactorError
+from bifactor.losses import Squared
+from bifactor.operators import Entries
+from bifactor.problem import Problem
+from bifactor.solve import solve
+
+
+@click.command()
+@click.option("--rank", default=20, show_default=True, help="Rank of the recovered picture.")
+@click.option("--observed", default=0.35, show_default=True, help="Fraction of pixels kept, between 0 and 1.")
+@click.option("--seed", default=0, show_default=True, help="Which pixels are kept.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.png", show_default=True)
+def demo(rank: int, observed: float, seed: int, output: Path) -> None:
+    """Complete a photograph from some of its pixels and write original | observed | recovered."""
+    if not 0 < observed <= 1:
+        raise click.BadParameter("must be above 0 and at most 1.", param_hint="--observed")
+    if not output.absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {output} does not exist.", param_hint="--output")
+    picture = _photograph()
+    mask = np.random.default_rng(seed).random(picture.shape) < observed
+    problem = Problem(Squared(), *Entries.from_dense(picture, mask))
+    started = time.perf_counter()
+    result = solve(problem, rank, rng=seed, max_iter=1000, tol=1e-4, progress=True)
+    seconds = time.perf_counter() - started
+    recovered = np.clip(result.matrix(), 0, 1)
+
+    table = Table(title=f"{picture.shape[0]}×{picture.shape[1]} pixels, {mask.mean():.0%} observed", show_header=False)
+    table.add_row("rank", str(rank))
+    table.add_row("PSNR", f"{psnr(recovered, picture):.2f} dB")
+    table.add_row("PSNR of the whole picture cut to that rank", f"{psnr(_truncated(picture, rank), picture):.2f} dB")
+    table.add_row("iterations", str(result.n_iter))
+    table.add_row("time", f"{seconds:.1f} s")
+    table.add_row("status", str(result.status))
+    _write(output, picture, np.where(mask, picture, np.nan), recovered)
+    console = Console()
+    console.print(table)
+    console.print(f"original | observed | recovered: {output}")
+
+
+def psnr(picture: Array, truth: Array) -> float:
+    """Peak signal-to-noise ratio in dB of pictures with values in [0, 1]."""
+    return float(-10 * np.log10(np.mean((picture - truth) ** 2)))
+
+
+def _photograph() -> Array:
+    """scikit-learn's `china.jpg` in grey, values in [0, 1]."""
+    try:
+        from sklearn.datasets import load_sample_image
+
+        rgb = load_sample_image("china.jpg")
+    except ImportError as error:
+        raise BifactorError(f"The demo needs {error.name}. Install it with: pip install 'bifactor[plot]'") from None
+    return rgb @ np.array([0.299, 0.587, 0.114]) / 255  # luma of ITU-R BT.601
+
+
+def _truncated(picture: Array, rank: int) -> Array:
+    A, s, B = np.linalg.svd(picture, full_matrices=False)
+    return (A[:, :rank] * s[:rank]) @ B[:rank]
+
+
+def _write(output: Path, *pictures: Array) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(pictures), figsize=(15, 3.6), layout="constrained")
+    grey = matplotlib.colormaps["gray"].with_extremes(bad="#5b7db1")
+    for axis, picture, title in zip(axes, pictures, ("original", "observed", "recovered"), strict=True):
+        axis.imshow(picture, cmap=grey, vmin=0, vmax=1)
+        axis.set_title(title)
+        axis.axis("off")
+    figure.savefig(output, dpi=90)
+    plt.close(figure)

@@ -1,0 +1,56 @@
+"""The command line, as a user meets it."""
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import bifactor.cli.demo
+from bifactor.cli.main import main
+
+
+@pytest.fixture
+def invoke():
+    return lambda *arguments: CliRunner().invoke(main, arguments)
+
+
+def test_demo_writes_a_picture_and_a_table(invoke, tmp_path):
+    output = tmp_path / "picture.png"
+    done = invoke("demo", "--rank", "5", "--output", str(output))
+    assert done.exit_code == 0, done.output
+    for word in ("rank", "PSNR", "time", "status", "dB"):
+        assert word in done.output
+    assert output.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rank", "0"), "rank=0 is not possible"),
+        (("--rank", "9999"), "rank=9999"),
+        (("--observed", "0"), "above 0"),
+        (("--output", "no/such/folder/x.png"), "does not exist"),
+        (("--seed", "x"), "not a valid integer"),
+    ],
+)
+def test_mistakes_get_one_line(invoke, arguments, message):
+    done = invoke("demo", *arguments)
+    assert done.exit_code != 0
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_missing_extra_says_what_to_install(invoke, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    done = invoke("demo")
+    assert done.exit_code == 1
+    assert "bifactor[plot]" in done.output
+
+
+def test_version_and_help(invoke):
+    assert "version" in invoke("--version").output
+    assert "demo" in invoke("--help").output
+
+
+def test_psnr():
+    assert bifactor.cli.demo.psnr(0.1 + 0 * 1, 0.0) == pytest.approx(20.0)

@@ -1,0 +1,119 @@
+"""Where runs start."""
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.arrays import is_complex
+from bifactor.errors import InputError
+
+DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("psd", [False, True])
+def test_random_has_the_norm_asked_for(make_problem, dtype, psd):
+    problem = make_problem(9, 9, dtype=dtype)
+    U, V = bf.inits.Random(norm=3.5)(problem, 4, np.random.default_rng(0), psd)
+    assert np.linalg.norm(U @ V.conj().T) == pytest.approx(3.5, rel=1e-5)
+    assert np.linalg.norm(U) == pytest.approx(np.linalg.norm(V), rel=1e-5)
+    assert U.dtype == V.dtype == dtype
+    assert (U is V) == psd
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
+    problem = make_problem(40, 30, rank=3, dtype=dtype, noiseless=True)
+    U, V = bf.inits.Spectral()(problem, 3, np.random.default_rng(0), False)
+    zero = np.zeros((40, 1), dtype), np.zeros((30, 1), dtype)
+    G = problem.gradient(*zero) @ np.eye(30, dtype=dtype)
+    A, s, B = np.linalg.svd(-G)
+    wanted = (A[:, :3] * s[:3]) @ B[:3]
+    X = U @ V.conj().T
+    cosine = np.vdot(wanted, X).real / np.linalg.norm(wanted) / np.linalg.norm(X)
+    assert cosine == pytest.approx(1.0, abs=1e-4)
+    np.testing.assert_allclose(U.conj().T @ U, V.conj().T @ V, atol=1e-3 * s[0])  # balanced
+    assert is_complex(U) == (np.dtype(dtype).kind == "c")
+    # The multiple is the best one: no other does better.
+    best = problem.value(U, V)
+    assert all(problem.value(t * U, t * V) >= best * (1 - 1e-6) for t in (0.8, 0.98, 1.02, 1.3))
+
+
+def test_spectral_psd_is_the_positive_part(make_problem):
+    problem = make_problem(30, 30, rank=2, psd=True, noiseless=True)
+    U, V = bf.inits.Spectral()(problem, 2, np.random.default_rng(0), True)
+    assert U is V
+    T = problem.truth[0] @ problem.truth[0].T
+    assert np.vdot(U @ U.T, T) > 0.8 * np.linalg.norm(U @ U.T) * np.linalg.norm(T)
+
+
+def test_spectral_when_zero_is_optimal_is_zero():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries([0, 1], [1, 0], (3, 3)), [0.0, 0.0])
+    result = bf.solve(problem, 2, rng=0)
+    assert result.status is bf.Status.GRADIENT
+    assert result.n_iter == 0
+    np.testing.assert_array_equal(result.matrix(), np.zeros((3, 3)))
+    negative = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), -np.eye(3))
+    np.testing.assert_array_equal(bf.solve(negative, 1, bf.solvers.FGD(), rng=0).matrix(), np.zeros((3, 3)))
+
+
+def test_directions_that_the_gradient_does_not_show_can_still_grow():
+    # Huber's gradient at 0 is ±δ here, a matrix of rank 1; the data have rank 2.
+    X = np.outer([1, 1, 1, 1.0], [10, 10, 10.0]) + np.outer([1, -1, 1, -1.0], [3, -3, 3.0])
+    problem = bf.Problem(bf.losses.Huber(1.0), bf.operators.Full(X.shape), X)
+    result = bf.solve(problem, 2, rng=0, max_iter=5000, tol=1e-10)
+    np.testing.assert_allclose(result.matrix(), X, atol=1e-3)
+
+
+def test_separable_labels_get_a_finite_start():
+    problem = bf.Problem(bf.losses.Logistic(), bf.operators.Full((4, 3)), np.ones((4, 3)))
+    U, V = bf.inits.Spectral()(problem, 1, np.random.default_rng(0), False)
+    assert np.isfinite(U @ V.T).all()
+    assert np.all(U @ V.T > 1)
+
+
+def test_given_is_taken_as_it_is_and_left_alone(make_problem):
+    problem = make_problem(6, 5)
+    U, V = np.asfortranarray(np.ones((6, 2))), np.ones((2, 5)).T
+    U.setflags(write=False)
+    result = bf.solve(problem, 2, init=bf.inits.Given(U, V), max_iter=0)
+    np.testing.assert_array_equal(result.matrix(), U @ V.T)
+    bf.solve(problem, 2, init=bf.inits.Given(U, V), max_iter=3)
+    np.testing.assert_array_equal(U, np.ones((6, 2)))
+
+
+def test_given_complex_factors_for_real_data():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), np.eye(3))
+    start = bf.inits.Given(np.eye(3, 2) * (1 + 0.5j), np.eye(3, 2) * 1j)
+    assert np.iscomplexobj(bf.solve(problem, 2, init=start, max_iter=3).U)
+    labels = bf.Problem(bf.losses.Logistic(), bf.operators.Full((3, 3)), np.ones((3, 3)))
+    with pytest.raises(InputError, match="real y"):
+        bf.solve(labels, 2, init=start)
+
+
+@pytest.mark.parametrize(
+    ("message", "start", "psd"),
+    [
+        ("U has shape", bf.inits.Given(np.ones((5, 2)), np.ones((6, 2))), False),
+        ("V has shape", bf.inits.Given(np.ones((6, 2)), np.ones((6, 3))), False),
+        ("U holds 1 NaN", bf.inits.Given(np.diag([1, np.nan, 1, 1, 1, 1])[:, :2], np.ones((6, 2))), False),
+        ("no V", bf.inits.Given(np.ones((6, 2))), False),
+        ("different from U", bf.inits.Given(np.ones((6, 2)), np.zeros((6, 2))), True),
+    ],
+)
+def test_bad_pairs_are_refused(make_problem, message, start, psd):
+    solver = bf.solvers.FGD() if psd else bf.solvers.BFGD()
+    with pytest.raises(InputError, match=message):
+        bf.solve(make_problem(6, 6), 2, solver, start)
+
+
+def test_a_start_that_overflows_is_refused(make_problem):
+    start = bf.inits.Given(np.full((6, 2), 1e200), np.full((6, 2), 1e200))
+    with pytest.raises(InputError, match="smaller factors"):
+        bf.solve(make_problem(6, 6), 2, init=start)
+
+
+@pytest.mark.parametrize("norm", [0, -1, np.nan, np.inf, "big"])
+def test_bad_norms_are_refused(norm):
+    with pytest.raises(InputError, match="norm="):
+        bf.inits.Random(norm)

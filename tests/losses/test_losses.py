@@ -1,0 +1,108 @@
+"""Laws of every exported loss, and each against an independent library."""
+
+import inspect
+
+import numba
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bifactor as bf
+from bifactor.errors import CheckError, InputError
+from bifactor.testing import check_loss
+
+TARGETS = {
+    "Squared": [-3.0, 0.0, 2.5],
+    "Huber": [-3.0, 0.0, 2.5],
+    "Logistic": [-1.0, 1.0],
+    "Probit": [-1.0, 1.0],
+    "Poisson": [0.0, 1.0, 2.5, 40.0],
+}
+
+
+def y_of(loss):
+    return np.array(TARGETS[type(loss).__name__])
+
+
+def test_every_exported_loss_is_tested(request):
+    concrete = {name for name in bf.losses.__all__ if not inspect.isabstract(getattr(bf.losses, name))} - {"Targets"}
+    assert concrete == set(TARGETS)
+
+
+def test_laws(loss):
+    check_loss(loss, y_of(loss))
+
+
+def test_compiled_equals_reference(loss):
+    y = y_of(loss)
+    z = np.concatenate([np.linspace(-60, 60, 2401), [-1e4, -300, 299, 301, 1e4]])
+    function = numba.njit(type(loss).pointwise)
+    for dtype, tol in ((np.float64, 1e-11), (np.float32, 2e-4)):
+        parameter = dtype(loss.parameter(dtype))
+        for target in y.astype(dtype):
+            got = np.array([function(point, target, parameter) for point in z.astype(dtype)])
+            whole = np.full(z.shape, target)
+            np.testing.assert_allclose(got[:, 0], loss.value(z.astype(dtype), whole), rtol=tol, atol=tol)
+            np.testing.assert_allclose(got[:, 1], loss.gradient(z.astype(dtype), whole), rtol=tol, atol=tol)
+
+
+def test_read_only_and_non_contiguous_input(loss):
+    z = np.linspace(-2, 2, 24).reshape(4, 6)[:, ::2]
+    y = np.broadcast_to(y_of(loss)[0], z.shape)
+    for part in (loss.value, loss.gradient, loss.curvature):
+        np.testing.assert_array_equal(part(z, y), part(z.copy(), y.copy()))
+
+
+def test_squared_and_huber_are_half_the_modulus_squared_for_complex_data():
+    z, y = np.array([1 + 2j, 0.3j]), np.array([1j, 0.1 + 0j])
+    d = np.abs(z - y)
+    np.testing.assert_allclose(bf.losses.Squared().value(z, y), d**2 / 2)
+    np.testing.assert_allclose(bf.losses.Huber(0.5).value(z, y), special.huber(0.5, d))
+    g = bf.losses.Huber(0.5).gradient(z, y)
+    np.testing.assert_allclose(g, (z - y) * np.minimum(1, 0.5 / d))
+
+
+def test_against_scipy():
+    z = np.linspace(-30, 30, 121)
+    ones = np.ones_like(z)
+    np.testing.assert_allclose(bf.losses.Huber(2.0).value(z, 0 * z), special.huber(2.0, z))
+    np.testing.assert_allclose(bf.losses.Logistic().value(z, ones), -stats.logistic.logcdf(z), rtol=1e-12)
+    np.testing.assert_allclose(bf.losses.Probit(3.0).value(z, -ones), -stats.norm.logcdf(-z, scale=3.0), rtol=1e-12)
+    y = np.arange(121.0)
+    constant = special.gammaln(y + 1)
+    np.testing.assert_allclose(
+        bf.losses.Poisson().value(z / 10, y) + constant, -stats.poisson.logpmf(y, np.exp(z / 10)), rtol=1e-12
+    )
+
+
+def test_probit_curvature_is_accurate_far_out():
+    # h(h + u) by mpmath with 60 digits, on both sides of the switch to the series.
+    u = np.array([-10.0, -49.0, -51.0, -1e3])
+    wanted = [0.99055462217434374, 0.99958454407441695, 0.99961641654887025, 0.99999900000599995]
+    np.testing.assert_allclose(bf.losses.Probit(1.0).curvature(u, np.ones(4)), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", None, True, 1j])
+def test_bad_parameters_are_refused(value):
+    for make in (bf.losses.Huber, bf.losses.Probit):
+        with pytest.raises(InputError, match="finite number > 0"):
+            make(value)
+
+
+def test_labels_outside_the_domain_are_refused():
+    op = bf.operators.Entries([0, 1], [0, 1], (2, 2))
+    with pytest.raises(InputError, match=r"-1 or \+1.*2\*y - 1"):
+        bf.Problem(bf.losses.Logistic(), op, [0, 1])
+    with pytest.raises(InputError, match="negative"):
+        bf.Problem(bf.losses.Poisson(), op, [1, -1])
+    with pytest.raises(InputError, match="real y"):
+        bf.Problem(bf.losses.Probit(), op, [1j, 1])
+
+
+def test_check_loss_finds_a_wrong_gradient():
+    class Wrong(bf.losses.Squared):
+        def gradient(self, z, y):
+            return 1.01 * (z - y)
+
+    with pytest.raises(CheckError, match="gradient is the derivative"):
+        check_loss(Wrong(), [0.0, 1.0])

@@ -1,0 +1,131 @@
+"""Laws of every exported solver, and exact recovery."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import CheckError, InputError
+from bifactor.solvers import Solver
+from bifactor.state import State
+from bifactor.testing import check_solver
+
+SOLVERS = {
+    "BFGD": [
+        bf.solvers.BFGD(),
+        bf.solvers.BFGD(bf.steps.Smooth(), balance=None),
+        bf.solvers.BFGD(bf.steps.Backtracking()),
+        bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=True)),
+        bf.solvers.BFGD(balance=bf.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)),
+    ],
+    "FGD": [
+        bf.solvers.FGD(),
+        bf.solvers.FGD(bf.steps.Semidefinite(every_step=True)),
+        bf.solvers.FGD(bf.steps.Backtracking()),
+    ],
+}
+ALL = [pytest.param(s, id=f"{name}-{i}") for name, group in SOLVERS.items() for i, s in enumerate(group)]
+DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+def test_every_exported_solver_is_tested():
+    concrete = {name for name in bf.solvers.__all__ if not inspect.isabstract(getattr(bf.solvers, name))}
+    assert concrete == set(SOLVERS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("solver", ALL)
+def test_laws(make_problem, solver, dtype):
+    check_solver(solver, make_problem(15, 15, dtype=dtype, psd=True), rank=2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS["BFGD"][:4])
+def test_bfgd_on_every_loss(make_problem, loss, solver):
+    if loss.smoothness is None and not isinstance(solver.step_size, bf.steps.Backtracking):
+        return
+    check_solver(solver, make_problem(12, 17, loss=loss), rank=2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bfgd_recovers_exactly(make_problem, dtype):
+    problem = make_problem(40, 30, rank=2, dtype=dtype, noiseless=True)
+    result = bf.solve(problem, 2, rng=0, tol=1e-10)
+    limit = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-7
+    assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < limit
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("step", [bf.steps.Semidefinite(), bf.steps.Backtracking()])
+def test_fgd_recovers_exactly(make_problem, dtype, step):
+    problem = make_problem(30, 30, rank=2, dtype=dtype, psd=True, noiseless=True, observed=0.7)
+    result = bf.solve(problem, 2, bf.solvers.FGD(step), rng=0, tol=1e-9, max_iter=20000)
+    limit = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-5
+    assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < limit
+    np.testing.assert_array_equal(result.U, result.V)
+
+
+def test_one_triangle_is_enough_for_a_psd_matrix():
+    U = np.random.default_rng(0).standard_normal((12, 1))
+    rows, cols = np.triu_indices(12)
+    X = U @ U.T
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, X.shape), X[rows, cols])
+    result = bf.solve(problem, 1, bf.solvers.FGD(bf.steps.Backtracking()), rng=0, tol=1e-10)
+    np.testing.assert_allclose(result.matrix(), X, atol=1e-6)
+
+
+def test_fgd_wants_a_square_problem(make_problem):
+    with pytest.raises(InputError, match="Use BFGD"):
+        bf.solve(make_problem(6, 5), 2, bf.solvers.FGD())
+
+
+def test_scaling_f_changes_nothing(make_problem):
+    for solver in SOLVERS["BFGD"][:3]:
+        a = bf.solve(make_problem(weights=1.0), 2, solver, rng=0, max_iter=20, tol=0)
+        b = bf.solve(make_problem(weights=1e4), 2, solver, rng=0, max_iter=20, tol=0)
+        np.testing.assert_allclose(a.matrix(), b.matrix(), rtol=1e-6, atol=1e-9)
+
+
+def test_the_transposed_problem_has_the_transposed_answer(make_problem):
+    problem = make_problem(14, 9)
+    op = problem.operator
+    flipped = bf.Problem(bf.losses.Squared(), bf.operators.Entries(op.cols, op.rows, (9, 14)), problem.y)
+    U, V = np.random.default_rng(0).standard_normal((14, 2)), np.random.default_rng(1).standard_normal((9, 2))
+    solver = bf.solvers.BFGD(bf.steps.Backtracking(), bf.balance.Frobenius(0.5))
+    a = bf.solve(problem, 2, solver, bf.inits.Given(U, V), max_iter=30, tol=0)
+    b = bf.solve(flipped, 2, solver, bf.inits.Given(V, U), max_iter=30, tol=0)
+    np.testing.assert_allclose(a.matrix(), b.matrix().T, rtol=1e-8, atol=1e-10)
+
+
+class Broken(Solver):
+    def init(self, problem, U, V):
+        f, dU, dV = problem.value_and_products(U, V)
+        return State(U, V, f, dU, dV)
+
+
+class Ascends(Broken):
+    def step(self, problem, state):
+        return self.init(problem, state.U + 1e-2 * state.dU, state.V + 1e-2 * state.dV)
+
+
+class ChangesItsState(Broken):
+    def step(self, problem, state):
+        state.U[...] -= 1e-2 * state.dU
+        return self.init(problem, state.U.copy(), state.V)
+
+
+class Lies(Broken):
+    def init(self, problem, U, V):
+        f, dU, dV = problem.value_and_products(U, V)
+        return State(U, V, f, 0.5 * dU, dV)
+
+    def step(self, problem, state):
+        return self.init(problem, state.U - 1e-2 * state.dU, state.V - 1e-2 * state.dV)
+
+
+@pytest.mark.parametrize(
+    ("solver", "law"), [(Ascends(), "lower"), (ChangesItsState(), "state"), (Lies(), "gradient fits")]
+)
+def test_check_solver_finds_what_is_broken(make_problem, solver, law):
+    with pytest.raises(CheckError, match=law):
+        check_solver(solver, make_problem(15, 12), rank=2)

@@ -1,0 +1,73 @@
+"""Step rules; the paper's own are tested as theory."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import InputError
+
+
+def test_backtracking_descends_on_what_is_minimised(make_problem, loss):
+    for balance in (None, bf.balance.Frobenius(3.0)):
+        solver = bf.solvers.BFGD(bf.steps.Backtracking(), balance)
+        result = bf.solve(make_problem(loss=loss), 2, solver, bf.inits.Random(5.0), rng=0, max_iter=60, tol=0)
+        assert np.all(np.diff(result.history.objective) < 0)
+
+
+def test_backtracking_in_single_precision_stops_at_its_limits(make_problem):
+    result = bf.solve(make_problem(dtype=np.float32), 2, rng=0, max_iter=5000, tol=0)
+    assert result.status is bf.Status.PRECISION
+    assert result.U.dtype == np.float32
+    double = bf.solve(make_problem(dtype=np.float64), 2, rng=0, max_iter=5000, tol=1e-12)
+    assert result.objective == pytest.approx(double.objective, rel=1e-2)
+
+
+def test_constant_takes_the_very_step(make_problem):
+    problem = make_problem()
+    solver = bf.solvers.BFGD(bf.steps.Constant(1e-3))
+    state = solver.init(problem, *(0.3 * f for f in problem.truth))
+    after = solver.step(problem, state)
+    np.testing.assert_allclose(after.U, state.U - 1e-3 * state.dU)
+    np.testing.assert_allclose(after.V, state.V - 1e-3 * state.dV)
+
+
+def test_any_rule_may_start_at_zero(make_problem):
+    problem = make_problem(20, 20)
+    zero = np.zeros((20, 2))
+    for name in bf.steps.__all__:
+        rule = getattr(bf.steps, name)
+        if inspect.isabstract(rule):
+            continue
+        made = rule(1e-3) if rule is bf.steps.Constant else rule()
+        solver = bf.solvers.FGD(made) if rule is bf.steps.Semidefinite else bf.solvers.BFGD(made)
+        result = bf.solve(problem, 2, solver, bf.inits.Given(zero) if solver.psd else bf.inits.Given(zero, zero))
+        assert result.status is bf.Status.GRADIENT, name
+
+
+def test_the_rule_of_fgd_is_refused_by_bfgd(make_problem):
+    with pytest.raises(InputError, match="step of FGD"):
+        bf.solve(make_problem(20, 20), 2, bf.solvers.BFGD(bf.steps.Semidefinite()), rng=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bf.steps.Constant(0),
+        lambda: bf.steps.Constant(float("nan")),
+        lambda: bf.steps.StronglyConvex(L=-1),
+        lambda: bf.steps.Smooth(L="1"),
+        lambda: bf.steps.Semidefinite(L=np.inf),
+        lambda: bf.steps.Backtracking(decrease=1.0),
+        lambda: bf.steps.Backtracking(shrink=0.0),
+        lambda: bf.steps.Backtracking(grow=0.9),
+        lambda: bf.balance.Frobenius(0.0),
+        lambda: bf.balance.Elementwise(np.square, lambda d: 2 * d, mu=3.0, L=2.0),
+        lambda: bf.balance.Elementwise(np.square, lambda d: 2 * d + 1, mu=2.0, L=2.0),
+        lambda: bf.solvers.BFGD(lam=0.0),
+    ],
+)
+def test_bad_settings_are_refused(make):
+    with pytest.raises(InputError):
+        make()

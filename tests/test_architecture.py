@@ -1,0 +1,115 @@
+"""The house rules: what is public, what may import what, how long things may be."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import bifactor as bf
+
+SOURCE = Path(bf.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# From the ground up; a module may import its own floor and those below it.
+FLOORS = [
+    {"errors"},
+    {"arrays"},
+    {"validation", "files"},
+    {"kernels"},
+    {"linear_map"},
+    {"svd", "losses"},
+    {"operators"},
+    {"problem"},
+    {"function", "balance", "state", "metrics"},
+    {"steps", "inits"},
+    {"solvers"},
+    {"result"},
+    {"run"},
+    {"stopping", "progress", "checkpoint"},
+    {"solve"},
+    {"testing"},
+    {"cli"},
+]
+FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+PUBLIC = {
+    "bifactor": (
+        "Function History Problem Result Status solve "
+        "balance errors inits losses metrics operators solvers steps testing"
+    ),
+    "bifactor.losses": "Huber Logistic Loss Poisson Probit Squared Targets",
+    "bifactor.operators": "Entries Full Operator",
+    "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
+    "bifactor.inits": "Given Init Random Spectral",
+    "bifactor.solvers": "BFGD FGD Solver",
+    "bifactor.testing": "check_gradient check_loss check_operator check_solver",
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_downward(path):
+    room = room_of(path)
+    if room == "__init__":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("bifactor"):
+            names = [node.module] if "." in node.module else [f"bifactor.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.startswith("bifactor.")]
+        for name in names:
+            other = name.split(".")[1]
+            assert FLOOR[other] < FLOOR[room] or other == room or only_for_types(path, name), f"{room} imports {other}"
+
+
+def only_for_types(path: Path, name: str) -> bool:
+    guarded = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.If)]
+    return any(
+        isinstance(inner, ast.ImportFrom) and inner.module == name
+        for node in guarded
+        if ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in node.body
+    )
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_names_are_pinned(module):
+    namespace = bf if module == "bifactor" else getattr(bf, module.split(".")[1])
+    assert sorted(namespace.__all__) == sorted(PUBLIC[module].split())
+    for name in namespace.__all__:
+        assert inspect.getdoc(getattr(namespace, name)), f"{module}.{name} has no docstring"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_sizes(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 300
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            documented = ast.get_docstring(node) is not None
+            first = node.body[1] if documented and len(node.body) > 1 else node.body[0]
+            length = node.end_lineno - first.lineno + 1
+            assert length <= (20 if node.name == "step" else 40), f"{node.name} has {length} lines"
+
+
+def test_only_the_command_line_prints():
+    for path in MODULES:
+        if room_of(path) != "cli":
+            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+            assert not any(isinstance(c.func, ast.Name) and c.func.id == "print" for c in calls), path
+
+
+def test_array_api_compat_has_one_importer():
+    importers = [p.name for p in MODULES if "array_api_compat" in p.read_text()]
+    assert importers == ["arrays.py"]
+
+
+def test_every_error_has_the_same_root():
+    for name, error in vars(bf.errors).items():
+        if inspect.isclass(error):
+            assert issubclass(error, bf.errors.BifactorError), name

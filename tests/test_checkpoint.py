@@ -1,0 +1,173 @@
+"""A run that is killed and resumed is the run that was never interrupted."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import FileError
+from bifactor.solvers import Solver
+from bifactor.state import State
+
+
+def same(a, b):
+    assert a.n_iter == b.n_iter
+    assert a.objective == b.objective
+    assert a.status is b.status
+    np.testing.assert_array_equal(a.U, b.U)
+    np.testing.assert_array_equal(a.V, b.V)
+    for name in ("objective", "gradient_norm", "relative_change"):
+        np.testing.assert_array_equal(getattr(a.history, name), getattr(b.history, name))
+
+
+SOLVERS = [
+    bf.solvers.BFGD(),
+    bf.solvers.BFGD(bf.steps.Backtracking()),
+    bf.solvers.BFGD(bf.steps.Smooth(every_step=True), balance=None),
+    bf.solvers.FGD(),
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: f"{type(s).__name__}-{type(s.step_size).__name__}")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_resuming_is_bit_for_bit(make_problem, tmp_path, solver, dtype):
+    problem = make_problem(20, 20, dtype=dtype, psd=True)
+    path = tmp_path / "run"
+    whole = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0)
+    first = bf.solve(problem, 2, solver, rng=0, max_iter=13, tol=0, checkpoint=path)
+    assert first.n_iter == 13
+    rest = bf.solve(problem, 2, solver, rng=99, max_iter=40, tol=0, checkpoint=path)  # the seed no longer matters
+    same(whole, rest)
+    assert rest.history.seconds[20] >= rest.history.seconds[13]
+
+
+def test_a_finished_run_stays_finished(make_problem, tmp_path):
+    path = tmp_path / "run"
+    first = bf.solve(make_problem(), 2, rng=0, tol=1e-3, checkpoint=path)
+    again = bf.solve(make_problem(), 2, rng=0, tol=1e-3, checkpoint=path)
+    assert first.status is bf.Status.RELATIVE_CHANGE
+    same(first, again)
+
+
+SCRIPT = textwrap.dedent(
+    """
+    import os, signal, sys
+    import numpy as np
+    import bifactor as bf
+
+    rng = np.random.default_rng(7)
+    U, V = rng.standard_normal((300, 3)), rng.standard_normal((200, 3))
+    rows, cols = np.nonzero(rng.random((300, 200)) < 0.4)
+    y = (U @ V.T)[rows, cols] + 0.1 * rng.standard_normal(rows.size)
+    problem = bf.Problem(bf.losses.Huber(0.5), bf.operators.Entries(rows, cols, (300, 200)), y)
+
+    def run(kill_at, every, path):
+        def callback(t, state):
+            if t == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return bf.solve(problem, 3, rng=0, max_iter=30, tol=0, callback=callback, checkpoint=path,
+                        checkpoint_every=every)
+
+    folder = sys.argv[1]
+    for k in range(20):
+        kill_at, every = int(rng.integers(1, 30)), int(rng.integers(1, 9))
+        path = os.path.join(folder, f"run{k}")
+        child = os.fork()
+        if child == 0:
+            run(kill_at, every, path)
+            os._exit(1)  # not reached: the child is killed
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+        assert os.path.exists(path) == (kill_at > every), (kill_at, every)
+        child = os.fork()
+        if child == 0:
+            run(None, every, path).save(path + ".result")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    run(None, 1000, None).save(os.path.join(folder, "whole.result"))
+    """
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_twenty_kills(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    whole = bf.Result.load(tmp_path / "whole.result")
+    results = sorted(tmp_path.glob("run*.result"))
+    assert len(results) == 20
+    for path in results:
+        same(whole, bf.Result.load(path))
+
+
+def test_another_run_is_refused_and_the_file_kept(make_problem, tmp_path):
+    path = tmp_path / "run"
+    bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path)
+    before = path.read_bytes()
+    for problem, rank, solver in (
+        (make_problem(seed=1), 2, None),
+        (make_problem(), 3, None),
+        (make_problem(), 2, bf.solvers.BFGD()),
+        (make_problem(weights=2.0), 2, None),
+        (make_problem(loss=bf.losses.Huber()), 2, None),
+    ):
+        with pytest.raises(FileError, match="another problem, rank or solver"):
+            bf.solve(problem, rank, solver, rng=0, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_refused_and_kept(make_problem, tmp_path):
+    path = tmp_path / "run"
+    bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-10])
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="Cannot read"):
+        bf.solve(make_problem(), 2, rng=0, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_callables_in_settings_are_known_by_name(make_problem, tmp_path):
+    balance = bf.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)
+    solver = bf.solvers.BFGD(bf.steps.Backtracking(), balance)
+    for iterations in (3, 6):
+        result = bf.solve(make_problem(), 2, solver, rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    assert result.n_iter == 6
+    f = bf.Function(lambda X: 0.5 * np.sum((X - 1) ** 2), lambda X: X - 1, (4, 4))
+    for iterations in (1, 2):
+        result = bf.solve(f, 1, bf.solvers.BFGD(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "other")
+    assert result.n_iter == 2
+
+
+def test_arrays_that_a_solver_carries_are_kept(make_problem, tmp_path):
+    class Momentum(Solver):
+        def init(self, problem, U, V):
+            f, dU, dV = problem.value_and_products(U, V)
+            return State(U, V, f, dU, dV, extra={"P": 0 * U, "Q": 0 * V})
+
+        def step(self, problem, state):
+            P, Q = 0.5 * state.extra["P"] - 1e-3 * state.dU, 0.5 * state.extra["Q"] - 1e-3 * state.dV
+            f, dU, dV = problem.value_and_products(state.U + P, state.V + Q)
+            return State(state.U + P, state.V + Q, f, dU, dV, extra={"P": P, "Q": Q})
+
+    whole = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=20, tol=0)
+    for iterations in (9, 20):
+        parts = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    same(whole, parts)
+
+
+def test_interrupted_run_resumes(make_problem, tmp_path):
+    path = tmp_path / "run"
+
+    def press_ctrl_c(t, state):
+        if t == 7:
+            raise KeyboardInterrupt
+
+    options = {"rng": 0, "max_iter": 20, "tol": 0, "checkpoint": path, "checkpoint_every": 3}
+    bf.solve(make_problem(), 2, callback=press_ctrl_c, **options)
+    same(bf.solve(make_problem(), 2, **options), bf.solve(make_problem(), 2, rng=0, max_iter=20, tol=0))

@@ -1,0 +1,54 @@
+"""Pages that show code tell the truth: their examples run, and the sources they quote are the sources."""
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXTEND = sorted((ROOT / "docs" / "extend").glob("*.md"))
+PAGES = [*EXTEND, ROOT / "README.md"]
+
+SOURCE = "<!-- source:"
+BLOCK = re.compile(
+    rf"^(?:{SOURCE} (?P<source>\S+) -->\n\s*)?^```python\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+def test_every_kind_has_a_page():
+    assert {page.stem for page in EXTEND} >= {"loss", "operator", "solver"}
+
+
+@each_page
+def test_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # an example may write files
+    text = page.read_text(encoding="utf-8")
+    # As a script: functions of __main__ are what numba can both find again and tell from their older versions.
+    script = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    for block in BLOCK.finditer(text):
+        if block["source"] is None:
+            # Blank lines in front make a traceback point into the page.
+            lines_before = text.count("\n", 0, block.start("code"))
+            exec(compile("\n" * lines_before + block["code"], page, "exec"), vars(script))
+
+
+@each_page
+def test_quoted_sources_are_current(page):
+    text = page.read_text(encoding="utf-8")
+    quoted = [block for block in BLOCK.finditer(text) if block["source"] is not None]
+    assert len(quoted) == text.count(SOURCE), f"{page.name}: a '{SOURCE}' comment has no python block right below it."
+    for block in quoted:
+        current = (ROOT / block["source"]).read_text(encoding="utf-8")
+        assert block["code"] == current, f"{page.name} quotes an old {block['source']}: copy the file in again."
+
+
+@pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)
+def test_extension_pages_show_an_example_and_a_source(page):
+    quotes = [block["source"] is not None for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+    assert set(quotes) == {True, False}

@@ -1,0 +1,203 @@
+"""The loop: how runs stop, what they report, and what they refuse."""
+
+import os
+import signal
+import threading
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import InputError
+
+
+def finite(result):
+    parts = (result.U, result.V, result.objective, *vars(result.history).values())
+    return all(np.isfinite(part).all() for part in parts)
+
+
+def test_the_example_of_the_readme_works():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    rows, cols = np.nonzero(rng.random(X.shape) < 0.5)
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, shape=X.shape), X[rows, cols])
+    result = bf.solve(problem, rank=2, rng=0)
+    assert result.status.converged
+    np.testing.assert_allclose(result.matrix(), X, atol=1e-3)
+
+
+def test_history_has_one_number_per_iteration(make_problem):
+    result = bf.solve(make_problem(), 2, rng=0, max_iter=7, tol=0)
+    assert result.n_iter == 7
+    assert result.status is bf.Status.MAX_ITER
+    for series in vars(result.history).values():
+        assert series.shape == (8,)
+    assert np.all(np.diff(result.history.seconds) >= 0)
+    assert result.objective == result.history.objective.min()
+
+
+def test_relative_change_is_that_of_x(make_problem):
+    seen = []
+    result = bf.solve(
+        make_problem(), 2, rng=0, max_iter=40, tol=0, callback=lambda t, s: seen.append(s.U @ s.V.conj().T)
+    )
+    changes = [np.linalg.norm(b - a) / np.linalg.norm(b) for a, b in pairwise(seen)]
+    np.testing.assert_allclose(result.history.relative_change[2:], changes, rtol=1e-6)
+
+
+def test_relative_change_is_accurate_far_below_single_precision(make_problem):
+    # The Gram form of ‖X′ − X‖ loses half the digits unless it works on differences.
+    solver = bf.solvers.BFGD(bf.steps.Constant(1e-14))
+    result = bf.solve(make_problem(), 2, solver, rng=0, max_iter=3, tol=0)
+    assert np.all(result.history.relative_change[1:] < 1e-10)
+    assert np.all(result.history.relative_change[1:] > 0)
+
+
+def test_gradient_norm_is_that_of_the_objective(make_problem):
+    problem = make_problem()
+    states = []
+    result = bf.solve(problem, 2, rng=0, max_iter=3, tol=0, callback=lambda t, s: states.append(s))
+    s = states[-1]
+    wanted = np.hypot(np.linalg.norm(s.dU), np.linalg.norm(s.dV))
+    assert result.history.gradient_norm[-1] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"tol": 1e-3}, "RELATIVE_CHANGE"),
+        ({"tol": 0, "gradient_tol": 1e-2}, "GRADIENT"),
+        ({"tol": 0, "objective_tol": 1e-3}, "PLATEAU"),
+        ({"tol": 0, "max_iter": 3}, "MAX_ITER"),
+        ({"tol": 0, "max_iter": 0}, "MAX_ITER"),
+        ({"tol": 0, "max_iter": 10**9, "time_limit": 0.05}, "TIME_LIMIT"),
+        ({"tol": 0, "callback": lambda t, s: t == 4}, "CALLBACK"),
+    ],
+)
+def test_every_way_to_stop(make_problem, options, status):
+    result = bf.solve(make_problem(), 2, bf.solvers.BFGD(), rng=0, **options)
+    assert result.status is bf.Status[status]
+    assert finite(result)
+    if status == "CALLBACK":
+        assert result.n_iter == 4
+
+
+def test_statuses_are_sentences_and_only_three_are_convergence():
+    assert {s for s in bf.Status if s.converged} == {
+        bf.Status.RELATIVE_CHANGE,
+        bf.Status.GRADIENT,
+        bf.Status.PLATEAU,
+    }
+    for status in bf.Status:
+        assert len(str(status).split()) > 5
+    assert "Backtracking" in str(bf.Status.DIVERGED)
+
+
+@pytest.mark.parametrize("eta", [0.3, 1e3, 1e30, 1e300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_divergence_returns_the_best_iterate(make_problem, loss, eta, dtype):
+    solver = bf.solvers.BFGD(bf.steps.Constant(eta))
+    result = bf.solve(make_problem(loss=loss, dtype=dtype), 2, solver, rng=0, max_iter=300, tol=0)
+    assert finite(result)
+    assert result.objective <= result.history.objective[0]
+    if eta > 1:
+        assert result.status is bf.Status.DIVERGED
+
+
+def test_keyboard_interrupt_returns_the_best_iterate(make_problem):
+    def press_ctrl_c(t, state):
+        if t == 5:
+            raise KeyboardInterrupt
+
+    result = bf.solve(make_problem(), 2, rng=0, tol=0, callback=press_ctrl_c)
+    assert result.status is bf.Status.INTERRUPTED
+    assert result.n_iter == 5
+    assert finite(result)
+
+
+def test_a_real_interrupt_signal(make_problem):
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    result = bf.solve(
+        make_problem(), 2, bf.solvers.BFGD(), rng=0, tol=0, max_iter=10**9, callback=lambda t, s: time.sleep(1e-4)
+    )
+    assert result.status is bf.Status.INTERRUPTED
+    assert finite(result)
+
+
+def test_seeds(make_problem):
+    fits = [bf.solve(make_problem(), 2, init=bf.inits.Random(), rng=rng, max_iter=3) for rng in (1, 1, 2)]
+    np.testing.assert_array_equal(fits[0].U, fits[1].U)
+    assert not np.array_equal(fits[0].U, fits[2].U)
+    generator = np.random.default_rng(1)
+    np.testing.assert_array_equal(
+        bf.solve(make_problem(), 2, init=bf.inits.Random(), rng=generator, max_iter=3).U, fits[0].U
+    )
+
+
+def test_global_random_state_is_untouched(make_problem):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    bf.solve(make_problem(), 2, max_iter=3)
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_progress_bar_shows_and_changes_nothing(make_problem, capsys):
+    quiet = bf.solve(make_problem(), 2, rng=0, max_iter=20)
+    assert capsys.readouterr() == ("", "")
+    shown = bf.solve(make_problem(), 2, rng=0, max_iter=20, progress=True)
+    assert "objective" in capsys.readouterr().out
+    np.testing.assert_array_equal(quiet.U, shown.U)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 2)])
+def test_tiny_matrices(shape):
+    X = np.arange(1.0, 1 + shape[0] * shape[1]).reshape(shape)
+    rank = min(shape)
+    problem = bf.Problem(bf.losses.Squared(), *bf.operators.Entries.from_dense(X))
+    result = bf.solve(problem, rank, rng=0, tol=1e-12, max_iter=20000)
+    np.testing.assert_allclose(result.matrix(), X, rtol=1e-4)
+
+
+def test_full_rank_is_allowed_and_rows_without_data_stay_finite():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries([0, 4], [1, 0], (6, 5)), [1.0, 2.0])
+    result = bf.solve(problem, 5, rng=0)
+    assert finite(result)
+    np.testing.assert_allclose(result.predict([0, 4], [1, 0]), [1, 2], rtol=1e-3)
+
+
+P = bf.Problem(bf.losses.Squared(), bf.operators.Full((4, 3)), np.ones((4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        (r"rank=0 is not possible for a 4×3 matrix.*1 to 3", {"rank": 0}),
+        (r"rank=4 is not possible", {"rank": 4}),
+        (r"rank=-1", {"rank": -1}),
+        (r"rank=1.0", {"rank": 1.0}),
+        (r"rank=True", {"rank": True}),
+        (r"rank='auto'", {"rank": "auto"}),
+        (r"solver is <class", {"solver": bf.solvers.BFGD}),
+        (r"solver is 'BFGD'", {"solver": "BFGD"}),
+        (r"init is 'random'", {"init": "random"}),
+        (r"problem is None", {"problem": None}),
+        (r"rng='seed'", {"rng": "seed"}),
+        (r"rng=-1", {"rng": -1}),
+        (r"max_iter=-1", {"max_iter": -1}),
+        (r"max_iter=2.5", {"max_iter": 2.5}),
+        (r"tol=-1", {"tol": -1.0}),
+        (r"tol=nan", {"tol": float("nan")}),
+        (r"objective_tol=inf", {"objective_tol": float("inf")}),
+        (r"time_limit=0", {"time_limit": 0}),
+        (r"checkpoint_every=0", {"checkpoint_every": 0}),
+        (r"folder that does not exist", {"checkpoint": "no/such/folder/file"}),
+    ],
+)
+def test_mistakes_get_one_clear_error_before_any_work(message, options):
+    with pytest.raises(InputError, match=message):
+        bf.solve(**{"problem": P, "rank": 1, **options})
+
+
+def test_numpy_integers_are_ranks():
+    assert bf.solve(P, np.int64(1), rng=np.int32(3), max_iter=np.int16(2)).rank == 1
