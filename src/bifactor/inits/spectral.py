@@ -49,8 +49,8 @@ class Spectral(Init):
 def best_multiple(problem: Objective, U: Array, V: Array) -> float:
     """argmin over s > 0 of f(s·UVᴴ), for UVᴴ = P_r(−∇f(0)) and so with f′ < 0 at s = 0.
 
-    f is convex on the line, so this is a root of its slope. Where the slope dies out without crossing zero (labels
-    that X can separate), the s is taken at which it has fallen to a hundredth.
+    f is convex on the line, so this is a root of its slope. Where the slope dies out without crossing zero (labels that
+    X can separate, an f that falls without end), the s is taken at which it has fallen to a hundredth.
     """
 
     def slope(s: float) -> float:
@@ -59,15 +59,13 @@ def best_multiple(problem: Objective, U: Array, V: Array) -> float:
         return value if np.isfinite(value) else 1e6 * abs(first)
 
     first = -(product_norm(U, V) ** 2)
-    low, high = 0.0, 1 / problem.scale
-    at_high = slope(high)
-    for _ in range(60):  # an f that falls without end has no best multiple
-        if at_high >= 0.01 * first:
-            break
+    low, high, faint = 0.0, 1 / problem.scale, None
+    while (at_high := slope(high)) < 0:
+        if faint is None and at_high >= 0.01 * first:
+            faint = high
+        if high > 1e3 * (faint or 1e15 / problem.scale):
+            return faint or 1 / problem.scale
         low, high = high, 4 * high
-        at_high = slope(high)
-    if at_high <= 0:
-        return high
     return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
 
 

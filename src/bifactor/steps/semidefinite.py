@@ -49,7 +49,7 @@ class Semidefinite(StepSize):
         if not self.every_step:
             return move(state.memory, state.memory)
         Q = np.linalg.qr(state.U)[0]
-        GQ = problem.gradient(state.U, state.V) @ Q
-        gradient = spectral_norm_squared(GQ, GQ[:0]) ** 0.5
+        GQ, GhQ = problem.gradient(state.U, state.V).products(Q, Q)
+        gradient = spectral_norm_squared((GQ + GhQ) / 2, Q[:0]) ** 0.5  # of the Hermitian part, as FGD moves
         eta = reciprocal(16 * (state.memory * stacked_norm_squared(state) / 2 + gradient))
         return move(eta, state.memory)

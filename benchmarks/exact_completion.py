@@ -1,0 +1,55 @@
+"""Iterations to relative error 1e-6: 1000 × 1000, rank 10, 60,000 noiseless entries, condition number 1.
+
+BFGD with the paper's constants, f normalised by the observed fraction ρ: then L = 1/ρ over all matrices but about 1
+over incoherent ones of low rank, which is the L that the theory speaks of. Beside it the same with backtracking.
+"""
+
+import statistics
+from typing import Any
+
+import numpy as np
+
+import bifactor as bf
+
+SHAPE, SIZE, RANK = (1000, 1000), 60_000, 10
+SOLVERS = {
+    "paper, 1/(12 max{L, L_g} ‖W₀‖²)": bf.solvers.BFGD(bf.steps.StronglyConvex(L=1.0), bf.balance.Frobenius(1.0)),
+    "paper, 1/(8 max{L, L_g} ‖Wₜ‖²)": bf.solvers.BFGD(
+        bf.steps.StronglyConvex(L=1.0, every_step=True), bf.balance.Frobenius(1.0)
+    ),
+    "backtracking": bf.solvers.BFGD(bf.steps.Backtracking()),
+}
+
+
+def completion(seed: int) -> tuple[bf.Problem, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(rng.standard_normal((n, RANK)))[0] for n in SHAPE)
+    rows, cols = np.divmod(rng.choice(SHAPE[0] * SHAPE[1], SIZE, replace=False), SHAPE[1])
+    y = np.einsum("ij,ij->i", U[rows], V[cols])
+    rho = SIZE / (SHAPE[0] * SHAPE[1])
+    return bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, SHAPE), y, weights=1 / rho), U, V
+
+
+def run(seeds: int = 5) -> list[dict[str, Any]]:
+    table = []
+    for name, solver in SOLVERS.items():
+        fits, errors = [], []
+        for seed in range(seeds):
+            problem, U, V = completion(seed)
+
+            def recovered(t: int, state: Any, U: np.ndarray = U, V: np.ndarray = V) -> bool:
+                return t % 10 == 0 and bf.metrics.relative_error(state.U, state.V, U, V) <= 1e-6
+
+            fit = bf.solve(problem, RANK, solver, rng=seed, max_iter=20_000, tol=0, callback=recovered)
+            fits.append(fit)
+            errors.append(bf.metrics.relative_error(fit.U, fit.V, U, V))
+        table.append(
+            {
+                "step": name,
+                "iterations, median": statistics.median(fit.n_iter for fit in fits),
+                "seconds, median": f"{statistics.median(fit.history.seconds[-1] for fit in fits):.2f}",
+                "largest error": f"{max(errors):.1e}",
+                "largest rise of the objective": f"{max(np.diff(f.history.objective).max() for f in fits):.1e}",
+            }
+        )
+    return table

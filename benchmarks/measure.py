@@ -1,0 +1,38 @@
+"""How things are timed and weighed here."""
+
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def side_by_side(candidates: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of each candidate, taken in turns so that a busy machine is busy for all of them; one warm-up each."""
+    for candidate in candidates.values():
+        candidate()
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(repeats):
+        for name, candidate in candidates.items():
+            started = time.perf_counter()
+            candidate()
+            seconds[name].append(time.perf_counter() - started)
+    return seconds
+
+
+def summary(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})"
+
+
+def in_fresh_process(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `function` returns, and the peak memory of a process that does nothing else."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_weighed, (function,))
+
+
+def _weighed(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    row = function()
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {**row, "peak memory": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9:.2f} GB"}
