@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import epsilon, inner, pair_norm
+from bifactor.arrays import epsilon, inner, pair_norm, spectral_norm_squared
 from bifactor.errors import InputError
 from bifactor.problem import Objective
 from bifactor.state import State
-from bifactor.steps.base import Move, StepSize, reciprocal, stacked_norm_squared
+from bifactor.steps.base import Move, StepSize, reciprocal
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Backtracking(StepSize):
             raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
-        return reciprocal(max(problem.scale, L_g) * stacked_norm_squared(state))
+        return reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
 
     def next(self, problem: Objective, state: State, move: Move) -> State:
         slope = inner(state.dU, state.dU) + inner(state.dV, state.dV)

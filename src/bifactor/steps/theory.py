@@ -1,0 +1,62 @@
+"""What the paper's step rules share: a bound from L and the norms at the start, or the same anew at every step."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import spectral_norm_squared
+from bifactor.problem import Objective
+from bifactor.state import State
+from bifactor.steps.base import Move, StepSize, reciprocal
+from bifactor.svd import spectral_norm
+from bifactor.validation import require_positive
+
+
+@dataclass(frozen=True)
+class TheoryStep(StepSize):
+    """η = 1/`once` with the norms at the start, or 1/`each` with those at every step.
+
+    Parameters
+    ----------
+    L : float, optional
+        Replaces the problem's own global L, for instance by a restricted one: completion normalised by the observed
+        fraction has L = 1/ρ over all matrices but about 1 over incoherent low-rank ones.
+    every_step : bool
+        Recompute the norms at each step.
+    """
+
+    L: float | None = None
+    every_step: bool = False
+
+    def __post_init__(self) -> None:
+        if self.L is not None:
+            require_positive(self.L, "L", "Leave it out to use the problem's own.")
+
+    @abstractmethod
+    def once(self, L: float, problem: Objective, state: State) -> float:
+        """1/η from the start; L is already max{L, L_g}."""
+
+    @abstractmethod
+    def each(self, L: float, problem: Objective, state: State) -> float:
+        """1/η from the present state."""
+
+    def init(self, problem: Objective, state: State, L_g: float) -> float:
+        L = max(problem.smoothness if self.L is None else self.L, L_g)
+        inverse = self.once(L, problem, state)
+        return L if self.every_step else reciprocal(inverse)
+
+    def next(self, problem: Objective, state: State, move: Move) -> State:
+        if self.every_step:
+            return move(reciprocal(self.each(state.memory, problem, state)), state.memory)
+        return move(state.memory, state.memory)
+
+
+def stacked_norm_squared(state: State) -> float:
+    """‖[U; V]‖₂²."""
+    return spectral_norm_squared(state.U, state.V)
+
+
+def gradient_norm(problem: Objective, state: State) -> float:
+    """‖∇f(UVᴴ)‖₂, by the same random start each time so that runs can be repeated."""
+    return spectral_norm(problem.gradient(state.U, state.V), np.random.default_rng(0))
