@@ -39,7 +39,7 @@ PUBLIC = {
         "balance errors inits losses metrics operators solvers steps testing"
     ),
     "bifactor.losses": "Huber Logistic Loss Poisson Probit Squared Targets",
-    "bifactor.operators": "Entries Full Operator",
+    "bifactor.operators": "Entries Full Operator RankOne",
     "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
     "bifactor.solvers": "BFGD FGD Solver",

@@ -69,7 +69,7 @@ class Problem(Objective):
         How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
     y : array of length operator.size
         The measurements; for an operator that observes every entry, also the m×n matrix itself.
-        Its precision (single or double, real or complex) is the one that is computed in.
+        Its precision (single or double) is the one that is computed in. X is complex where y or the operator says so.
     weights : number or array of length operator.size, optional
         wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
     """
@@ -86,7 +86,7 @@ class Problem(Objective):
         self.operator, order = operator.arrange()
         self.y = y if order is None else y[order]
         self.weights = w if w is None or order is None else w[order]
-        self.dtype = y.dtype
+        self.dtype = np.result_type(y.dtype, np.complex64) if operator.complex_matrix else y.dtype
         self._passes: dict[Any, Fused | None] = {}
 
     @cached_property

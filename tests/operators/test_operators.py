@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.arrays import gaussian
 from bifactor.errors import CheckError, InputError
 from bifactor.operators.base import power_norm_squared
 from bifactor.testing import check_operator
@@ -18,6 +19,12 @@ INSTANCES = {
         bf.operators.Entries(RNG.integers(5, size=60), RNG.integers(9, size=60), (5, 9)),
         bf.operators.Entries([0], [0], (1, 1)),
         bf.operators.Entries([0, 0], [3, 1], (1, 4)),
+    ],
+    "RankOne": [
+        bf.operators.RankOne(gaussian(RNG, (12, 5), float), gaussian(RNG, (12, 4), float)),
+        bf.operators.RankOne(gaussian(RNG, (9, 4), complex), gaussian(RNG, (9, 6), complex)),
+        bf.operators.RankOne(gaussian(RNG, (9, 4), complex)),
+        bf.operators.RankOne(gaussian(RNG, (9, 4), float)),
     ],
     "Full": [bf.operators.Full((6, 4)), bf.operators.Full((1, 3))],
 }

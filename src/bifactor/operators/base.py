@@ -20,6 +20,8 @@ class Operator(ABC):
 
     shape: tuple[int, int]
     size: int
+    complex_matrix: bool | None = None
+    """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
 
     @abstractmethod
     def forward(self, U: Array, V: Array) -> Array:
@@ -35,7 +37,7 @@ class Operator(ABC):
 
     @abstractmethod
     def mean_square(self, weights: Array | None = None) -> float:
-        """‖W^½ A‖²_F/(mn) = E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction: the typical curvature."""
+        """The typical curvature: E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction, mostly ‖W^½ A‖²_F/(mn)."""
 
     def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
         """(z₁, z₂) with A((U + aD)(V + aE)ᴴ) = z + a·z₁ + a²·z₂ for every a."""
@@ -55,14 +57,14 @@ class Operator(ABC):
         return None
 
 
-def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 30, block: int = 64) -> float:
+def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:
     """‖W^½ A‖² by power iteration on A*WA, for operators that know no bound.
 
     X is walked through in blocks of columns, so nothing larger than an m×block product is formed beside it.
-    An estimate from below: 30 steps are typically within a percent.
+    An estimate from below, typically within a percent.
     """
     m, n = operator.shape
-    X = gaussian(np.random.default_rng(0), (m, n), np.float64)
+    X = gaussian(np.random.default_rng(0), (m, n), np.complex128 if operator.complex_matrix else np.float64)
     value = 0.0
     for _ in range(steps):
         X = X / norm(X)
@@ -83,7 +85,8 @@ def probed_mean_square(operator: Operator, weights: Array | None = None, probes:
     """‖W^½ A‖²_F/(mn) from the measurements of one random X, for operators with no formula."""
     rng = np.random.default_rng(0)
     m, n = operator.shape
-    U, V = (gaussian(rng, (k, probes), np.float64) for k in (m, n))
+    dtype = np.complex128 if operator.complex_matrix else np.float64
+    U, V = (gaussian(rng, (k, probes), dtype) for k in (m, n))
     square = np.abs(operator.forward(U, V)) ** 2
     return float(np.sum(square if weights is None else weights * square)) / product_norm(U, V) ** 2
 

@@ -1,0 +1,84 @@
+"""Measurements by rank-one matrices: bilinear forms, and intensities."""
+
+import numpy as np
+
+from bifactor.arrays import Array, conj, floating, is_complex, real
+from bifactor.errors import InputError
+from bifactor.linear_map import LinearMap
+from bifactor.operators.base import Operator, power_norm_squared
+from bifactor.validation import require_finite
+
+
+class RankOne(Operator):
+    """A(X)ᵢ = aᵢᴴ X bᵢ; without b, the intensities A(X)ᵢ = Re(aᵢᴴ X aᵢ) of phase retrieval and tomography.
+
+    For X = UUᴴ an intensity is ‖Uᴴaᵢ‖² ≥ 0. With complex vectors X is complex, and intensities stay real.
+
+    Parameters
+    ----------
+    a : array, size × m
+        The vectors aᵢ, one per row.
+    b : array, size × n, optional
+        The vectors bᵢ.
+    """
+
+    def __init__(self, a: Array, b: Array | None = None):
+        self.a = _vectors(a, "a")
+        self.intensity = b is None
+        self.b = self.a if b is None else _vectors(b, "b")
+        if self.a.shape[0] != self.b.shape[0]:
+            raise InputError(
+                f"a has {self.a.shape[0]} rows and b has {self.b.shape[0]}. Pass one of each per measurement."
+            )
+        self.shape = (int(self.a.shape[1]), int(self.b.shape[1]))
+        self.size = int(self.a.shape[0])
+        self.complex_matrix = is_complex(self.a) or is_complex(self.b) or None
+
+    def forward(self, U: Array, V: Array) -> Array:
+        aU, bV = conj(_like(self.a, U)) @ U, conj(_like(self.b, V)) @ V
+        z = (aU * conj(bV)).sum(axis=1)
+        return real(z) if self.intensity else z
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return Weighted(_like(self.a, w), _like(self.b, w), w)
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        return power_norm_squared(self, weights)
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        rows = (np.abs(self.a) ** 2).sum(axis=1) * (np.abs(self.b) ** 2).sum(axis=1)
+        if self.intensity and self.complex_matrix:
+            rows = rows / 2  # half of what a complex X has shows in the real part
+        return float(np.sum(rows if weights is None else weights * rows)) / (self.shape[0] * self.shape[1])
+
+
+class Weighted(LinearMap):
+    """Σᵢ wᵢ aᵢ bᵢᴴ."""
+
+    def __init__(self, a: Array, b: Array, w: Array):
+        self.a, self.b, self.w = a, b, w[:, None]
+        self.shape = (int(a.shape[1]), int(b.shape[1]))
+        self.dtype = np.result_type(a, b, w)
+
+    def matmul(self, V: Array) -> Array:
+        return self.a.T @ (self.w * (conj(self.b) @ V))
+
+    def rmatmul(self, U: Array) -> Array:
+        return self.b.T @ (conj(self.w) * (conj(self.a) @ U))
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        return self.matmul(V), self.rmatmul(U)
+
+
+def _vectors(rows: Array, name: str) -> Array:
+    a = floating(rows, name)
+    if a.ndim != 2 or 0 in a.shape:
+        raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
+    require_finite(a, name, "Check how the vectors were made.")
+    return a
+
+
+def _like(vectors: Array, other: Array) -> Array:
+    """The vectors in the precision of what they meet."""
+    single = np.finfo(other.dtype).dtype == np.float32
+    return vectors.astype(np.complex64 if is_complex(vectors) else np.float32, copy=False) if single else vectors
