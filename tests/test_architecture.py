@@ -28,6 +28,7 @@ FLOORS = [
     {"run"},
     {"stopping", "progress", "checkpoint"},
     {"solve"},
+    {"estimators"},
     {"testing"},
     {"cli"},
 ]
@@ -39,7 +40,7 @@ PUBLIC = {
         "balance errors inits losses metrics operators solvers steps testing"
     ),
     "bifactor.losses": "Huber Logistic Loss Poisson Probit Squared Targets",
-    "bifactor.operators": "Entries Full Operator RankOne",
+    "bifactor.operators": "DCT Entries Fourier Full Hadamard Noiselet Operator Pauli RankOne Subsampled",
     "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
     "bifactor.solvers": "BFGD FGD Solver",

@@ -75,6 +75,12 @@ def epsilon(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
+def match_precision(a: Array, dtype: Any) -> Array:
+    """`a` in single or double precision, whichever `dtype` has; complex stays complex."""
+    precision = np.finfo(dtype).dtype
+    return a.astype(np.result_type(precision, np.complex64) if np.iscomplexobj(a) else precision, copy=False)
+
+
 def floating(array: Array, what: str) -> Array:
     """A floating copy-or-view of user data: integers and booleans become float64, half becomes single."""
     try:

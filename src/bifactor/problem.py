@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bifactor import kernels
 from bifactor.arrays import Array, floating, gaussian, is_complex
 from bifactor.errors import InputError, SmoothnessError
+from bifactor.kernels import losses_numba
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
 from bifactor.operators import Operator
@@ -109,15 +111,14 @@ class Problem(Objective):
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
 
     def gradient(self, U: Array, V: Array) -> LinearMap:
-        return self._gradient(self.operator.forward(U, V))
+        return self.operator.adjoint(self._evaluate(self.operator.forward(U, V))[1])
 
     def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
         one_pass = self._fused(np.result_type(U, V))
         if one_pass is not None:
             return one_pass(U, V)
-        z = self.operator.forward(U, V)
-        GV, GhU = self._gradient(z).products(U, V)
-        return self._sum(self.loss.value(z, self.y)), GV, GhU
+        value, slope = self._evaluate(self.operator.forward(U, V))
+        return value, *self.operator.adjoint(slope).products(U, V)
 
     def check_factors(self, U: Array, V: Array) -> None:
         if (is_complex(U) or is_complex(V)) and is_complex(self.operator.forward(U[:, :1], V[:, :1])):
@@ -136,9 +137,15 @@ class Problem(Objective):
                 digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
 
-    def _gradient(self, z: Array) -> LinearMap:
+    def _evaluate(self, z: Array) -> tuple[float, Array]:
+        """f and its slopes w·ℓ′ at the measurements."""
+        if self.loss.pointwise is not None and kernels.has_compiled(z.dtype):
+            y, w = (
+                np.ascontiguousarray(a, dtype=z.dtype) for a in (self.y, () if self.weights is None else self.weights)
+            )
+            return losses_numba.evaluate(self.loss.pointwise, self.loss.parameter(z.dtype), z, y, w)
         slope = self.loss.gradient(z, self.y)
-        return self.operator.adjoint(slope if self.weights is None else self.weights * slope)
+        return self._sum(self.loss.value(z, self.y)), slope if self.weights is None else self.weights * slope
 
     def _sum(self, values: Array) -> float:
         return float(np.sum(values if self.weights is None else self.weights * values, dtype=np.float64))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.kernels import entries_numba, entries_reference, pool
+from bifactor.kernels import compile, entries_numba, entries_reference, pool
 from bifactor.kernels.layout import RUN, TILE, arrange
 
 SHAPES = [(1, 1, 1), (5, 5, 12), (40, 7, 200), (3000, 11, 9000), (TILE + 900, TILE + 50, (TILE + 900) * RUN * 2)]
@@ -164,8 +164,8 @@ def test_nowhere_to_keep_a_cache_is_no_obstacle(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return numba.njit(function, **options)
 
-    monkeypatch.setattr(entries_numba, "njit", njit)
-    assert entries_numba.compiled(lambda x: x + 1)(1) == 2
+    monkeypatch.setattr(compile, "njit", njit)
+    assert compile.compiled(lambda x: x + 1)(1) == 2
 
 
 def test_public_operator_uses_the_same_kernels():

@@ -26,6 +26,28 @@ INSTANCES = {
         bf.operators.RankOne(gaussian(RNG, (9, 4), complex)),
         bf.operators.RankOne(gaussian(RNG, (9, 4), float)),
     ],
+    "Noiselet": [
+        bf.operators.Noiselet((4, 8), 20, 0),
+        bf.operators.Noiselet((8, 4), 20, 0, complex=True, normalize=True),
+        bf.operators.Noiselet((2, 8), [3, 15, 0], permute=False, signs=True),
+        bf.operators.Noiselet((1, 1), 1),
+    ],
+    "Hadamard": [
+        bf.operators.Hadamard((4, 8), 20, 0),
+        bf.operators.Hadamard((8, 2), [3, 15, 0], 0, permute=False, signs=True, normalize=True),
+    ],
+    "DCT": [bf.operators.DCT((3, 7), 20, 0), bf.operators.DCT((5, 4), [1, 19], 0, signs=True, normalize=True)],
+    "Fourier": [
+        bf.operators.Fourier((3, 7), 20, 0),
+        bf.operators.Fourier((4, 5), 20, 0, signs=True),
+        bf.operators.Fourier((3, 5), 6, 0, complex=True, normalize=True),
+        bf.operators.Fourier((1, 2), 2, 0),
+    ],
+    "Pauli": [
+        bf.operators.Pauli(1),
+        bf.operators.Pauli(3, 20, 0, normalize=True),
+        bf.operators.Pauli(2, ["XY", "ZZ", "XY"]),
+    ],
     "Full": [bf.operators.Full((6, 4)), bf.operators.Full((1, 3))],
 }
 ALL = [pytest.param(op, id=f"{name}{op.shape}") for name, ops in INSTANCES.items() for op in ops]

@@ -6,7 +6,14 @@ from typing import Any
 import numba
 import numpy as np
 
-from bifactor.kernels import entries_numba, entries_reference
+from bifactor.kernels import (
+    entries_numba,
+    entries_reference,
+    pauli_numba,
+    pauli_reference,
+    transforms_numba,
+    transforms_reference,
+)
 
 _COMPILED = {np.dtype(np.float32), np.dtype(np.float64)}
 
@@ -19,3 +26,13 @@ def has_compiled(dtype: Any) -> bool:
 def entries(dtype: Any) -> ModuleType:
     """The sampled products to use for factors of this dtype."""
     return entries_numba if has_compiled(dtype) else entries_reference
+
+
+def transforms() -> ModuleType:
+    """The fast transforms to use; compiled ones serve all four dtypes."""
+    return transforms_reference if numba.config.DISABLE_JIT else transforms_numba
+
+
+def paulis() -> ModuleType:
+    """The Pauli expectations to use."""
+    return pauli_reference if numba.config.DISABLE_JIT else pauli_numba

@@ -10,22 +10,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from bifactor.arrays import Array
+from bifactor.kernels.compile import compiled
 from bifactor.kernels.layout import Layout
 from bifactor.kernels.pool import run, threads_for
-
-# Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
-# because the loop detects divergence by them.
-FAST = {"reassoc", "contract", "nsz"}
-
-
-def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
-    try:
-        return njit(function, nogil=True, cache=cache, fastmath=FAST)
-    except RuntimeError:  # nowhere to keep a cache, as in a read-only container
-        return njit(function, nogil=True, fastmath=FAST)
 
 
 @compiled

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -33,6 +34,12 @@ def threads() -> int:
 
 def threads_for(work: int) -> int:
     return 1 if work < SMALL else threads()
+
+
+def shares(count: int) -> list[tuple[int, int]]:
+    """(start, stop) of each thread's share of a loop of cheap steps."""
+    parts = threads_for(count)
+    return list(pairwise(count * t // parts for t in range(parts + 1)))
 
 
 def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:

@@ -1,8 +1,25 @@
 """How measurements of X are taken: one file per operator."""
 
 from bifactor.operators.base import Operator
+from bifactor.operators.dct import DCT
 from bifactor.operators.entries import Entries
+from bifactor.operators.fourier import Fourier
 from bifactor.operators.full import Full
+from bifactor.operators.hadamard import Hadamard
+from bifactor.operators.noiselet import Noiselet
+from bifactor.operators.pauli import Pauli
 from bifactor.operators.rank_one import RankOne
+from bifactor.operators.subsampled import Subsampled
 
-__all__ = ["Entries", "Full", "Operator", "RankOne"]
+__all__ = [
+    "DCT",
+    "Entries",
+    "Fourier",
+    "Full",
+    "Hadamard",
+    "Noiselet",
+    "Operator",
+    "Pauli",
+    "RankOne",
+    "Subsampled",
+]

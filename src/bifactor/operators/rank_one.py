@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, conj, floating, is_complex, real
+from bifactor.arrays import Array, conj, floating, is_complex, match_precision, real
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator, power_norm_squared
@@ -35,12 +35,12 @@ class RankOne(Operator):
         self.complex_matrix = is_complex(self.a) or is_complex(self.b) or None
 
     def forward(self, U: Array, V: Array) -> Array:
-        aU, bV = conj(_like(self.a, U)) @ U, conj(_like(self.b, V)) @ V
+        aU, bV = conj(match_precision(self.a, U.dtype)) @ U, conj(match_precision(self.b, V.dtype)) @ V
         z = (aU * conj(bV)).sum(axis=1)
         return real(z) if self.intensity else z
 
     def adjoint(self, w: Array) -> LinearMap:
-        return Weighted(_like(self.a, w), _like(self.b, w), w)
+        return Weighted(match_precision(self.a, w.dtype), match_precision(self.b, w.dtype), w)
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return power_norm_squared(self, weights)
@@ -76,9 +76,3 @@ def _vectors(rows: Array, name: str) -> Array:
         raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
     require_finite(a, name, "Check how the vectors were made.")
     return a
-
-
-def _like(vectors: Array, other: Array) -> Array:
-    """The vectors in the precision of what they meet."""
-    single = np.finfo(other.dtype).dtype == np.float32
-    return vectors.astype(np.complex64 if is_complex(vectors) else np.float32, copy=False) if single else vectors

@@ -1,0 +1,38 @@
+"""A loss and its slope at many measurements, in one pass on all cores."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.kernels.compile import compiled
+from bifactor.kernels.pool import run, shares
+
+
+@cache
+def _evaluate(pointwise: Callable[..., Any]) -> Any:
+    def loss_pass(first, last, z, y, weights, parameter, slope):  # type: ignore[no-untyped-def]
+        value = 0.0
+        for t in range(first, last):
+            v, d = pointwise(z[t], y[t], parameter)
+            if weights.size:
+                v *= weights[t]
+                d *= weights[t]
+            value += v
+            slope[t] = d
+        return value
+
+    # See `entries_numba._fused` for what may be cached.
+    return compiled(loss_pass, cache=pointwise.__module__.startswith("bifactor."))
+
+
+def evaluate(
+    pointwise: Callable[..., Any], parameter: float, z: Array, y: Array, weights: Array
+) -> tuple[float, Array]:
+    """Σ w·ℓ(z; y) and w·ℓ′(z; y)."""
+    z = np.ascontiguousarray(z)
+    slope = np.empty_like(z)
+    settings = (z, y, weights, z.dtype.type(parameter), slope)
+    return float(sum(run(_evaluate(pointwise), [(*cut, *settings) for cut in shares(z.size)]))), slope

@@ -1,0 +1,25 @@
+"""Sub-sampled cosine measurements."""
+
+from typing import Any
+
+from scipy import fft
+
+from bifactor.arrays import Array
+from bifactor.kernels.pool import threads
+from bifactor.operators.subsampled import Subsampled
+
+
+class DCT(Subsampled):
+    """A(X) = c·(T v)[sample] with T the orthonormal DCT-II of any length, and v a scrambled vec(X).
+
+    For the parameters see `Subsampled`.
+    """
+
+    def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
+        return order, None, sample, 1.0
+
+    def transform(self, v: Array) -> Array:
+        return fft.dct(v, norm="ortho", overwrite_x=True, workers=threads())
+
+    def inverse(self, v: Array) -> Array:
+        return fft.idct(v, norm="ortho", overwrite_x=True, workers=threads())

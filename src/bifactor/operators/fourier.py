@@ -1,0 +1,65 @@
+"""Sub-sampled Fourier measurements."""
+
+from typing import Any
+
+import numpy as np
+from scipy import fft
+
+from bifactor.arrays import Array, generator
+from bifactor.kernels.pool import threads
+from bifactor.operators.subsampled import Subsampled
+
+
+class Fourier(Subsampled):
+    """A(X) = c·(F v)[sample] with F the unitary discrete Fourier transform of any length, and v a scrambled vec(X).
+
+    For real X (the default) the spectrum comes twice, once conjugated; F then keeps each number once, as the real
+    orthonormal rows [F₀, √2 Re F₁, √2 Im F₁, √2 Re F₂, …]. With `complex=True` it is the complex
+    transform, of complex X. For the other parameters see `Subsampled`.
+
+    Parameters
+    ----------
+    complex : bool
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        size: int | Array,
+        rng: np.random.Generator | int | None = None,
+        *,
+        complex: bool = False,
+        permute: bool = True,
+        signs: bool = False,
+        normalize: bool = False,
+    ):
+        self.complex_matrix = complex or None
+        super().__init__(shape, size, generator(rng), permute=permute, signs=signs, normalize=normalize)
+
+    def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
+        return order, None, sample, 1.0
+
+    def transform(self, v: Array) -> Array:
+        if self.complex_matrix:
+            return fft.fft(v, norm="ortho", overwrite_x=True, workers=threads())
+        if np.iscomplexobj(v):
+            return self.transform(v.real) + 1j * self.transform(v.imag)
+        spectrum = fft.rfft(v, norm="ortho", workers=threads())
+        packed = np.sqrt(v.dtype.type(2)) * spectrum.view(v.dtype)
+        packed[0] = packed[1] = spectrum[0].real  # the imaginary part of F₀ is 0 and leaves no room
+        if self.length % 2 == 0:
+            packed[-2] = spectrum[-1].real
+        return packed[1 : 1 + self.length]
+
+    def inverse(self, v: Array) -> Array:
+        if self.complex_matrix:
+            return fft.ifft(v, norm="ortho", overwrite_x=True, workers=threads())
+        if np.iscomplexobj(v):
+            return self.inverse(v.real) + 1j * self.inverse(v.imag)
+        packed = np.zeros(2 * (self.length // 2 + 1), dtype=v.dtype)
+        packed[1 : 1 + self.length] = v / np.sqrt(v.dtype.type(2))
+        packed[0], packed[1] = v[0], 0
+        if self.length % 2 == 0:
+            packed[-2] = v[-1]
+        spectrum = packed.view(np.result_type(v.dtype, np.complex64))
+        return fft.irfft(spectrum, self.length, norm="ortho", workers=threads())

@@ -1,0 +1,129 @@
+"""Pauli expectations of a quantum state of n qubits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bifactor import kernels
+from bifactor.arrays import Array, generator
+from bifactor.errors import InputError
+from bifactor.linear_map import LinearMap
+from bifactor.operators.base import Operator
+from bifactor.validation import is_count
+
+LETTERS = "IXZY"
+"""Letter k has x = k & 1 and z = k >> 1."""
+
+
+class Pauli(Operator):
+    """A(X)ᵢ = c·Re tr(Pᵢ X) for Pauli strings Pᵢ = σ ⊗ … ⊗ σ, σ ∈ {I, X, Y, Z}, and complex X of size d = 2ⁿ.
+
+    No d×d matrix is built: strings with the same flips share one fast Walsh–Hadamard transform. The strings are
+    orthogonal, so ‖A‖² = d unless one is repeated. `normalize=True` takes c = √(d/p), so that E‖A(X)‖² = ‖X‖² over
+    Hermitian X.
+
+    Parameters
+    ----------
+    n_qubits : int
+    strings : list of labels such as "XIZY", int or None
+        Which strings (the first letter is the first Kronecker factor), how many drawn at random without replacement,
+        or all 4ⁿ.
+    rng : Generator, int or None
+        Draws the strings.
+    normalize : bool
+    """
+
+    complex_matrix = True
+
+    def __init__(
+        self,
+        n_qubits: int,
+        strings: Sequence[str] | int | None = None,
+        rng: np.random.Generator | int | None = None,
+        normalize: bool = False,
+    ):
+        if not is_count(n_qubits, 1) or n_qubits > 30:
+            raise InputError(f"n_qubits={n_qubits!r} is not an integer from 1 to 30.")
+        self.n_qubits = int(n_qubits)
+        d = 1 << self.n_qubits
+        self.shape = (d, d)
+        self.x, self.z = _masks(self.n_qubits, strings, rng)
+        self.size = int(self.x.size)
+        self.scale = (d / self.size) ** 0.5 if normalize else 1.0
+        self._order = np.lexsort((self.z, self.x))
+        self._masks, first = np.unique(self.x[self._order], return_index=True)
+        self._groups = (self._masks, np.append(first, self.size), self.z[self._order])
+
+    @property
+    def labels(self) -> list[str]:
+        """The strings, in the order of the measurements."""
+        bits = range(self.n_qubits - 1, -1, -1)
+        codes = [(self.x >> b & 1) + 2 * (self.z >> b & 1) for b in bits]
+        return ["".join(LETTERS[k] for k in string) for string in np.transpose(codes)]
+
+    def forward(self, U: Array, V: Array) -> Array:
+        measured = kernels.paulis().expectations(*self._groups, U, V)
+        z = np.empty_like(measured)
+        z[self._order] = measured * measured.dtype.type(self.scale)
+        return z
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return Combination(self.shape, self._groups, np.real(w)[self._order] * w.real.dtype.type(self.scale))
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        _, string = np.unique(self.x * self.shape[0] + self.z, return_inverse=True)
+        return self.scale**2 * self.shape[0] * float(np.bincount(string, weights).max())
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
+        # Half of what a complex X has shows in the real part; all of it if X is Hermitian.
+        return self.scale**2 * total / (2 * self.shape[0])
+
+
+class Combination(LinearMap):
+    """Σ wᵢ Pᵢ, which is Hermitian."""
+
+    def __init__(self, shape: tuple[int, int], groups: tuple[Array, Array, Array], w: Array):
+        self.shape, self.groups, self.w = shape, groups, w
+        self.dtype: Any = np.result_type(w.dtype, np.complex64)
+
+    def matmul(self, V: Array) -> Array:
+        return kernels.paulis().combine(*self.groups, self.w, V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self.matmul(U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        GV = self.matmul(V)
+        return GV, GV if U is V else self.matmul(U)
+
+
+def _masks(n: int, strings: Sequence[str] | int | None, rng: Any) -> tuple[Array, Array]:
+    """The bits x and z of each string, the first letter in the highest bit."""
+    total = 4**n
+    if strings is None or isinstance(strings, (int, np.integer)):
+        count = total if strings is None else strings
+        if not is_count(count, 1) or count > total:
+            raise InputError(f"strings={strings!r}: there are {total} strings on {n} qubits. Choose 1 to {total}.")
+        chosen = np.arange(total) if count == total else _distinct(generator(rng), total, int(count))
+        return chosen >> n, chosen & ((1 << n) - 1)
+    labels = list(strings)
+    for label in labels:
+        if not isinstance(label, str) or len(label) != n or set(label) - set(LETTERS):
+            raise InputError(f"{label!r} is not a Pauli string on {n} qubits. Write {n} letters of I, X, Y, Z each.")
+    if not labels:
+        raise InputError("Pauli got no strings. Pass at least one.")
+    codes = np.array([[LETTERS.index(letter) for letter in label] for label in labels])
+    place = 1 << np.arange(n - 1, -1, -1)
+    return (codes & 1) @ place, (codes >> 1) @ place
+
+
+def _distinct(rng: np.random.Generator, total: int, count: int) -> Array:
+    """A random subset, without listing all of a large set."""
+    if total <= 1 << 20:
+        return np.sort(rng.choice(total, count, replace=False))
+    chosen = np.empty(0, dtype=np.int64)
+    while chosen.size < count:
+        chosen = np.unique(np.append(chosen, rng.integers(total, size=2 * count)))
+    return np.sort(rng.permutation(chosen)[:count])

@@ -1,0 +1,124 @@
+"""What sub-sampled unitary transforms share: scrambling, sampling, and memory used again."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from bifactor import kernels
+from bifactor.arrays import Array, generator, herm, match_precision
+from bifactor.errors import InputError
+from bifactor.linear_map import LinearMap
+from bifactor.operators.base import Operator, matrix_shape
+from bifactor.operators.workspace import Formed, workspace
+from bifactor.validation import is_count
+
+
+class Subsampled(Operator):
+    """A(X) = c·(T v)[sample], with v = vec(X) permuted and with signs, T unitary of length N = mn, c = 1 or √(N/p).
+
+    The rows are orthonormal, so ‖A‖² = 1 and E‖A(X)‖² = (p/N)‖X‖². `normalize=True` multiplies by √(N/p), so that
+    E‖A(X)‖² = ‖X‖² and ‖A‖² = N/p: then L is N/p over all matrices, but about 1 over those of low rank.
+
+    Parameters
+    ----------
+    shape : (m, n)
+    size : int or array of distinct integers
+        How many of the N coefficients are kept, drawn without replacement; or which.
+    rng : Generator, int or None
+        Chooses permutation, signs and sample.
+    permute, signs : bool
+        Permute vec(X) at random; flip signs at random. Without either, smooth or structured X may stay coherent with T.
+    normalize : bool
+    """
+
+    table = np.array([1.0, 1.0, -1.0, -1.0])
+    """The four factors that entries may be multiplied by on their way into v; two apart they differ in sign."""
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        size: int | Array,
+        rng: np.random.Generator | int | None = None,
+        *,
+        permute: bool = True,
+        signs: bool = False,
+        normalize: bool = False,
+    ):
+        self.shape = matrix_shape(shape)
+        self.length = self.shape[0] * self.shape[1]
+        self._check_length()
+        source = generator(rng)
+        index = np.int32 if self.length <= np.iinfo(np.int32).max else np.int64
+        order = source.permutation(self.length).astype(index) if permute else None
+        flips = source.random(self.length) < 0.5 if signs else None
+        self.sample = _sample(size, self.length, source)
+        self.size = int(self.sample.size)
+        self.scale = (self.length / self.size) ** 0.5 if normalize else 1.0
+        # v[k] takes the entry order[k] of vec(X); T's own labels and phases are set by _relabel.
+        self._back, code, self._kept, phase = self._relabel(order, self.sample)
+        self._kept = self._kept.astype(index)
+        self._output = np.full(self.size, self.scale) * phase
+        if flips is not None:
+            code = np.where(flips, 2, 0).astype(np.uint8) if code is None else code ^ (2 * flips).astype(np.uint8)
+        self._code_back = code
+        self._to, self._code_to = self._back, code
+        if self._back is not None:
+            self._to = np.empty_like(self._back)
+            self._to[self._back] = np.arange(self.length, dtype=self._back.dtype)
+            self._code_to = None if code is None else code[self._to]
+
+    @abstractmethod
+    def transform(self, v: Array) -> Array:
+        """T v up to the factor in `_relabel`; may overwrite v."""
+
+    @abstractmethod
+    def inverse(self, v: Array) -> Array:
+        """Tᴴ v, likewise."""
+
+    def _check_length(self) -> None:
+        """Raise `InputError` where T has no such length."""
+
+    @abstractmethod
+    def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
+        """(order, code, positions, factor) for a T that is computed under other labels, or up to phases and scale."""
+
+    def forward(self, U: Array, V: Array) -> Array:
+        space = workspace(self)
+        X = np.matmul(U, herm(V), out=space.array("matrix", self.shape, np.result_type(U, V)))
+        table = match_precision(self.table, X.dtype)
+        v = space.array("vector", (self.length,), np.result_type(X, table))
+        kernels.transforms().place(X.reshape(-1), self._to, self._code_to, table, v)
+        return kernels.transforms().take(self.transform(v), self._kept, match_precision(self._output, v.dtype))
+
+    def adjoint(self, w: Array) -> LinearMap:
+        table = match_precision(self.table.conj(), w.dtype)
+        dtype = np.result_type(w, table)
+
+        def form(matrix: Array) -> None:
+            v = workspace(self).array("vector", (self.length,), dtype)
+            kernels.transforms().spread(w, self._kept, match_precision(self._output, dtype), v)
+            kernels.transforms().place(self.inverse(v), self._back, self._code_back, table, matrix.reshape(-1))
+
+        return Formed(self, dtype, form)
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        return self.scale**2 * (1.0 if weights is None else float(np.max(weights)))
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
+        return self.scale**2 * total / self.length
+
+
+def _sample(size: int | Array, length: int, rng: np.random.Generator) -> Array:
+    if np.ndim(size) == 0:
+        if not is_count(size, 1) or size > length:
+            raise InputError(f"size={size!r} is not possible with {length} coefficients. Choose 1 to {length}.")
+        # Sorted, so that taking and placing the sample walks through memory in order.
+        return np.sort(rng.choice(length, int(size), replace=False))
+    sample = np.asarray(size)
+    if sample.ndim != 1 or sample.dtype.kind not in "iu" or sample.size == 0:
+        raise InputError(f"size is {sample.dtype} of shape {sample.shape}. Pass a number, or a vector of indices.")
+    if sample.min() < 0 or sample.max() >= length or np.unique(sample).size != sample.size:
+        raise InputError(f"The sample must be distinct indices from 0 to {length - 1}. Check the shape.")
+    return sample
