@@ -9,13 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 
-def side_by_side(candidates: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each candidate, taken in turns so that a busy machine is busy for all of them; one warm-up each."""
+def side_by_side(
+    candidates: dict[str, Callable[[], Any]], repeats: int, reset: Callable[[], None] = lambda: None
+) -> dict[str, list[float]]:
+    """Seconds of each candidate, taken in turns so that a busy machine is busy for all of them; one warm-up each.
+
+    `reset` runs before every measurement and is not counted.
+    """
     for candidate in candidates.values():
+        reset()
         candidate()
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(repeats):
         for name, candidate in candidates.items():
+            reset()
             started = time.perf_counter()
             candidate()
             seconds[name].append(time.perf_counter() - started)
