@@ -15,7 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [
     {"errors"},
     {"arrays"},
-    {"validation", "files"},
+    {"validation", "files", "describe"},
     {"kernels"},
     {"linear_map"},
     {"svd", "losses"},
@@ -40,7 +40,9 @@ PUBLIC = {
         "balance errors inits losses metrics operators solvers steps testing"
     ),
     "bifactor.losses": "Huber Logistic Loss Poisson Probit Squared Targets",
-    "bifactor.operators": "DCT Entries Fourier Full Hadamard Noiselet Operator Pauli RankOne Subsampled",
+    "bifactor.operators": (
+        "DCT Entries Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli RankOne Scaled Stacked Subsampled"
+    ),
     "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
     "bifactor.solvers": "BFGD FGD Solver",

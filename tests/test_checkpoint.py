@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 import bifactor as bf
+from bifactor import files
 from bifactor.errors import FileError
 from bifactor.solvers import Solver
 from bifactor.state import State
@@ -40,7 +43,7 @@ def test_resuming_is_bit_for_bit(make_problem, tmp_path, solver, dtype):
     whole = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0)
     first = bf.solve(problem, 2, solver, rng=0, max_iter=13, tol=0, checkpoint=path)
     assert first.n_iter == 13
-    rest = bf.solve(problem, 2, solver, rng=99, max_iter=40, tol=0, checkpoint=path)  # the seed no longer matters
+    rest = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0, checkpoint=path)
     same(whole, rest)
     assert rest.history.seconds[20] >= rest.history.seconds[13]
 
@@ -117,8 +120,11 @@ def test_another_run_is_refused_and_the_file_kept(make_problem, tmp_path):
         (make_problem(weights=2.0), 2, None),
         (make_problem(loss=bf.losses.Huber()), 2, None),
     ):
-        with pytest.raises(FileError, match="another problem, rank or solver"):
+        with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
             bf.solve(problem, rank, solver, rng=0, checkpoint=path)
+    for options in ({"rng": 1}, {"rng": 0, "init": bf.inits.Random()}):
+        with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
+            bf.solve(make_problem(), 2, checkpoint=path, **options)
     assert path.read_bytes() == before
 
 
@@ -161,6 +167,61 @@ def test_arrays_that_a_solver_carries_are_kept(make_problem, tmp_path):
     same(whole, parts)
 
 
+def test_a_failed_write_costs_the_copy_and_not_the_run(make_problem, tmp_path, monkeypatch):
+    def full_disk(*arguments):
+        raise FileError("Cannot write: No space left on device.")
+
+    monkeypatch.setattr(files, "write", full_disk)
+    with pytest.warns(UserWarning, match="not in the checkpoint"):
+        result = bf.solve(make_problem(), 2, rng=0, max_iter=7, tol=0, checkpoint=tmp_path / "run", checkpoint_every=5)
+    assert result.n_iter == 7
+
+
+def test_another_function_of_the_same_name_is_refused(tmp_path):
+    def make(target):
+        return bf.Function(lambda X: 0.5 * np.sum((X - target) ** 2), lambda X: X - target, (4, 4))
+
+    bf.solve(make(1.0), 1, rng=0, max_iter=2, checkpoint=tmp_path / "run")
+    with pytest.raises(FileError, match="another problem"):
+        bf.solve(make(2.0), 1, rng=0, max_iter=2, checkpoint=tmp_path / "run")
+
+
+def test_losses_without_a_repr_are_known_by_their_settings(tmp_path):
+    class Plain(bf.losses.Squared):
+        __repr__ = object.__repr__
+
+        def __init__(self, level):
+            object.__setattr__(self, "level", level)
+
+    op = bf.operators.Full((4, 4))
+    for iterations in (1, 2):
+        problem = bf.Problem(Plain(3), op, np.eye(4))
+        result = bf.solve(problem, 1, bf.solvers.BFGD(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    assert result.n_iter == 2
+
+
+def test_settings_made_of_numpy_scalars_and_partials(make_problem, tmp_path):
+    balance = bf.balance.Elementwise(partial(np.multiply, 1.0), partial(np.multiply, 2.0), np.float32(2), np.float64(2))
+    for solver in (
+        bf.solvers.BFGD(bf.steps.Constant(np.float32(1e-3))),
+        bf.solvers.BFGD(bf.steps.Backtracking(shrink=np.float64(0.5)), balance, lam=np.float64(0.25)),
+    ):
+        path = tmp_path / type(solver.step_size).__name__
+        result = bf.solve(make_problem(dtype=np.float32), 2, solver, rng=0, max_iter=3, tol=0, checkpoint=path)
+        assert result.U.dtype == np.float32
+
+
+def test_threads_that_share_a_file_do_not_trip_over_each_other(make_problem, tmp_path):
+    def run(_):
+        return bf.solve(make_problem(), 2, rng=0, max_iter=15, tol=0, checkpoint=tmp_path / "run", checkpoint_every=1)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(run, range(4)))
+    for result in results:
+        assert result.n_iter == 15
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
 def test_interrupted_run_resumes(make_problem, tmp_path):
     path = tmp_path / "run"
 
@@ -170,4 +231,5 @@ def test_interrupted_run_resumes(make_problem, tmp_path):
 
     options = {"rng": 0, "max_iter": 20, "tol": 0, "checkpoint": path, "checkpoint_every": 3}
     bf.solve(make_problem(), 2, callback=press_ctrl_c, **options)
+    assert files.read(path, "checkpoint")[0]["records"].shape == (4, 8)  # all seven iterations are kept
     same(bf.solve(make_problem(), 2, **options), bf.solve(make_problem(), 2, rng=0, max_iter=20, tol=0))

@@ -1,5 +1,7 @@
 """What Problem lets in, and the gradient of every loss on every operator."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,22 @@ MISTAKES = {
 }
 
 
+SMALL, LARGE = np.float32(1e-25), np.float32(1e25)
+MISTAKES |= {
+    "masked values": lambda: bf.Problem(bf.losses.Squared(), OP, np.ma.masked_equal([1.0, -9, 2], -9)),
+    "largest of y is 1e-25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([SMALL] * 3)),
+    "Rescale y": lambda: bf.Problem(bf.losses.Squared(), OP, [1e200, 0, 0]),
+    "largest of y is 1e.25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([LARGE] * 3)),
+    "largest of weights": lambda: bf.Problem(bf.losses.Squared(), OP, np.ones(3, np.float32), weights=1e60),
+    "3 measurements of": lambda: bf.Problem(
+        bf.losses.Squared(), bf.operators.Entries([0, 1, 2], [0, 0, 0], (3, 1)), np.ones((3, 1))
+    ),
+    r"weights has shape \(2, 3\)": lambda: bf.Problem(
+        bf.losses.Squared(), bf.operators.Full((3, 2)), np.ones((3, 2)), weights=np.ones((2, 3))
+    ),
+}
+
+
 @pytest.mark.parametrize("message", MISTAKES)
 def test_mistakes_get_one_clear_error(message):
     with pytest.raises(InputError, match=message):
@@ -108,3 +126,21 @@ def test_check_gradient_finds_a_wrong_one():
     wrong = bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: 1.1 * X, (4, 3))
     with pytest.raises(CheckError, match="derivative"):
         check_gradient(wrong)
+
+
+def test_a_problem_is_not_changed_from_outside_and_can_be_pickled(make_problem):
+    y = np.ones(3)
+    problem = bf.Problem(bf.losses.Squared(), OP, y)
+    y[:] = np.nan
+    assert np.all(problem.y == 1)
+    problem.value_and_products(np.ones((3, 1)), np.ones((2, 1)))
+    again = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(bf.solve(again, 1, rng=0).U, bf.solve(problem, 1, rng=0).U)
+    assert "Squared" in repr(problem)
+
+
+def test_operator_and_y_belong_together():
+    rows, cols, y = [2, 0, 1], [0, 1, 0], [3.0, 1.0, 2.0]
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, (3, 2)), y)
+    got = dict(zip(zip(problem.operator.rows, problem.operator.cols, strict=True), problem.y, strict=True))
+    assert got == dict(zip(zip(rows, cols, strict=True), y, strict=True))

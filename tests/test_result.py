@@ -26,6 +26,11 @@ def test_products_agree_with_the_matrix(result):
     assert result.predict([], []).shape == (0,)
 
 
+def test_repr_is_short(result):
+    assert "9×7 of rank 2" in repr(result)
+    assert len(repr(result)) < 120
+
+
 def test_save_and_load(result, tmp_path):
     path = tmp_path / "fit.safetensors"
     result.save(path)

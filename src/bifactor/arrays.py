@@ -4,6 +4,7 @@ The maths of the library is written against the array standard through `namespac
 library other than NumPy needs no second copy of it. This is the only importer of array-api-compat.
 """
 
+import hashlib
 from typing import Any
 
 import array_api_compat
@@ -44,12 +45,20 @@ def herm(a: Array) -> Array:
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
     xp = namespace(a, b)
-    return float(xp.sum(real(conj(a) * b)))
+    return float(xp.sum(real(conj(_double(a)) * _double(b))))
 
 
 def norm(a: Array) -> float:
     """‖a‖_F."""
-    return float(namespace(a).linalg.vector_norm(a))
+    return float(namespace(a).linalg.vector_norm(_double(a)))
+
+
+def _double(a: Array) -> Array:
+    """In double precision: squares of single precision soon leave its range."""
+    xp = namespace(a)
+    if a.dtype == xp.float32:
+        return xp.astype(a, xp.float64)
+    return xp.astype(a, xp.complex128) if a.dtype == xp.complex64 else a
 
 
 def pair_norm(a: Array, b: Array) -> float:
@@ -66,7 +75,7 @@ def spectral_norm_squared(U: Array, V: Array) -> float:
 def product_norm(A: Array, B: Array) -> float:
     """‖ABᴴ‖_F from the two Gram matrices, without the m×n product."""
     xp = namespace(A, B)
-    squared = float(xp.sum(real((herm(A) @ A) * (herm(B) @ B).T)))
+    squared = float(xp.sum(real(_double(herm(A) @ A) * _double(herm(B) @ B).T)))
     return max(squared, 0.0) ** 0.5
 
 
@@ -96,6 +105,14 @@ def floating(array: Array, what: str) -> Array:
     raise InputError(
         f"{what} has dtype {a.dtype}; bifactor computes in float32, float64, complex64 or complex128. Convert it first."
     )
+
+
+def digest(*arrays: Array) -> str:
+    """A short name for the content of some arrays, the same in every process."""
+    total = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
 
 
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:

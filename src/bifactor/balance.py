@@ -23,7 +23,7 @@ import numpy as np
 
 from bifactor.arrays import Array, is_complex, namespace
 from bifactor.errors import InputError
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 class Balance(ABC):
@@ -57,8 +57,7 @@ class Frobenius(Balance):
     weight: float | None = None
 
     def __post_init__(self) -> None:
-        if self.weight is not None:
-            require_positive(self.weight, "weight", "Use balance=None for no balance term.")
+        settle_positive(self, "weight", "Use balance=None for no balance term.", optional=True)
 
     def convexity(self, scale: float) -> float:
         return scale if self.weight is None else self.weight
@@ -92,7 +91,9 @@ class Elementwise(Balance):
     L: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.L) and 0 < self.mu <= self.L):
+        for name in ("mu", "L"):
+            settle_positive(self, name, "They bound g″, 0 < mu ≤ g″ ≤ L.")
+        if self.mu > self.L:
             raise InputError(f"mu={self.mu!r}, L={self.L!r} must satisfy 0 < mu ≤ L. They bound the g″ you pass.")
         if abs(float(self.derivative(np.zeros(1))[0])) > 1e-12:
             raise InputError("derivative(0) is not 0. The balance function must be least at 0.")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from bifactor.arrays import Array
-from bifactor.errors import FileError
+from bifactor.errors import FileError, InputError
 
 _COMPLEX = "complex:"
 
@@ -23,18 +24,35 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.ascontiguousarray(a)) for name, a in arrays.items()
     }
     blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = None
     try:
-        with open(temporary, "wb") as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise FileError(
             f"Cannot write {path}: {error.strerror or error}. Check the folder and the free space."
         ) from None
+
+
+def require_writable(path: Path) -> None:
+    """Raise `InputError` unless a file can be made beside `path` and renamed to it."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path} is in a folder that does not exist. Create it first.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Pass the name of a file.")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise InputError(f"No file can be written beside {path}: {error.strerror}. Choose another folder.") from None
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, herm, norm
+from bifactor.arrays import Array, digest, gaussian, herm, norm
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import matrix_shape
 from bifactor.problem import Objective
-from bifactor.validation import require_positive
+from bifactor.validation import positive
 
 POWER_STEPS = 30
 
@@ -44,11 +44,14 @@ class Function(Objective):
             if not callable(function):
                 raise InputError(f"{name} is {function!r}, not callable. Pass a function of the matrix X.")
         if smoothness is not None:
-            require_positive(smoothness, "smoothness", "Leave it out if it is not known.")
+            smoothness = positive(smoothness, "smoothness", "Leave it out if it is not known.")
         self.shape = matrix_shape(shape)
-        self.dtype = np.dtype(dtype)
+        try:
+            self.dtype = np.dtype(dtype)
+        except TypeError:
+            self.dtype = np.dtype(object)
         if self.dtype.char not in "fdFD":
-            raise InputError(f"dtype={self.dtype} is not float32, float64, complex64 or complex128.")
+            raise InputError(f"dtype={dtype!r} is not float32, float64, complex64 or complex128. Choose one of these.")
         self._value, self._gradient, self._smoothness = value, gradient, smoothness
 
     @cached_property
@@ -69,22 +72,31 @@ class Function(Objective):
         return estimate if np.isfinite(estimate) and estimate > 0 else 1.0  # nothing better is known
 
     def value(self, U: Array, V: Array) -> float:
-        return float(self._value(U @ herm(V)))
+        return self._value_at(U @ herm(V))
 
     def gradient(self, U: Array, V: Array) -> LinearMap:
         return self._gradient_at(U @ herm(V))
 
     def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
         X = U @ herm(V)
-        return float(self._value(X)), *self._gradient_at(X).products(U, V)
+        return self._value_at(X), *self._gradient_at(X).products(U, V)
 
     def check_factors(self, U: Array, V: Array) -> None:
         self.gradient(U[:, :1], V[:, :1])
 
     @property
     def fingerprint(self) -> str:
-        names = [getattr(f, "__qualname__", type(f).__name__) for f in (self._value, self._gradient)]
-        return f"Function {names} {self.shape} {self.dtype}"
+        rng = np.random.default_rng(0)
+        probe = [gaussian(rng, (k, 1), self.dtype) for k in self.shape]
+        parts = self.value_and_products(*probe)
+        return f"Function {self.shape} {self.dtype} {digest(*(np.asarray(part) for part in parts))}"
+
+    def _value_at(self, X: Array) -> float:
+        f = self._value(X)
+        try:
+            return float(f)
+        except (TypeError, ValueError):
+            raise InputError(f"value returned {f!r}. It must return a real number.") from None
 
     def _gradient_at(self, X: Array) -> LinearMap:
         G = self._gradient(X)

@@ -34,8 +34,11 @@ def balanced(U: Array, V: Array) -> tuple[Array, Array]:
 
 def relative_error(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
     """‖UVᴴ − U*V*ᴴ‖_F/‖U*V*ᴴ‖_F, without forming either matrix."""
+    size = product_norm(U_star, V_star)
+    if size == 0:
+        raise InputError("X* is zero, so no error is relative to it. Compare norms instead.")
     xp = namespace(U, V, U_star, V_star)
     # An orthonormal basis first: Gram matrices of the raw factors would lose half the digits.
     RU = np.linalg.qr(xp.concat([U, U_star], axis=1), mode="r")
     RV = np.linalg.qr(xp.concat([V, -V_star], axis=1), mode="r")
-    return float(np.linalg.norm(RU @ herm(RV))) / product_norm(U_star, V_star)
+    return float(np.linalg.norm(RU @ herm(RV))) / size

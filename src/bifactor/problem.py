@@ -1,6 +1,5 @@
 """f(UVᴴ): a loss, an operator and data, validated once, at the door."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, floating, gaussian, is_complex
+from bifactor.arrays import Array, digest, floating, gaussian, is_complex
+from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.kernels import losses_numba
 from bifactor.linear_map import LinearMap
@@ -74,6 +74,11 @@ class Problem(Objective):
         Its precision (single or double) is the one that is computed in. X is complex where y or the operator says so.
     weights : number or array of length operator.size, optional
         wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
+
+    Attributes
+    ----------
+    operator, y, weights
+        What was given, in the order of measurements that is fastest: they belong together, whatever order you used.
     """
 
     def __init__(self, loss: Loss, operator: Operator, y: Array, weights: Array | float | None = None):
@@ -84,7 +89,7 @@ class Problem(Objective):
         self.loss = loss
         self.shape = operator.shape
         y = _targets(loss, operator, y)
-        w = None if weights is None else _weights(weights, y)
+        w = None if weights is None else _weights(weights, y, operator)
         self.operator, order = operator.arrange()
         self.y = y if order is None else y[order]
         self.weights = w if w is None or order is None else w[order]
@@ -127,15 +132,19 @@ class Problem(Objective):
 
     @cached_property
     def fingerprint(self) -> str:
-        digest = hashlib.blake2b(digest_size=16)
-        digest.update(f"{self.loss!r} {type(self.operator).__name__} {self.shape} {self.y.dtype}".encode())
         # A probe stands for the operator, whatever it is made of: equal measurements of one fixed matrix.
         rng = np.random.default_rng(0)
         probe = [gaussian(rng, (k, 1), self.dtype) for k in self.shape]
-        for part in (self.operator.forward(*probe), self.y, self.weights):
-            if part is not None:
-                digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
+        weights = np.empty(0) if self.weights is None else self.weights
+        data = digest(self.operator.forward(*probe), self.y, weights)
+        return f"{describe(self.loss)} {type(self.operator).__name__} {self.shape} {self.y.dtype} {data}"
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"Problem({self.loss!r}, {self.y.size} measurements by {type(self.operator).__name__} of {m}×{n})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_passes": {}}  # compiled passes are made anew where they are needed
 
     def _evaluate(self, z: Array) -> tuple[float, Array]:
         """f and its slopes w·ℓ′ at the measurements."""
@@ -157,8 +166,10 @@ class Problem(Objective):
 
 
 def _targets(loss: Loss, operator: Operator, y: Array) -> Array:
+    if np.ma.is_masked(y):
+        raise InputError("y has masked values. Leave them out of y and of the operator, or use Entries.from_dense.")
     y = floating(y, "y")
-    if y.shape == operator.shape and operator.size == y.size:
+    if operator.takes_matrix and y.shape == operator.shape:
         y = y.reshape(-1)
     if y.shape != (operator.size,):
         raise InputError(
@@ -167,16 +178,29 @@ def _targets(loss: Loss, operator: Operator, y: Array) -> Array:
         )
     require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
     loss.targets.check(y, type(loss).__name__)
-    return y
+    _check_range(y, "y")
+    return np.array(y)  # a copy: what the caller does to y later is not what was checked
 
 
-def _weights(weights: Array | float, y: Array) -> Array:
+def _weights(weights: Array | float, y: Array, operator: Operator) -> Array:
     w = floating(weights, "weights")
-    if w.ndim and w.shape != y.shape and w.size == y.size:
+    if operator.takes_matrix and w.shape == operator.shape:
         w = w.reshape(-1)
     if w.ndim and w.shape != y.shape:
         raise InputError(f"weights has shape {w.shape}, y has {y.size} values. Pass one weight per measurement.")
     if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were made.")
-    real_dtype = np.zeros(1, dtype=y.dtype).real.dtype
-    return np.broadcast_to(w.astype(real_dtype), y.shape)
+    _check_range(w, "weights", np.finfo(y.dtype))
+    return np.broadcast_to(w, y.shape).astype(np.finfo(y.dtype).dtype)
+
+
+def _check_range(a: Array, name: str, precision: Any = None) -> None:
+    """Refuse data so large or small that their squares leave the range of numbers."""
+    info = np.finfo(a.dtype) if precision is None else precision
+    top = float(np.max(np.abs(a)))
+    low, high = 1e3 * float(info.tiny) ** 0.5, 1e-3 * float(info.max) ** 0.5
+    if top > 0 and not low <= top <= high:
+        raise InputError(
+            f"The largest of {name} is {top:.3g}, and squares of it cannot be told from 0 or ∞ in {info.dtype}. "
+            f"Rescale {name} to around 1."
+        )

@@ -15,12 +15,16 @@ from bifactor.operators import Entries
 class Status(Enum):
     """How a run ended: each value is a sentence that says what it means and what to try."""
 
-    RELATIVE_CHANGE = "converged: X changes by less than tol from one iteration to the next"
-    GRADIENT = "converged: the gradient has fallen below gradient_tol times its first norm"
+    RELATIVE_CHANGE = (
+        "converged: X changes by less than tol from one iteration to the next; with very short steps "
+        "that can be early, see history.gradient_norm"
+    )
+    GRADIENT = "converged: the gradient is zero, or has fallen below gradient_tol times its first norm"
     PLATEAU = "converged: the objective has stopped falling by more than objective_tol"
-    PRECISION = (
-        "stopped at the limits of this precision: no step lowers the objective any more; "
-        "use float64 data if you have float32 and need more digits"
+    PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
+    STALLED = (
+        "stopped because no step lowers the objective, though its gradient says one should: "
+        "if you wrote the loss or function, try bifactor.testing.check_gradient"
     )
     MAX_ITER = "stopped at max_iter before converging: raise max_iter, or try a faster step rule or solver"
     TIME_LIMIT = "stopped at time_limit before converging: the best iterate so far is returned"
@@ -34,7 +38,7 @@ class Status(Enum):
     @property
     def converged(self) -> bool:
         """Whether a convergence test was met."""
-        return self in (Status.RELATIVE_CHANGE, Status.GRADIENT, Status.PLATEAU)
+        return self in (Status.RELATIVE_CHANGE, Status.GRADIENT, Status.PLATEAU, Status.PRECISION)
 
     def __str__(self) -> str:
         return self.value
@@ -45,7 +49,7 @@ class History:
     """One number per iteration, the start included, so each array has n_iter + 1 of them.
 
     `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from X = 0; `gradient_norm` is that of the function
-    being minimised, over both factors; `seconds` runs from the start of the iterations.
+    being minimised, over both factors (of the pair (U, U) where X = UUᴴ); `seconds` counts from the call of `solve`.
     """
 
     objective: Array
@@ -69,6 +73,13 @@ class Result:
     objective: float
     history: History
     solver: str
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return (
+            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {self.n_iter} iterations, "
+            f"objective {self.objective:.6g})"
+        )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """One run as it stands: everything the loop knows, and so everything a checkpoint holds."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,15 @@ DIVERGED = 1e3
 _EXTRA = "extra:"
 
 
+class Record(NamedTuple):
+    """What is kept of each iteration."""
+
+    objective: float
+    gradient_norm: float
+    relative_change: float
+    seconds: float
+
+
 @dataclass
 class Run:
     """The latest state, the best factors, and the history so far."""
@@ -24,39 +34,37 @@ class Run:
     state: State
     best: tuple[Array, Array]
     best_value: float
-    objective: list[float] = field(default_factory=list)
-    gradient_norm: list[float] = field(default_factory=list)
-    relative_change: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    records: list[Record]
 
     @classmethod
-    def begin(cls, state: State) -> "Run":
-        run = cls(state, (state.U, state.V), state.value)
+    def begin(cls, state: State, seconds: float) -> "Run":
         change = 0.0 if product_norm(state.U, state.V) == 0 else 1.0
-        run._record(state.value, pair_norm(state.dU, state.dV), change, 0.0)
-        return run
+        first = Record(state.value, pair_norm(state.dU, state.dV), change, seconds)
+        return cls(state, (state.U, state.V), state.value, [first])
 
     @property
     def iteration(self) -> int:
-        return len(self.objective) - 1
+        return len(self.records) - 1
 
     def advance(self, state: State, scale: float, seconds: float) -> bool:
         """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
         change, size = relative_change(self.state, state)
-        gradient = pair_norm(state.dU, state.dV)
+        record = Record(state.value, pair_norm(state.dU, state.dV), change, seconds)
         rounding = epsilon(state.U) * scale * size**2
-        limit = DIVERGED * (abs(self.objective[0]) + abs(self.best_value)) + rounding
-        if not np.all(np.isfinite((state.value, gradient, change))) or state.value - self.best_value > limit:
+        limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
+        if not np.all(np.isfinite(record)) or state.value - self.best_value > limit:
             return False
-        self._record(state.value, gradient, change, seconds)
+        self.records.append(record)
         self.state = state
         if state.value < self.best_value:
             self.best, self.best_value = (state.U, state.V), state.value
         return True
 
     def result(self, status: Status, solver: str) -> Result:
-        history = History(*map(np.asarray, (self.objective, self.gradient_norm, self.relative_change, self.seconds)))
-        return Result(*self.best, status, self.iteration, self.best_value, history, solver)
+        return Result(*self.best, status, self.iteration, self.best_value, History(*self._columns()), solver)
+
+    def _columns(self) -> Array:
+        return np.array(self.records, dtype=np.float64).T
 
     def save(self, path: str | os.PathLike[str], fingerprint: str) -> None:
         """Write a checkpoint, atomically."""
@@ -69,10 +77,7 @@ class Run:
             "dV": state.dV,
             "best_U": self.best[0],
             "best_V": self.best[1],
-            "objective": np.asarray(self.objective),
-            "gradient_norm": np.asarray(self.gradient_norm),
-            "relative_change": np.asarray(self.relative_change),
-            "seconds": np.asarray(self.seconds),
+            "records": self._columns(),
         }
         metadata = {
             "fingerprint": fingerprint,
@@ -89,20 +94,14 @@ class Run:
         arrays, metadata = files.read(path, "checkpoint")
         if metadata["fingerprint"] != fingerprint:
             raise FileError(
-                f"{path} is a checkpoint of another problem, rank or solver. "
+                f"{path} is a checkpoint of another problem, rank, solver, init or seed. "
                 "Delete it, or give this run a file of its own."
             )
         factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
         extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
         state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
-        history = (arrays[name].tolist() for name in ("objective", "gradient_norm", "relative_change", "seconds"))
-        return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], *history)
-
-    def _record(self, value: float, gradient: float, change: float, seconds: float) -> None:
-        self.objective.append(value)
-        self.gradient_norm.append(gradient)
-        self.relative_change.append(change)
-        self.seconds.append(seconds)
+        records = [Record(*map(float, row)) for row in arrays["records"].T]
+        return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], records)
 
 
 def relative_change(old: State, new: State) -> tuple[float, float]:

@@ -20,7 +20,7 @@ class State:
     dV: Array
     memory: float = 0.0
     """The one number that the step rule carries from step to step."""
-    stalled: bool = False
-    """No step was found that decreases the objective in this precision."""
+    stalled: float | None = None
+    """Where no step was found that decreases the objective: the decrease that the last step length had promised."""
     extra: Mapping[str, Array] = field(default_factory=dict)
     """Other arrays that a solver carries from step to step, such as a direction; checkpoints keep them."""

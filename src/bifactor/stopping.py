@@ -3,14 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from bifactor.arrays import epsilon
 from bifactor.errors import InputError
 from bifactor.result import Status
-from bifactor.validation import is_count, require_positive
+from bifactor.validation import is_at_least_zero, is_count, positive
 
 if TYPE_CHECKING:
     from bifactor.run import Run
+
+STILL = 3
+"""Iterations in a row that must change X by less than tol."""
 
 WINDOW = 10
 """Iterations over which the objective must fall by more than objective_tol."""
@@ -30,10 +32,10 @@ class Stopping:
         if not is_count(self.max_iter, 0):
             raise InputError(f"max_iter={self.max_iter!r} is not an integer ≥ 0.")
         for name in ("tol", "gradient_tol", "objective_tol"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+            if not is_at_least_zero(getattr(self, name)):
                 raise InputError(f"{name}={getattr(self, name)!r} is not a number ≥ 0. Use 0 to turn the test off.")
         if self.time_limit is not None:
-            require_positive(self.time_limit, "time_limit", "It counts seconds.")
+            positive(self.time_limit, "time_limit", "It counts seconds.")
 
     def at_precision(self, eps: float) -> "Stopping":
         """The same limits with a tol that this precision can tell from 0."""
@@ -41,19 +43,26 @@ class Stopping:
 
     def check(self, run: "Run", seconds: float) -> Status | None:
         """How the run ends here, or None if it goes on."""
-        objective, gradient, change = run.objective, run.gradient_norm, run.relative_change
-        if run.state.stalled:
-            return Status.PRECISION
-        if gradient[-1] <= self.gradient_tol * gradient[0] or gradient[-1] == 0:
+        first, last = run.records[0], run.records[-1]
+        if run.state.stalled is not None:
+            return Status.PRECISION if self._at_rounding(run) else Status.STALLED
+        if last.gradient_norm <= self.gradient_tol * first.gradient_norm or last.gradient_norm == 0:
             return Status.GRADIENT
-        if run.iteration > 0 and self.tol > 0 and change[-1] <= self.tol:
+        if self.tol > 0 and run.iteration >= STILL and all(r.relative_change <= self.tol for r in run.records[-STILL:]):
             return Status.RELATIVE_CHANGE
         if self.objective_tol > 0 and run.iteration >= WINDOW:
-            fall = objective[-1 - WINDOW] - objective[-1]
-            if fall <= self.objective_tol * abs(objective[-1]):
+            fall = run.records[-1 - WINDOW].objective - last.objective
+            if fall <= self.objective_tol * abs(last.objective):
                 return Status.PLATEAU
         if run.iteration >= self.max_iter:
             return Status.MAX_ITER
         if self.time_limit is not None and seconds >= self.time_limit:
             return Status.TIME_LIMIT
         return None
+
+    @staticmethod
+    def _at_rounding(run: "Run") -> bool:
+        """Whether the decrease that a stalled step rule looked for is lost in the rounding of the objective."""
+        eps = epsilon(run.state.U)
+        visible = eps * abs(run.records[-1].objective) + eps**2 * abs(run.records[0].objective)
+        return run.state.stalled is not None and run.state.stalled <= 1e3 * visible

@@ -14,10 +14,12 @@ from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
 DEPTH = 4
-MAX_RESTARTS = 8
+MAX_RESTARTS = 25
 
 
-def truncated_svd(G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6) -> tuple[Array, Array, Array]:
+def truncated_svd(
+    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, restarts: int = MAX_RESTARTS
+) -> tuple[Array, Array, Array]:
     """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
 
     Singular vectors are accurate to about `tol` relative to s₁ and the gaps; if `rank` exceeds min(m, n) of G,
@@ -25,9 +27,9 @@ def truncated_svd(G: LinearMap, rank: int, rng: np.random.Generator, tol: float 
     """
     m, n = G.shape
     if m < n:
-        B, s, A = truncated_svd(G.H, rank, rng, tol)
+        B, s, A = truncated_svd(G.H, rank, rng, tol, restarts)
         return A, s, B
-    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol)
+    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts)
     # One more product, so that small singular values do not suffer from the squared Gram matrix.
     Q, R = np.linalg.qr(G @ B)
     left, s, right = np.linalg.svd(R)
@@ -35,7 +37,7 @@ def truncated_svd(G: LinearMap, rank: int, rng: np.random.Generator, tol: float 
 
 
 def truncated_eigh(
-    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, sign: int = 1
+    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, restarts: int = MAX_RESTARTS, sign: int = 1
 ) -> tuple[Array, Array]:
     """The `rank` algebraically largest eigenpairs (w, A) of ±(G + Gᴴ)/2, largest first."""
 
@@ -43,7 +45,7 @@ def truncated_eigh(
         GQ, GhQ = G.products(Q, Q)
         return sign * (GQ + GhQ) / 2
 
-    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol)
+    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts)
 
 
 def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> float:
@@ -52,16 +54,19 @@ def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> 
 
 
 def top_eigenpairs(
-    apply: Callable[[Array], Array], n: int, rank: int, dtype: Any, rng: np.random.Generator, tol: float
+    apply: Callable[[Array], Array], n: int, rank: int, dtype: Any, rng: np.random.Generator, tol: float, restarts: int
 ) -> tuple[Array, Array]:
     """The largest eigenvalues of a Hermitian map on n-vectors, and their eigenvectors."""
     block = min(n, rank + OVERSAMPLE)
     tol = max(tol, 20 * float(np.finfo(dtype).eps))
     if DEPTH * block >= n:
-        return _ritz(np.eye(n, dtype=dtype), apply(np.eye(n, dtype=dtype)), min(rank, n))[:2]
+        eye = np.eye(n, dtype=dtype)
+        # In blocks, because the other side may be long.
+        image = np.hstack([apply(eye[:, start : start + block]) for start in range(0, n, block)])
+        return _ritz(eye, image, min(rank, n))[:2]
     Q = np.linalg.qr(gaussian(rng, (n, block), dtype))[0]
     AQ = apply(Q)
-    for _ in range(MAX_RESTARTS):
+    for _ in range(restarts):
         K, AK = Q, AQ
         for _ in range(DEPTH - 1):
             Q = _orthonormal_against(K, AQ)

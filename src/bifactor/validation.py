@@ -8,11 +8,27 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Settings beyond these are mistakes: their squares would leave the range of numbers."""
 
-def require_positive(value: Any, name: str, advice: str) -> None:
-    """A finite real number > 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+
+def positive(value: Any, name: str, advice: str) -> float:
+    """A real number > 0 of sane size, as a Python float: NumPy scalars would change the precision of arrays."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not SMALLEST <= float(value) <= LARGEST:
         raise InputError(f"{name}={value!r} is not a finite number > 0. {advice}")
+    return float(value)
+
+
+def settle_positive(settings: Any, name: str, advice: str, optional: bool = False) -> None:
+    """Check a field of a frozen dataclass and store it as a Python float; None stays where it is `optional`."""
+    value = getattr(settings, name)
+    if value is not None or not optional:
+        object.__setattr__(settings, name, positive(value, name, advice))
+
+
+def require_instance(value: Any, kind: type, name: str) -> None:
+    if not isinstance(value, kind):
+        raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
 
 
 def require_finite(array: Array, what: str, advice: str) -> None:
@@ -24,3 +40,8 @@ def require_finite(array: Array, what: str, advice: str) -> None:
 def is_count(value: Any, least: int) -> bool:
     """Whether value is an integer ≥ least, of Python's or NumPy's; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
+
+
+def is_at_least_zero(value: Any) -> bool:
+    """Whether value is a finite real number ≥ 0."""
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < np.inf

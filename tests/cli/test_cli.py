@@ -31,6 +31,9 @@ def test_demo_writes_a_picture_and_a_table(invoke, tmp_path):
         (("--observed", "0"), "above 0"),
         (("--output", "no/such/folder/x.png"), "does not exist"),
         (("--seed", "x"), "not a valid integer"),
+        (("--seed", "-1"), "x>=0"),
+        (("--output", "picture.xyz"), "should end in"),
+        (("--output", "picture"), "should end in"),
     ],
 )
 def test_mistakes_get_one_line(invoke, arguments, message):

@@ -26,6 +26,29 @@ INSTANCES = {
         bf.operators.RankOne(gaussian(RNG, (9, 4), complex)),
         bf.operators.RankOne(gaussian(RNG, (9, 4), float)),
     ],
+    "Gaussian": [
+        bf.operators.Gaussian((4, 3), 10, rng=1),
+        bf.operators.Gaussian((2, 5), 6, rng=1, block=4),
+        bf.operators.Gaussian((1, 1), 1, rng=0),
+    ],
+    "Linear": [
+        bf.operators.Linear(gaussian(RNG, (12, 20), float), (4, 5)),
+        bf.operators.Linear(sparse.random_array((12, 20), density=0.5, rng=0), (5, 4)),
+        bf.operators.Linear(gaussian(RNG, (9, 12), complex), (3, 4)),
+    ],
+    "Scaled": [
+        bf.operators.Scaled(bf.operators.Full((4, 3)), -2.5),
+        bf.operators.Scaled(bf.operators.Entries([3, 0, 1], [1, 2, 0], (4, 3)), 1 - 2j),
+    ],
+    "Stacked": [
+        bf.operators.Stacked(
+            bf.operators.Entries([3, 0, 1], [1, 2, 0], (4, 3)), bf.operators.Gaussian((4, 3), 10, rng=1)
+        ),
+        bf.operators.Stacked(
+            bf.operators.RankOne(gaussian(RNG, (9, 4), complex)),
+            bf.operators.Linear(gaussian(RNG, (7, 16), complex), (4, 4)),
+        ),
+    ],
     "Noiselet": [
         bf.operators.Noiselet((4, 8), 20, 0),
         bf.operators.Noiselet((8, 4), 20, 0, complex=True, normalize=True),

@@ -10,23 +10,27 @@ from rich.table import Table
 
 from bifactor.arrays import Array
 from bifactor.errors import BifactorError
+from bifactor.files import require_writable
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.problem import Problem
 from bifactor.solve import solve
 
+PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
+
 
 @click.command()
 @click.option("--rank", default=20, show_default=True, help="Rank of the recovered picture.")
 @click.option("--observed", default=0.35, show_default=True, help="Fraction of pixels kept, between 0 and 1.")
-@click.option("--seed", default=0, show_default=True, help="Which pixels are kept.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Which pixels are kept.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.png", show_default=True)
 def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     """Complete a photograph from some of its pixels and write original | observed | recovered."""
     if not 0 < observed <= 1:
         raise click.BadParameter("must be above 0 and at most 1.", param_hint="--observed")
-    if not output.absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder of {output} does not exist.", param_hint="--output")
+    if output.suffix.lower() not in PICTURES:
+        raise click.BadParameter(f"{output} should end in one of {', '.join(PICTURES)}.", param_hint="--output")
+    require_writable(output)
     picture = _photograph()
     mask = np.random.default_rng(seed).random(picture.shape) < observed
     problem = Problem(Squared(), *Entries.from_dense(picture, mask))

@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array, gaussian, norm, product_norm
 from bifactor.inits.base import Init
 from bifactor.problem import Objective
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Random(Init):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self.norm, "norm", "It is the Frobenius norm of the start.")
+        settle_positive(self, "norm", "It is the Frobenius norm of the start.")
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
         m, n = problem.shape

@@ -6,12 +6,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from bifactor.arrays import Array, gaussian, inner, product_norm
+from bifactor.errors import InputError
 from bifactor.inits.base import Init
 from bifactor.problem import Objective
 from bifactor.svd import truncated_eigh, truncated_svd
 
-TOL = 1e-4
-"""Accuracy of the singular vectors: a start need not be better."""
+TOL, RESTARTS = 1e-3, 4
+"""Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
 
 FAINT = 1e-4
 """Directions that the gradient does not show start at this fraction of the leading one."""
@@ -31,11 +32,13 @@ class Spectral(Init):
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
         m, n = problem.shape
         G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
+        if not np.all(np.isfinite(G @ np.ones((n, 1), problem.dtype))):
+            raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
         if psd:
-            values, A = truncated_eigh(G, rank, rng, TOL, sign=-1)
+            values, A = truncated_eigh(G, rank, rng, TOL, RESTARTS, sign=-1)
             B = A
         else:
-            A, values, B = truncated_svd(G, rank, rng, TOL)
+            A, values, B = truncated_svd(G, rank, rng, TOL, RESTARTS)
             A = -A
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
             return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
@@ -70,8 +73,12 @@ def best_multiple(problem: Objective, U: Array, V: Array) -> float:
 
 
 def _start_faint(factor: Array, values: Array, rng: np.random.Generator) -> Array:
-    """Fill columns that are zero: they would stay so for ever."""
-    absent = values <= 1e-10 * values[0]
+    """Fill columns and rows that are zero: they would stay so for ever.
+
+    Columns are zero where the gradient has too low a rank, rows where the observed entries fall apart into blocks and
+    the leading singular vectors live on others.
+    """
     fill = gaussian(rng, factor.shape, factor.dtype)
-    fill *= (FAINT**0.5 * np.linalg.norm(factor[:, 0])) / np.linalg.norm(fill, axis=0)
-    return np.where(absent, fill, factor)
+    fill *= FAINT**0.5 * np.linalg.norm(factor[:, 0]) / np.linalg.norm(fill, axis=0)
+    rows = np.linalg.norm(factor, axis=1, keepdims=True)
+    return np.where((values <= 1e-10 * values[0]) | (rows <= 1e-10 * rows.max()), fill, factor)

@@ -1,6 +1,8 @@
 """How kernels are compiled."""
 
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -8,6 +10,16 @@ from numba import njit
 # Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
 # because the loop detects divergence by them.
 FAST = {"reassoc", "contract", "nsz"}
+
+
+def version(function: Callable[..., Any]) -> int:
+    """A number that changes with the file a function is in. A closure over it keeps numba's cache from going stale."""
+    return zlib.crc32(Path(function.__code__.co_filename).read_bytes())
+
+
+def own(function: Callable[..., Any]) -> bool:
+    """Whether a function is the library's: others may change under the same name, so they are not cached."""
+    return function.__module__.startswith("bifactor.")
 
 
 def compiled(function: Callable[..., Any], cache: bool = True) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled
+from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.layout import Layout
 from bifactor.kernels.pool import run, threads_for
 
@@ -53,9 +53,11 @@ def _both(start, stop, outer, inner, w, P, Q, SQ, SP):  # type: ignore[no-untype
 
 @cache
 def _fused(pointwise: Callable[..., Any]) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
     def entries_pass(start, stop, outer, inner, y, weights, parameter, P, Q, SQ, SP):  # type: ignore[no-untyped-def]
         rank = P.shape[1]
-        value = 0.0
+        value = 0.0 * stamp
         for tile in range(start.size):
             for t in range(start[tile], stop[tile]):
                 i, j = outer[t], inner[t]
@@ -68,16 +70,15 @@ def _fused(pointwise: Callable[..., Any]) -> Any:
                     v *= weights[t]
                     d *= weights[t]
                 value += v
-                slope = P.dtype.type(d)  # losses compute in double; the update must not
+                slope = P.dtype.type(d)  # the loss may compute in double, the update must not
                 for k in range(rank):
                     sq[k] += slope * q[k]
                 for k in range(rank):
                     sp[k] += slope * p[k]
         return value
 
-    # A closure over a plain function (not a compiled one) is what numba can keep on disk. It is found again by name,
-    # so functions from elsewhere, which may change under the same name, are compiled afresh by each process.
-    return compiled(entries_pass, cache=pointwise.__module__.startswith("bifactor."))
+    # A closure over a plain function (not a compiled one) and a number is what numba can keep on disk.
+    return compiled(entries_pass, cache=own(pointwise))
 
 
 def dot(layout: Layout, P: Array, Q: Array) -> Array:

@@ -41,8 +41,9 @@ class Layout:
 
     def spans(self, threads: int) -> list[tuple[Array, Array]]:
         """For each thread the (start, stop) of its rows inside every tile, balanced by entries."""
-        # A private copy of the short side must cost less than the entries it serves.
-        count = max(1, min(threads, self.size // self.n_inner))
+        # Private copies of the short side must cost less than the entries they serve, and not many times the factors.
+        most = min(self.size, 4 * (self.n_outer + self.n_inner)) // self.n_inner
+        count = max(1, min(threads, most))
         if count not in self._spans:
             self._spans[count] = self._cut(count)
         return self._spans[count]

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled
+from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.pool import run, shares
 
 
 @cache
 def _evaluate(pointwise: Callable[..., Any]) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
     def loss_pass(first, last, z, y, weights, parameter, slope):  # type: ignore[no-untyped-def]
-        value = 0.0
+        value = 0.0 * stamp
         for t in range(first, last):
             v, d = pointwise(z[t], y[t], parameter)
             if weights.size:
@@ -24,8 +26,8 @@ def _evaluate(pointwise: Callable[..., Any]) -> Any:
             slope[t] = d
         return value
 
-    # See `entries_numba._fused` for what may be cached.
-    return compiled(loss_pass, cache=pointwise.__module__.startswith("bifactor."))
+    # See `entries_numba._fused`.
+    return compiled(loss_pass, cache=own(pointwise))
 
 
 def evaluate(

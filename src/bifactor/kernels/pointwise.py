@@ -45,9 +45,9 @@ def probit(z, y, sigma):  # type: ignore[no-untyped-def]
         for k in range(MILLS_TERMS, 0, -1):
             fraction = x + k / fraction
         return 0.5 * u * u + 0.9189385332046727 + math.log(fraction), -y * fraction / sigma
-    if u > 6.0:
+    if u > 0.0:
         tail = 0.5 * math.erfc(u * 0.7071067811865476)
-        hazard = 0.3989422804014327 * math.exp(-0.5 * u * u)
+        hazard = 0.3989422804014327 * math.exp(-0.5 * u * u) / (1.0 - tail)
         return -math.log1p(-tail), -y * hazard / sigma
     cdf = 0.5 * math.erfc(-u * 0.7071067811865476)
     return -math.log(cdf), -y * 0.3989422804014327 * math.exp(-0.5 * u * u) / (cdf * sigma)

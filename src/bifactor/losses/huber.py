@@ -6,7 +6,7 @@ from typing import Any
 from bifactor.arrays import Array, namespace
 from bifactor.kernels import pointwise
 from bifactor.losses.base import NUMBERS, Loss
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Huber(Loss):
     pointwise = staticmethod(pointwise.huber)
 
     def __post_init__(self) -> None:
-        require_positive(self.delta, "delta", "Choose one in the units of z.")
+        settle_positive(self, "delta", "Choose one in the units of z.")
 
     @property
     def smoothness(self) -> float:

@@ -9,7 +9,7 @@ from scipy import special
 from bifactor.arrays import Array
 from bifactor.kernels import pointwise
 from bifactor.losses.base import SIGNS, Loss
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Probit(Loss):
     pointwise = staticmethod(pointwise.probit)
 
     def __post_init__(self) -> None:
-        require_positive(self.sigma, "sigma", "Choose one in the units of z.")
+        settle_positive(self, "sigma", "Choose one in the units of z.")
 
     @property
     def smoothness(self) -> float:

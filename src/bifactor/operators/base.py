@@ -20,6 +20,8 @@ class Operator(ABC):
 
     shape: tuple[int, int]
     size: int
+    takes_matrix: bool = False
+    """Whether y may be given as the m×n matrix itself."""
     complex_matrix: bool | None = None
     """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
 
@@ -97,6 +99,6 @@ def matrix_shape(shape: Any) -> tuple[int, int]:
         m, n = shape
         if m == int(m) and n == int(n) and min(m, n) >= 1:
             return int(m), int(n)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(f"shape={shape!r} is not the shape of a matrix. Pass two positive integers, (m, n).")

@@ -15,6 +15,7 @@ class Full(Operator):
     """
 
     shape: tuple[int, int]
+    takes_matrix = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", matrix_shape(self.shape))

@@ -14,9 +14,12 @@ class Solver(ABC):
     psd: ClassVar[bool] = False
     """Whether the solver works on X = UUᴴ, with V = U throughout."""
 
+    def check(self, problem: Objective) -> None:  # noqa: B027 (a solver that serves every problem has nothing to say)
+        """Raise `InputError` where the solver cannot serve a problem; called before any work."""
+
     @abstractmethod
     def init(self, problem: Objective, U: Array, V: Array) -> State:
-        """The state at the start; refuses here what the solver cannot serve."""
+        """The state at the start."""
 
     @abstractmethod
     def step(self, problem: Objective, state: State) -> State:

@@ -8,7 +8,7 @@ from bifactor.problem import Objective
 from bifactor.solvers.base import Solver
 from bifactor.state import State
 from bifactor.steps import StepSize, StronglyConvex
-from bifactor.validation import require_positive
+from bifactor.validation import require_instance, settle_positive
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,13 @@ class BFGD(Solver):
     lam: float = 0.25
 
     def __post_init__(self) -> None:
-        require_positive(self.lam, "lam", "Use balance=None for no balance term.")
+        require_instance(self.step_size, StepSize, "step_size")
+        if self.balance is not None:
+            require_instance(self.balance, Balance, "balance")
+        settle_positive(self, "lam", "Use balance=None for no balance term.")
+
+    def check(self, problem: Objective) -> None:
+        self.step_size.check(problem)
 
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         state = self._at(problem, U, V)

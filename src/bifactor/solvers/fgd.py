@@ -7,6 +7,7 @@ from bifactor.problem import Objective
 from bifactor.solvers.base import Solver
 from bifactor.state import State
 from bifactor.steps import Semidefinite, StepSize
+from bifactor.validation import require_instance
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class FGD(Solver):
 
     step_size: StepSize = Semidefinite()
     psd = True
+
+    def __post_init__(self) -> None:
+        require_instance(self.step_size, StepSize, "step_size")
+
+    def check(self, problem: Objective) -> None:
+        self.step_size.check(problem)
 
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         state = self._at(problem, U)

@@ -7,6 +7,7 @@ from bifactor.errors import InputError
 from bifactor.problem import Objective
 from bifactor.state import State
 from bifactor.steps.base import Move, StepSize, reciprocal
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class Backtracking(StepSize):
     grow: float = 1.1
 
     def __post_init__(self) -> None:
-        if not (0 < self.decrease < 1 and 0 < self.shrink < 1 and self.grow >= 1):
+        for name in ("decrease", "shrink", "grow"):
+            settle_positive(self, name, "See the docstring for its range.")
+        if not (self.decrease < 1 and self.shrink < 1 and self.grow >= 1):
             raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
@@ -44,4 +47,4 @@ class Backtracking(StepSize):
             if trial.value <= state.value - self.decrease * eta * slope:
                 return trial
             eta *= self.shrink
-        return replace(state, stalled=True)
+        return replace(state, stalled=state.memory * slope)

@@ -13,9 +13,12 @@ Move = Callable[[float, float], State]
 class StepSize(ABC):
     """η for U − η·dU, V − η·dV."""
 
+    def check(self, problem: Objective) -> None:  # noqa: B027 (a rule that serves every problem has nothing to say)
+        """Raise `InputError` where the rule cannot serve a problem; called before any work."""
+
     @abstractmethod
     def init(self, problem: Objective, state: State, L_g: float) -> float:
-        """The number to carry from step to step; refuses here what the rule cannot serve."""
+        """The number to carry from step to step."""
 
     @abstractmethod
     def next(self, problem: Objective, state: State, move: Move) -> State:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bifactor.problem import Objective
 from bifactor.state import State
 from bifactor.steps.base import Move, StepSize
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Constant(StepSize):
     eta: float
 
     def __post_init__(self) -> None:
-        require_positive(self.eta, "eta", "Try steps.Backtracking() if unsure.")
+        settle_positive(self, "eta", "Try steps.Backtracking() if unsure.")
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
         return self.eta

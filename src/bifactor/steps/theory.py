@@ -10,7 +10,7 @@ from bifactor.problem import Objective
 from bifactor.state import State
 from bifactor.steps.base import Move, StepSize, reciprocal
 from bifactor.svd import spectral_norm
-from bifactor.validation import require_positive
+from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,7 @@ class TheoryStep(StepSize):
     every_step: bool = False
 
     def __post_init__(self) -> None:
-        if self.L is not None:
-            require_positive(self.L, "L", "Leave it out to use the problem's own.")
+        settle_positive(self, "L", "Leave it out to use the problem's own.", optional=True)
 
     @abstractmethod
     def once(self, L: float, problem: Objective, state: State) -> float:
@@ -40,6 +39,10 @@ class TheoryStep(StepSize):
     @abstractmethod
     def each(self, L: float, problem: Objective, state: State) -> float:
         """1/η from the present state."""
+
+    def check(self, problem: Objective) -> None:
+        if self.L is None:
+            _ = problem.smoothness  # raises where there is none
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
         L = max(problem.smoothness if self.L is None else self.L, L_g)

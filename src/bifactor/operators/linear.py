@@ -1,0 +1,134 @@
+"""Any linear map that acts on vec(X): an array, a sparse matrix, a LinearOperator."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array, conj, floating, herm, is_complex
+from bifactor.errors import InputError
+from bifactor.linear_map import Dense, LinearMap
+from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
+from bifactor.validation import require_finite
+
+EXACT = 256
+"""Up to so many entries of X, every column of A is looked at; above, one random probe is sharp enough."""
+
+
+class Linear(Operator):
+    """A(X) = B vec(X), vec row by row: vec(X)[i·n + j] = X[i, j]. ‖A‖² = ‖B‖², by power iteration.
+
+    X is formed, m·n numbers at a time. A real B measures the two parts of a complex X one after the other.
+    Results come in the precision of the factors, whatever the precision B works in. A complex B makes X complex.
+
+    Parameters
+    ----------
+    operator : array, SciPy sparse matrix, LinearOperator, or any object with `shape`, `matvec` and `rmatvec`
+        B, with m·n columns. pylops operators are such objects. `rmatvec(w)` is Bᴴw.
+    shape : (m, n)
+        The shape of X.
+    """
+
+    def __init__(self, operator: Any, shape: tuple[int, int]):
+        self.shape = matrix_shape(shape)
+        self._action = _action(operator)
+        rows, columns = self._action.shape
+        m, n = self.shape
+        if columns != m * n:
+            raise InputError(
+                f"operator has {columns} columns, but a {m}×{n} matrix has {m * n} entries. "
+                "It must act on vec(X); check the shape."
+            )
+        self.size = int(rows)
+        self._is_complex = _has_complex_dtype(self._action, self.size, columns)
+        self.complex_matrix = self._is_complex or None
+
+    def forward(self, U: Array, V: Array) -> Array:
+        return self._apply(self._action.matvec, (U @ herm(V)).reshape(-1))
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return Dense(self._apply(self._action.rmatvec, w).reshape(self.shape))
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        # X is formed in any case, so in one block.
+        return power_norm_squared(self, weights, block=self.shape[1])
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        w, N = 1.0 if weights is None else weights, self.shape[0] * self.shape[1]
+        if isinstance(self._action, _Matrix):
+            return float(np.sum(w * self._action.row_squares())) / N
+        if N > EXACT:
+            return probed_mean_square(self, weights)
+        columns = (self._apply(self._action.matvec, e) for e in np.eye(N))
+        return float(sum(np.sum(w * np.abs(column) ** 2) for column in columns)) / N
+
+    def _apply(self, action: Any, x: Array) -> Array:
+        if is_complex(x) and not self._is_complex:
+            # Real code may drop an imaginary part, and a real matrix would be copied to a complex one.
+            z = _vector(action(x.real)) + 1j * _vector(action(x.imag))
+        else:
+            z = _vector(action(x))
+        return z.astype(np.result_type(x.dtype, np.complex64) if is_complex(z) else x.real.dtype, copy=False)
+
+
+class _Matrix:
+    """A matrix, dense or sparse, as an action; its adjoint needs no copy of it."""
+
+    def __init__(self, matrix: Array):
+        self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+
+    def matvec(self, x: Array) -> Array:
+        return self.matrix @ x
+
+    def rmatvec(self, w: Array) -> Array:
+        return conj(self.matrix.T @ conj(w))
+
+    def row_squares(self) -> Array:
+        if sparse.issparse(self.matrix):
+            return np.asarray(abs(self.matrix).power(2).sum(axis=1)).reshape(-1)
+        return np.linalg.vector_norm(self.matrix, axis=1) ** 2
+
+
+def _action(operator: Any) -> Any:
+    """Something with shape, matvec and rmatvec."""
+    if callable(getattr(operator, "matvec", None)):
+        if not callable(getattr(operator, "rmatvec", None)) or len(getattr(operator, "shape", ())) != 2:
+            raise InputError(
+                f"{type(operator).__name__} has matvec but not both rmatvec and a shape of two numbers. "
+                "Give it the adjoint and a shape."
+            )
+        return operator
+    if sparse.issparse(operator) and operator.ndim == 2:
+        matrix = sparse.csr_array(operator)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the arrays are still the caller's
+            matrix.sum_duplicates()
+        values = matrix.data = floating(matrix.data, "operator")
+    else:
+        values = matrix = floating(operator.toarray() if sparse.issparse(operator) else operator, "operator")
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(f"operator has shape {matrix.shape}. Pass a matrix with one row per measurement.")
+    require_finite(values, "operator", "Check how it was made.")
+    return _Matrix(matrix)
+
+
+def _has_complex_dtype(action: Any, rows: int, columns: int) -> bool:
+    """Whether B is complex. A foreign action is tried out on zeros, so that a missing or wrong adjoint shows here."""
+    dtype = getattr(action, "dtype", None)
+    if isinstance(action, _Matrix):
+        return np.dtype(dtype).kind == "c"
+    kind = np.float64 if dtype is None else np.result_type(dtype, np.float32)
+    try:
+        z, x = _vector(action.matvec(np.zeros(columns, kind))), _vector(action.rmatvec(np.zeros(rows, kind)))
+    except NotImplementedError:
+        raise InputError(f"{type(action).__name__} has no adjoint. Give it an rmatvec.") from None
+    if z.size != rows or x.size != columns:
+        raise InputError(
+            f"matvec and rmatvec give {z.size} and {x.size} numbers, but the operator's shape is {(rows, columns)}. "
+            "Make them agree."
+        )
+    return is_complex(z) if dtype is None else np.dtype(kind).kind == "c"
+
+
+def _vector(values: Any) -> Array:
+    return floating(values, "a product with operator").reshape(-1)
