@@ -37,7 +37,7 @@ def problems(draw):
     size = draw(st.integers(1, 2 * m * n))
     dtype = draw(st.sampled_from(DTYPES))
     loss = draw(st.sampled_from(LOSSES))
-    y = 10.0 ** draw(st.integers(-40, 40)) * rng.standard_normal(size)
+    y = 10.0 ** draw(st.integers(-20, 20)) * rng.standard_normal(size)
     if np.dtype(dtype).kind == "c":
         y = y * np.exp(1j * rng.random(size))
     if loss.targets is bf.losses.Logistic.targets:
@@ -55,26 +55,33 @@ def problems(draw):
     return loss, operator, y, weights, psd
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(
-    parts=problems(),
-    rank=st.integers(1, 7),
-    rule=st.sampled_from(RULES),
-    init=st.sampled_from(INITS),
-    balance=st.sampled_from([None, bf.balance.Frobenius(), bf.balance.Frobenius(2.0)]),
-    tol=st.sampled_from([0.0, 1e-6]),
-    seed=st.integers(0, 100),
-)
-def test_no_surprise(parts, rank, rule, init, balance, tol, seed):
-    loss, operator, y, weights, psd = parts
-    solver = bf.solvers.FGD(rule) if psd else bf.solvers.BFGD(rule, balance)
-    try:
-        problem = bf.Problem(loss, operator, y, weights)
-        result = bf.solve(problem, rank, solver, init, seed, max_iter=12, tol=tol)
-    except BifactorError:
-        return
-    for part in (result.U, result.V, result.objective, *vars(result.history).values(), result.matrix()):
-        assert np.isfinite(part).all()
-    assert result.objective <= result.history.objective[0]
-    assert result.U.dtype == problem.dtype
-    assert isinstance(result.status, bf.Status)
+def test_no_surprise():
+    finished = []
+
+    @settings(max_examples=1000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(
+        parts=problems(),
+        rank=st.integers(1, 7),
+        rule=st.sampled_from(RULES),
+        init=st.sampled_from(INITS),
+        balance=st.sampled_from([None, bf.balance.Frobenius(), bf.balance.Frobenius(2.0)]),
+        tol=st.sampled_from([0.0, 1e-6]),
+        seed=st.integers(0, 100),
+    )
+    def run(parts, rank, rule, init, balance, tol, seed):
+        loss, operator, y, weights, psd = parts
+        solver = bf.solvers.FGD(rule) if psd else bf.solvers.BFGD(rule, balance)
+        try:
+            problem = bf.Problem(loss, operator, y, weights)
+            result = bf.solve(problem, rank, solver, init, seed, max_iter=12, tol=tol)
+        except BifactorError:
+            return
+        for part in (result.U, result.V, result.objective, *vars(result.history).values(), result.matrix()):
+            assert np.isfinite(part).all()
+        assert result.objective <= result.history.objective[0]
+        assert result.U.dtype == problem.dtype
+        assert isinstance(result.status, bf.Status)
+        finished.append(1)
+
+    run()
+    assert len(finished) >= 300

@@ -6,6 +6,7 @@ from typing import Any
 
 from bifactor import kernels
 from bifactor.arrays import Array, conj, namespace
+from bifactor.kernels import blas
 from bifactor.kernels.layout import Layout
 
 
@@ -64,11 +65,11 @@ class Dense(LinearMap):
         self.dtype = matrix.dtype
 
     def matmul(self, V: Array) -> Array:
-        return self.matrix @ V
+        return blas.matmul(self.matrix, V)
 
     def rmatmul(self, U: Array) -> Array:
         # (AᵀŪ)‾ = AᴴU needs nothing of the matrix but `.T`, and conjugates only the thin side.
-        return conj(self.matrix.T @ conj(U))
+        return conj(blas.matmul(self.matrix.T, conj(U)))
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         return self.matmul(V), self.rmatmul(U)

@@ -11,6 +11,7 @@ from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.inits import Init, Spectral
+from bifactor.kernels.blas import one_thread
 from bifactor.problem import Objective
 from bifactor.progress import progress_bar
 from bifactor.result import Result, Status
@@ -85,7 +86,7 @@ def solve(
     same = (problem.fingerprint, f"rank {rank}", name, describe(init), describe(rng)) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, *same)
     # Overflow is an outcome that the loop looks for, not something to warn about.
-    with np.errstate(all="ignore"), progress_bar(progress, max_iter, type(solver).__name__) as show:
+    with np.errstate(all="ignore"), one_thread(), progress_bar(progress, max_iter, type(solver).__name__) as show:
         run = store.load()
         if run is None:
             run = _begin(problem, rank, solver, init, source, started)

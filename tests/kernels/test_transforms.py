@@ -6,6 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.kernels import (
+    blas,
     losses_numba,
     pauli_numba,
     pauli_reference,
@@ -91,3 +92,16 @@ def test_loss_pass(make_problem, loss, dtype):
         assert value == pytest.approx(float(np.sum(w * loss.value(z, problem.y))), rel=tol)
         np.testing.assert_allclose(slope, w * loss.gradient(z, problem.y), rtol=tol, atol=tol)
         assert slope.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_split_products(dtype):
+    rng = np.random.default_rng(0)
+    A, B = gaussian(rng, (37, 23), dtype), gaussian(rng, (23, 5), dtype)
+    tol = 100 * np.finfo(dtype).eps
+    np.testing.assert_allclose(blas.matmul(A, B), A @ B, atol=tol)
+    np.testing.assert_allclose(blas.matmul(A.T, A[:, :4]), A.T @ A[:, :4], atol=10 * tol)
+    out = np.empty((37, 5), dtype)
+    assert blas.matmul(A, B, out) is out
+    with blas.one_thread():
+        np.testing.assert_allclose(blas.matmul(A[:1], B), A[:1] @ B, atol=tol)

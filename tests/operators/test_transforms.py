@@ -123,6 +123,24 @@ def test_matrix_sensing_recovers_exactly(kind, options):
     assert bf.metrics.relative_error(result.U, result.V, U, V) < 1e-6
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("kind", "options"), [pair for pair in KINDS if not pair[1]])
+def test_the_fused_pass_equals_the_plain_one(kind, options, weighted, dtype, loss):
+    rng = np.random.default_rng(5)
+    op = kind((16, 32), 100, 6)
+    U, V = (0.5 * rng.standard_normal((n, 2)).astype(dtype) for n in op.shape)
+    y = np.abs(np.sign(rng.standard_normal(100))).astype(dtype)
+    problem = bf.Problem(loss, op, y, rng.random(100) if weighted else None)
+    value, GV, GhU = problem.value_and_products(U, V)
+    G = problem.gradient(U, V)
+    tol = 1e-4 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(value, problem.value(U, V), rtol=tol)
+    np.testing.assert_allclose(GV, G @ V, rtol=tol, atol=tol)
+    np.testing.assert_allclose(GhU, G.H @ U, rtol=tol, atol=tol)
+    assert GV.dtype == GhU.dtype == dtype
+
+
 def test_a_lazy_matrix_survives_its_memory_being_used_again():
     op = bf.operators.Noiselet((8, 8), 20, 0)
     rng = np.random.default_rng(0)

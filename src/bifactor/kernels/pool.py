@@ -43,7 +43,6 @@ def shares(count: int) -> list[tuple[int, int]]:
 
 
 def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """`[function(*args) for args in calls]`, side by side."""
-    if len(calls) == 1:
-        return [function(*calls[0])]
-    return [job.result() for job in [_executor().submit(function, *args) for args in calls]]
+    """`[function(*args) for args in calls]`, side by side; the caller's own thread takes the first."""
+    others = [_executor().submit(function, *args) for args in calls[1:]]
+    return [function(*calls[0]), *(job.result() for job in others)]

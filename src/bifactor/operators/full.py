@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bifactor.arrays import Array, herm, namespace
+from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape
 
@@ -25,7 +26,7 @@ class Full(Operator):
         return self.shape[0] * self.shape[1]
 
     def forward(self, U: Array, V: Array) -> Array:
-        return namespace(U, V).reshape(U @ herm(V), (-1,))
+        return namespace(U, V).reshape(blas.matmul(U, herm(V)), (-1,))
 
     def adjoint(self, w: Array) -> LinearMap:
         return Dense(namespace(w).reshape(w, self.shape))

@@ -8,8 +8,10 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, generator, herm, match_precision
 from bifactor.errors import InputError
-from bifactor.linear_map import LinearMap
-from bifactor.operators.base import Operator, matrix_shape
+from bifactor.kernels import blas, losses_numba
+from bifactor.linear_map import Dense, LinearMap
+from bifactor.losses import Loss
+from bifactor.operators.base import Fused, Operator, matrix_shape
 from bifactor.operators.workspace import Formed, workspace
 from bifactor.validation import is_count
 
@@ -59,6 +61,7 @@ class Subsampled(Operator):
         self._back, code, self._kept, phase = self._relabel(order, self.sample)
         self._kept = self._kept.astype(index)
         self._output = np.full(self.size, self.scale) * phase
+        self._by_position = np.argsort(self._kept)
         if flips is not None:
             code = np.where(flips, 2, 0).astype(np.uint8) if code is None else code ^ (2 * flips).astype(np.uint8)
         self._code_back = code
@@ -84,23 +87,49 @@ class Subsampled(Operator):
         """(order, code, positions, factor) for a T that is computed under other labels, or up to phases and scale."""
 
     def forward(self, U: Array, V: Array) -> Array:
-        space = workspace(self)
-        X = np.matmul(U, herm(V), out=space.array("matrix", self.shape, np.result_type(U, V)))
-        table = match_precision(self.table, X.dtype)
-        v = space.array("vector", (self.length,), np.result_type(X, table))
-        kernels.transforms().place(X.reshape(-1), self._to, self._code_to, table, v)
-        return kernels.transforms().take(self.transform(v), self._kept, match_precision(self._output, v.dtype))
+        v = self._coefficients(U, V)
+        return kernels.transforms().take(v, self._kept, match_precision(self._output, v.dtype))
 
     def adjoint(self, w: Array) -> LinearMap:
-        table = match_precision(self.table.conj(), w.dtype)
-        dtype = np.result_type(w, table)
+        dtype = np.result_type(w, match_precision(self.table, w.dtype))
 
         def form(matrix: Array) -> None:
             v = workspace(self).array("vector", (self.length,), dtype)
             kernels.transforms().spread(w, self._kept, match_precision(self._output, dtype), v)
-            kernels.transforms().place(self.inverse(v), self._back, self._code_back, table, matrix.reshape(-1))
+            self._return(v, matrix)
 
         return Formed(self, dtype, form)
+
+    def fused(self, loss: Loss, y: Array, weights: Array | None, dtype: Any) -> Fused | None:
+        if loss.pointwise is None or not kernels.has_compiled(dtype) or np.iscomplexobj(self.table):
+            return None
+        y = np.ascontiguousarray(y[self._by_position], dtype=dtype)
+        w = y[:0] if weights is None else np.ascontiguousarray(weights[self._by_position], dtype=dtype)
+        kept, factor = self._kept[self._by_position], match_precision(self._output[self._by_position], dtype)
+        settings = (loss.pointwise, loss.parameter(dtype), kept, factor, y, w)
+
+        def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
+            v = self._coefficients(U, V)
+            value = losses_numba.replace_by_slopes(*settings, v)
+            matrix = workspace(self).array("matrix", self.shape, dtype)
+            self._return(v, matrix)
+            return value, *Dense(matrix).products(U, V)
+
+        return one_pass
+
+    def _coefficients(self, U: Array, V: Array) -> Array:
+        """T v, all of it."""
+        space = workspace(self)
+        X = blas.matmul(U, herm(V), space.array("matrix", self.shape, np.result_type(U, V)))
+        table = match_precision(self.table, X.dtype)
+        v = space.array("vector", (self.length,), np.result_type(X, table))
+        kernels.transforms().place(X.reshape(-1), self._to, self._code_to, table, v)
+        return self.transform(v)
+
+    def _return(self, v: Array, matrix: Array) -> None:
+        """The m×n matrix of the coefficients v."""
+        table = match_precision(self.table.conj(), v.dtype)
+        kernels.transforms().place(self.inverse(v), self._back, self._code_back, table, matrix.reshape(-1))
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return self.scale**2 * (1.0 if weights is None else float(np.max(weights)))
