@@ -14,6 +14,7 @@ LOSSES = {
     "Logistic": bf.losses.Logistic(),
     "Probit": bf.losses.Probit(0.6),
     "Poisson": bf.losses.Poisson(),
+    "ExpectedCounts": bf.losses.ExpectedCounts(0.5),
 }
 STEPS = {
     "StronglyConvex": bf.steps.StronglyConvex(),
@@ -28,6 +29,8 @@ def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np
     """Data that the loss accepts and that z could have made."""
     if isinstance(loss, (bf.losses.Logistic, bf.losses.Probit)):
         return np.where(rng.random(z.shape) < loss.mean(z), 1.0, -1.0).astype(z.dtype)
+    if isinstance(loss, bf.losses.ExpectedCounts):
+        return rng.poisson(np.maximum(z, 0)).astype(z.dtype)
     if isinstance(loss, bf.losses.Poisson):
         return rng.poisson(np.exp(np.clip(z, -5, 3))).astype(z.dtype)
     return (z + 0.1 * rng.standard_normal(z.shape)).astype(z.dtype)

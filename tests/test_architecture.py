@@ -36,16 +36,17 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "Function History Problem Result Status solve "
-        "balance errors inits losses metrics operators solvers steps testing"
+        "Function History Problem Result StateTomography Status solve "
+        "balance errors estimators inits losses metrics operators solvers steps testing"
     ),
-    "bifactor.losses": "Huber Logistic Loss Poisson Probit Squared Targets",
+    "bifactor.losses": "ExpectedCounts Huber Logistic Loss Poisson Probit Squared Targets",
     "bifactor.operators": (
         "DCT Entries Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli RankOne Scaled Stacked Subsampled"
     ),
     "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
     "bifactor.solvers": "BFGD FGD Solver",
+    "bifactor.estimators": "StateTomography linear_inversion nearest_state",
     "bifactor.testing": "check_gradient check_loss check_operator check_solver",
 }
 

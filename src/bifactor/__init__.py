@@ -1,6 +1,7 @@
 """bifactor finds low-rank matrices: it minimises a smooth convex f over X = UVᴴ by descent on U and V."""
 
-from bifactor import balance, errors, inits, losses, metrics, operators, solvers, steps, testing
+from bifactor import balance, errors, estimators, inits, losses, metrics, operators, solvers, steps, testing
+from bifactor.estimators import StateTomography
 from bifactor.function import Function
 from bifactor.problem import Problem
 from bifactor.result import History, Result, Status
@@ -11,9 +12,11 @@ __all__ = [
     "History",
     "Problem",
     "Result",
+    "StateTomography",
     "Status",
     "balance",
     "errors",
+    "estimators",
     "inits",
     "losses",
     "metrics",

@@ -110,9 +110,12 @@ def relative_change(old: State, new: State) -> tuple[float, float]:
     X′ − X = ΔU Vᴴ + U′ ΔVᴴ, so that nothing large cancels.
     """
     dU, dV = new.U - old.U, new.V - old.V
-    cross = inner(herm(new.U) @ dU, herm(dV) @ old.V)
-    squared = product_norm(dU, old.V) ** 2 + product_norm(new.U, dV) ** 2 + 2 * cross
-    difference, size = max(squared, 0.0) ** 0.5, product_norm(new.U, new.V)
+    UU, UdU, dUdU = herm(new.U) @ new.U, herm(new.U) @ dU, herm(dU) @ dU
+    VV, dVV, dVdV = herm(old.V) @ old.V, herm(dV) @ old.V, herm(dV) @ dV
+    # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
+    squared = inner(dUdU, VV) + inner(UU, dVdV) + 2 * inner(UdU, dVV)
+    size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5
+    difference = max(squared, 0.0) ** 0.5
     if size == 0:
         return (0.0 if difference == 0 else 1.0), size
     return difference / size, size

@@ -17,6 +17,7 @@ TARGETS = {
     "Logistic": [-1.0, 1.0],
     "Probit": [-1.0, 1.0],
     "Poisson": [0.0, 1.0, 2.5, 40.0],
+    "ExpectedCounts": [0.0, 1.0, 2.5],
 }
 
 

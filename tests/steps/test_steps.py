@@ -24,6 +24,14 @@ def test_backtracking_in_single_precision_stops_at_its_limits(make_problem):
     assert result.objective == pytest.approx(double.objective, rel=1e-2)
 
 
+def test_a_first_guess_far_too_short_is_mended(make_problem, monkeypatch):
+    problem = make_problem(noiseless=True)
+    monkeypatch.setitem(vars(problem), "scale", 1e12)
+    solver = bf.solvers.BFGD(bf.steps.Backtracking(), balance=None)
+    result = bf.solve(problem, 2, solver, bf.inits.Random(10.0), rng=0)
+    assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < 1e-5
+
+
 def test_constant_takes_the_very_step(make_problem):
     problem = make_problem()
     solver = bf.solvers.BFGD(bf.steps.Constant(1e-3))

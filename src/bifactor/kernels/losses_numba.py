@@ -41,38 +41,46 @@ def evaluate(
 
 
 @cache
-def _replace(pointwise: Callable[..., Any]) -> Any:
+def _slopes(pointwise: Callable[..., Any]) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
-    def replace_pass(first, last, start, stop, kept, factor, y, weights, parameter, v):  # type: ignore[no-untyped-def]
+    def slopes_pass(first, last, kept, factor, y, weights, parameter, v, slope):  # type: ignore[no-untyped-def]
         value = 0.0 * stamp
-        position = start
         for t in range(first, last):
-            k = kept[t]
-            for gap in range(position, k):
-                v[gap] = 0
-            position = k + 1
-            f, d = pointwise(factor[t] * v[k], y[t], parameter)
+            f, d = pointwise(factor[t] * v[kept[t]], y[t], parameter)
             if weights.size:
                 f *= weights[t]
                 d *= weights[t]
             value += f
-            v[k] = factor[t] * d
-        for gap in range(position, stop):
-            v[gap] = 0
+            slope[t] = factor[t] * d
         return value
 
-    return compiled(replace_pass, cache=own(pointwise))
+    return compiled(slopes_pass, cache=own(pointwise))
+
+
+@compiled
+def _put(first, last, kept, slope, v):  # type: ignore[no-untyped-def]
+    for t in range(first, last):
+        v[kept[t]] = slope[t]
 
 
 def replace_by_slopes(
-    pointwise: Callable[..., Any], parameter: float, kept: Array, factor: Array, y: Array, weights: Array, v: Array
+    pointwise: Callable[..., Any],
+    parameter: float,
+    kept: Array,
+    factor: Array,
+    y: Array,
+    weights: Array,
+    v: Array,
+    slope: Array,
 ) -> float:
-    """Σ w·ℓ(z; y) with z = factor·v[kept], `kept` ascending; v becomes factor·w·ℓ′ there and 0 elsewhere.
+    """Σ w·ℓ(z; y) with z = factor·v[kept]; v becomes factor·w·ℓ′ there and 0 elsewhere. `slope` is memory to use.
 
-    One walk through v for what are otherwise four: take the measurements, evaluate, clear, and put the slopes back.
+    Fast where `kept` ascends, so that both walks through v go forward.
     """
-    settings = (kept, factor, y, weights, v.dtype.type(parameter), v)
-    cuts = shares(v.size)
-    calls = [(*np.searchsorted(kept, cut), *cut, *settings) for cut in cuts]
-    return float(sum(run(_replace(pointwise), calls)))
+    settings = (kept, factor, y, weights, v.dtype.type(parameter), v, slope)
+    cuts = shares(kept.size)
+    value = float(sum(run(_slopes(pointwise), [(*cut, *settings) for cut in cuts])))
+    v[...] = 0
+    run(_put, [(*cut, kept, slope, v) for cut in cuts])
+    return value

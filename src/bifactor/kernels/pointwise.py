@@ -60,3 +60,10 @@ def poisson(z, y, cap):  # type: ignore[no-untyped-def]
         return e - y * z, e - y
     e, t = math.exp(cap), z - cap
     return e * (1.0 + t + 0.5 * t * t) - y * z, e * (1.0 + t) - y
+
+
+@register_jitable
+def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
+    near = max(z, floor)
+    t = (z - near) / near
+    return z - y * (math.log(near) + t * (1.0 - 0.5 * t)), 1.0 - y * (1.0 - t) / near

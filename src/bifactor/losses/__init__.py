@@ -1,10 +1,11 @@
 """What a measurement y means, given its predictor z: one file per loss."""
 
 from bifactor.losses.base import Loss, Targets
+from bifactor.losses.expected_counts import ExpectedCounts
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
 from bifactor.losses.squared import Squared
 
-__all__ = ["Huber", "Logistic", "Loss", "Poisson", "Probit", "Squared", "Targets"]
+__all__ = ["ExpectedCounts", "Huber", "Logistic", "Loss", "Poisson", "Probit", "Squared", "Targets"]

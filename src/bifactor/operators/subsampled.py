@@ -110,8 +110,9 @@ class Subsampled(Operator):
 
         def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
             v = self._coefficients(U, V)
-            value = losses_numba.replace_by_slopes(*settings, v)
-            matrix = workspace(self).array("matrix", self.shape, dtype)
+            space = workspace(self)
+            value = losses_numba.replace_by_slopes(*settings, v, space.array("slope", (self.size,), dtype))
+            matrix = space.array("matrix", self.shape, dtype)
             self._return(v, matrix)
             return value, *Dense(matrix).products(U, V)
 

@@ -14,8 +14,9 @@ from bifactor.validation import settle_positive
 class Backtracking(StepSize):
     """Armijo's rule: halve η until F(W − ηd) ≤ F(W) − c·η·‖d‖²_F, with F the very function being minimised.
 
-    Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted,
-    and the first at 1/(scale·‖[U₀; V₀]‖₂²). Where rounding hides all decrease the state is marked `stalled`.
+    Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted. The
+    first starts at 1/(scale·‖[U₀; V₀]‖₂²) and, because that may be far off, also goes up from there by factors of four
+    for as long as the objective keeps falling. Where rounding hides all decrease the state is marked `stalled`.
 
     Parameters
     ----------
@@ -36,15 +37,24 @@ class Backtracking(StepSize):
             raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
-        return reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
+        # Negative until the first step is taken.
+        return -reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
 
     def next(self, problem: Objective, state: State, move: Move) -> State:
         slope = inner(state.dU, state.dU) + inner(state.dV, state.dV)
         shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(slope, 1e-300) ** 0.5
-        eta = self.grow * state.memory
+        eta = self.grow * abs(state.memory)
         while eta > shortest:
             trial = move(eta, eta)
             if trial.value <= state.value - self.decrease * eta * slope:
-                return trial
+                return self._longer(state, trial, slope, move) if state.memory < 0 else trial
             eta *= self.shrink
-        return replace(state, stalled=state.memory * slope)
+        return replace(state, stalled=abs(state.memory) * slope)
+
+    def _longer(self, state: State, trial: State, slope: float, move: Move) -> State:
+        while True:
+            eta = 4 * trial.memory
+            further = move(eta, eta)
+            if not (further.value < trial.value and further.value <= state.value - self.decrease * eta * slope):
+                return trial
+            trial = further

@@ -1,0 +1,68 @@
+"""Counts whose mean is measured itself, as in photon counting and quantum tomography."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bifactor.arrays import Array, namespace
+from bifactor.kernels import pointwise
+from bifactor.losses.base import COUNTS, Loss
+from bifactor.validation import settle_positive
+
+
+@dataclass(frozen=True)
+class ExpectedCounts(Loss):
+    """ℓ(z; y) = z − y log z for counts y ≥ 0 with mean z > 0 (z for y = 0). No global L.
+
+    Up to a constant the negative log-likelihood of y ~ Poisson(z), with the identity for a link where `Poisson` has the
+    exponential. Below z = `floor` the term −y log z is continued by its second-order expansion at `floor`, so that ℓ is
+    convex, twice continuously differentiable and finite for every z, negative ones too.
+
+    For tomography z_{s,o} = N_s·tr(ρ Π_{s,o}), with N_s shots of setting s and all its outcomes o among the
+    measurements. Then the minimiser over ρ ⪰ 0 is the maximum-likelihood state and has unit trace without being told:
+    Σ_o tr(ρ Π_{s,o}) = tr ρ, so f(tρ) = N·t·tr ρ − N log t + const with N = Σ N_s, least in t where tr(tρ) = 1; and on
+    unit traces f is −Σ y log tr(ρ Π) + const, the multinomial likelihood. The same holds at any fixed rank.
+
+    Parameters
+    ----------
+    floor : float
+        In the units of z, and well below any mean that matters: a thousandth of a count by default. The curvature is at
+        most y/floor², which is no useful bound, so rules that need L refuse this loss: use `steps.Backtracking`.
+
+    References
+    ----------
+    Z. Hradil, Quantum-state estimation, Phys. Rev. A 55 (1997).
+    """
+
+    floor: float = 1e-3
+    targets = COUNTS
+    pointwise = staticmethod(pointwise.expected_counts)
+
+    def __post_init__(self) -> None:
+        settle_positive(self, "floor", "Choose one in the units of z, well below one count.")
+
+    @property
+    def smoothness(self) -> None:
+        return None
+
+    def parameter(self, dtype: Any) -> float:
+        return self.floor
+
+    def value(self, z: Array, y: Array) -> Array:
+        near, t = self._split(z)
+        return z - y * (namespace(z).log(near) + t * (1.0 - 0.5 * t))
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        near, t = self._split(z)
+        return 1.0 - y * (1.0 - t) / near
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        return y / self._split(z)[0] ** 2
+
+    def mean(self, z: Array) -> Array:
+        return z
+
+    def _split(self, z: Array) -> tuple[Array, Array]:
+        """max(z, floor), and how far z is below the floor, (z − floor)₋/floor ≤ 0."""
+        xp = namespace(z)
+        near = xp.maximum(z, xp.full_like(z, self.floor))
+        return near, (z - near) / near
