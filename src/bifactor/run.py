@@ -9,6 +9,7 @@ import numpy as np
 from bifactor import files
 from bifactor.arrays import Array, epsilon, herm, inner, pair_norm, product_norm
 from bifactor.errors import FileError
+from bifactor.kernels.blas import gram
 from bifactor.result import History, Result, Status
 from bifactor.state import State
 
@@ -110,8 +111,8 @@ def relative_change(old: State, new: State) -> tuple[float, float]:
     X′ − X = ΔU Vᴴ + U′ ΔVᴴ, so that nothing large cancels.
     """
     dU, dV = new.U - old.U, new.V - old.V
-    UU, UdU, dUdU = herm(new.U) @ new.U, herm(new.U) @ dU, herm(dU) @ dU
-    VV, dVV, dVdV = herm(old.V) @ old.V, herm(dV) @ old.V, herm(dV) @ dV
+    UU, UdU, dUdU = gram(new.U, new.U), gram(new.U, dU), gram(dU, dU)
+    VV, dVV, dVdV = gram(old.V, old.V), gram(dV, old.V), gram(dV, dV)
     # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
     squared = inner(dUdU, VV) + inner(UU, dVdV) + 2 * inner(UdU, dVV)
     size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5

@@ -7,14 +7,16 @@ here; results then depend on one number of threads instead of two.
 
 from contextlib import AbstractContextManager
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from bifactor.arrays import Array, is_numpy
-from bifactor.kernels.pool import run, threads_for
+from bifactor.arrays import Array, herm, is_numpy
+from bifactor.kernels.pool import run, shares
+
+MULTIPLY_ADDS = 64
+"""What BLAS does in the time of one step of a simple loop."""
 
 
 @cache
@@ -33,7 +35,21 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return A @ B
     if out is None:
         out = np.empty((A.shape[0], B.shape[1]), dtype=np.result_type(A, B))
-    parts = min(A.shape[0], threads_for(A.shape[0] * A.shape[1] * B.shape[1]))
-    cuts = [A.shape[0] * t // parts for t in range(parts + 1)]
-    run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in pairwise(cuts)])
+    run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
     return out
+
+
+def gram(A: Array, B: Array) -> Array:
+    """AᴴB of two tall matrices, their rows shared among threads."""
+    if not (is_numpy(A) and is_numpy(B)):
+        return herm(A) @ B
+    parts = run(_gram, [(A[a:b], B[a:b]) for a, b in _rows(A, B.shape[1])])
+    return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
+
+
+def _gram(A: Array, B: Array) -> Array:
+    return herm(A) @ B
+
+
+def _rows(A: Array, columns: int) -> list[tuple[int, int]]:
+    return shares(A.shape[0], A.shape[1] * columns / MULTIPLY_ADDS)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numba
 
-SMALL = 1 << 16
-"""Multiply-adds below which handing work to threads costs more than it saves."""
+SMALL = 1 << 17
+"""Steps of a simple loop below which handing work to threads costs more than it saves."""
 
 
 @cache
@@ -32,13 +32,13 @@ def threads() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)
 
 
-def threads_for(work: int) -> int:
+def threads_for(work: float) -> int:
     return 1 if work < SMALL else threads()
 
 
-def shares(count: int) -> list[tuple[int, int]]:
-    """(start, stop) of each thread's share of a loop of cheap steps."""
-    parts = threads_for(count)
+def shares(count: int, work: float = 1) -> list[tuple[int, int]]:
+    """(start, stop) of each thread's share of a loop whose steps cost `work` each."""
+    parts = max(1, min(count, threads_for(count * work)))
     return list(pairwise(count * t // parts for t in range(parts + 1)))
 
 

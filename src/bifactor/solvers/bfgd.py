@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import Array, herm
+from bifactor.arrays import Array
 from bifactor.balance import Balance, Frobenius
+from bifactor.kernels.blas import gram, matmul
 from bifactor.problem import Objective
 from bifactor.solvers.base import Solver
 from bifactor.state import State
@@ -62,7 +63,7 @@ class BFGD(Solver):
         f, GV, GhU = problem.value_and_products(U, V)  # f, ∇f(UVᴴ) V and ∇f(UVᴴ)ᴴ U
         if self.balance is None:
             return State(U, V, f, GV, GhU, memory)
-        imbalance = herm(U) @ U - herm(V) @ V
+        imbalance = gram(U, U) - gram(V, V)  # UᴴU − VᴴV
         g = self.lam * self.balance.value(imbalance, problem.scale)
         D = 2 * self.lam * self.balance.gradient(imbalance, problem.scale)  # r×r
-        return State(U, V, f + g, GV + U @ D, GhU - V @ D, memory)
+        return State(U, V, f + g, GV + matmul(U, D), GhU - matmul(V, D), memory)
