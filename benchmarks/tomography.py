@@ -1,8 +1,8 @@
 """Real counts of 3 ions and 4-qubit singlets: held-out likelihood against linear inversion, five folds over settings.
 
-The rank is chosen on the training settings alone, by holding out a fifth of them; then the state is fitted to all training
-settings and the log-likelihood per shot of the held-out ones is compared with that of linear inversion projected to a
-valid state. The data are read from BIFACTOR_DATA, or from shared/data beside the repository.
+The rank is chosen on the training settings alone, by holding out a fifth of them; then the state is fitted to all
+training settings and the log-likelihood per shot of the held-out ones is compared with that of linear inversion
+projected to a valid state. The data are read from BIFACTOR_DATA, or from shared/data beside the repository.
 """
 
 import os
@@ -74,9 +74,8 @@ def run(every: int = 6) -> list[dict[str, Any]]:
     """`every` thins out the 48 singlet runs; 1 takes them all, in ten minutes."""
     if not DATA.is_dir():
         return [{"data": f"not there: point BIFACTOR_DATA to the folder of measured data (looked in {DATA.name})"}]
-    ions, singlet = (
-        np.load(DATA / name) for name in ("quantum-ions-3q/ions-3q.npz", "quantum-ibm-4q-singlet/ibm-4q-singlet.npz")
-    )
+    ions = np.load(DATA / "quantum-ions-3q" / "ions-3q.npz")
+    singlet = np.load(DATA / "quantum-ibm-4q-singlet" / "ibm-4q-singlet.npz")
     table = []
     for key in ("count_a", "count_b"):
         sets = [(list(map(str, ions["setting"])), counts.astype(float)) for counts in ions[key]]

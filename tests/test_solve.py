@@ -242,6 +242,17 @@ def test_blocks_that_share_no_entry_are_both_fitted():
     np.testing.assert_allclose(result.matrix()[mask], truth[mask], rtol=1e-3)
 
 
+def test_rows_and_columns_without_data_are_predicted_as_zero():
+    truth = np.outer(np.arange(1.0, 13), np.arange(1.0, 9))
+    mask = np.random.default_rng(0).random(truth.shape) < 0.8
+    mask[4], mask[:, 6] = False, False
+    result = bf.solve(bf.Problem(bf.losses.Squared(), *bf.operators.Entries.from_dense(truth, mask)), 1, rng=0)
+    X = result.matrix()
+    assert not X[4].any()
+    assert not X[:, 6].any()
+    np.testing.assert_allclose(X[mask], truth[mask], rtol=1e-4)
+
+
 @pytest.mark.parametrize(("dtype", "scales"), [(np.float32, (1e-12, 1e12)), (np.float64, (1e-100, 1e100))])
 def test_the_scale_of_the_data_does_not_matter(make_problem, dtype, scales):
     problem = make_problem(dtype=dtype, noiseless=True)

@@ -93,16 +93,19 @@ class Run:
     def load(cls, path: str | os.PathLike[str], fingerprint: str) -> "Run":
         """Read a checkpoint of the same problem, rank and solver."""
         arrays, metadata = files.read(path, "checkpoint")
-        if metadata["fingerprint"] != fingerprint:
+        if metadata.get("fingerprint") != fingerprint:
             raise FileError(
                 f"{path} is a checkpoint of another problem, rank, solver, init or seed. "
                 "Delete it, or give this run a file of its own."
             )
-        factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
-        extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-        state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
-        records = [Record(*map(float, row)) for row in arrays["records"].T]
-        return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], records)
+        try:
+            factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
+            extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
+            state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
+            records = [Record(*map(float, row)) for row in arrays["records"].T]
+            return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], records)
+        except KeyError as error:
+            raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None
 
 
 def relative_change(old: State, new: State) -> tuple[float, float]:

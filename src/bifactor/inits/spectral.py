@@ -32,7 +32,8 @@ class Spectral(Init):
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
         m, n = problem.shape
         G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
-        if not np.all(np.isfinite(G @ np.ones((n, 1), problem.dtype))):
+        seen = G @ gaussian(rng, (n, 1), problem.dtype), G.H @ gaussian(rng, (m, 1), problem.dtype)
+        if not all(np.all(np.isfinite(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
         if psd:
             values, A = truncated_eigh(G, rank, rng, TOL, RESTARTS, sign=-1)
@@ -45,8 +46,8 @@ class Spectral(Init):
         sizes = np.sqrt(np.maximum(values, 0)).astype(values.dtype)
         U, V = A * sizes, B * sizes
         s = best_multiple(problem, U, V) if self.fit else 1 / problem.smoothness
-        U = _start_faint(U * s**0.5, values, rng)
-        return U, U if psd else _start_faint(V * s**0.5, values, rng)
+        U = _start_faint(U * s**0.5, values, seen[0], rng)
+        return U, U if psd else _start_faint(V * s**0.5, values, seen[1], rng)
 
 
 def best_multiple(problem: Objective, U: Array, V: Array) -> float:
@@ -72,13 +73,15 @@ def best_multiple(problem: Objective, U: Array, V: Array) -> float:
     return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
 
 
-def _start_faint(factor: Array, values: Array, rng: np.random.Generator) -> Array:
+def _start_faint(factor: Array, values: Array, seen: Array, rng: np.random.Generator) -> Array:
     """Fill columns and rows that are zero: they would stay so for ever.
 
     Columns are zero where the gradient has too low a rank, rows where the observed entries fall apart into blocks and
-    the leading singular vectors live on others.
+    the leading singular vectors live on others. Rows where the gradient is zero itself, as without any observation, are
+    left at zero.
     """
     fill = gaussian(rng, factor.shape, factor.dtype)
     fill *= FAINT**0.5 * np.linalg.norm(factor[:, 0]) / np.linalg.norm(fill, axis=0)
     rows = np.linalg.norm(factor, axis=1, keepdims=True)
-    return np.where((values <= 1e-10 * values[0]) | (rows <= 1e-10 * rows.max()), fill, factor)
+    absent = (values <= 1e-10 * values[0]) | (rows <= 1e-10 * rows.max())
+    return np.where(absent & (seen != 0), fill, factor)
