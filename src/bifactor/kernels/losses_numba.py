@@ -58,13 +58,7 @@ def _slopes(pointwise: Callable[..., Any]) -> Any:
     return compiled(slopes_pass, cache=own(pointwise))
 
 
-@compiled
-def _put(first, last, kept, slope, v):  # type: ignore[no-untyped-def]
-    for t in range(first, last):
-        v[kept[t]] = slope[t]
-
-
-def replace_by_slopes(
+def sampled_slopes(
     pointwise: Callable[..., Any],
     parameter: float,
     kept: Array,
@@ -74,13 +68,6 @@ def replace_by_slopes(
     v: Array,
     slope: Array,
 ) -> float:
-    """Σ w·ℓ(z; y) with z = factor·v[kept]; v becomes factor·w·ℓ′ there and 0 elsewhere. `slope` is memory to use.
-
-    Fast where `kept` ascends, so that both walks through v go forward.
-    """
+    """Σ w·ℓ(z; y) with z = factor·v[kept]; `slope` receives factor·w·ℓ′. Fast where `kept` ascends."""
     settings = (kept, factor, y, weights, v.dtype.type(parameter), v, slope)
-    cuts = shares(kept.size)
-    value = float(sum(run(_slopes(pointwise), [(*cut, *settings) for cut in cuts])))
-    v[...] = 0
-    run(_put, [(*cut, kept, slope, v) for cut in cuts])
-    return value
+    return float(sum(run(_slopes(pointwise), [(*cut, *settings) for cut in shares(kept.size)])))

@@ -111,9 +111,10 @@ class Subsampled(Operator):
         def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
             v = self._coefficients(U, V)
             space = workspace(self)
-            value = losses_numba.replace_by_slopes(*settings, v, space.array("slope", (self.size,), dtype))
+            slope = space.array("slope", (self.size,), dtype)
+            value = losses_numba.sampled_slopes(*settings, v, slope)
             matrix = space.array("matrix", self.shape, dtype)
-            self._return(v, matrix)
+            self._return_sample(slope, kept, space.array("vector", (self.length,), dtype), matrix)
             return value, *Dense(matrix).products(U, V)
 
         return one_pass
@@ -131,6 +132,12 @@ class Subsampled(Operator):
         """The m×n matrix of the coefficients v."""
         table = match_precision(self.table.conj(), v.dtype)
         kernels.transforms().place(self.inverse(v), self._back, self._code_back, table, matrix.reshape(-1))
+
+    def _return_sample(self, values: Array, kept: Array, v: Array, matrix: Array) -> None:
+        """The same for coefficients that are zero but at the ascending positions `kept`; v is memory to use."""
+        v[...] = 0
+        v[kept] = values
+        self._return(v, matrix)
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return self.scale**2 * (1.0 if weights is None else float(np.max(weights)))
