@@ -122,7 +122,7 @@ def test_another_run_is_refused_and_the_file_kept(make_problem, tmp_path):
     ):
         with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
             bf.solve(problem, rank, solver, rng=0, checkpoint=path)
-    for options in ({"rng": 1}, {"rng": 0, "init": bf.inits.Random()}):
+    for options in ({"rng": 1}, {"rng": np.random.default_rng(1)}, {"rng": 0, "init": bf.inits.Random()}):
         with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
             bf.solve(make_problem(), 2, checkpoint=path, **options)
     assert path.read_bytes() == before

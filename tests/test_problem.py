@@ -128,6 +128,37 @@ def test_check_gradient_finds_a_wrong_one():
         check_gradient(wrong)
 
 
+@pytest.mark.parametrize(
+    "operator",
+    [
+        bf.operators.Noiselet((4, 4), 8, 0, complex=True),
+        bf.operators.Fourier((3, 4), 8, 0, complex=True),
+        bf.operators.Scaled(bf.operators.Full((2, 4)), 1j),
+        bf.operators.RankOne(np.ones((8, 3)) + 1j, np.ones((8, 2))),
+    ],
+    ids=lambda op: type(op).__name__,
+)
+def test_real_losses_refuse_complex_measurements(operator, loss):
+    y = np.ones(8)
+    if loss.targets.complex:
+        assert bf.Problem(loss, operator, y).dtype == np.complex128
+    else:
+        with pytest.raises(InputError, match="takes real measurements"):
+            bf.Problem(loss, operator, y)
+
+
+def test_expected_counts_of_any_size_are_fitted():
+    rng = np.random.default_rng(0)
+    for level in (0.5, 30.0, 1e6):
+        mean = level * np.outer(1 + rng.random(20), 1 + rng.random(15))
+        problem = bf.Problem(bf.losses.ExpectedCounts(), bf.operators.Full(mean.shape), rng.poisson(mean))
+        result = bf.solve(problem, 1, rng=0)
+        assert result.status.converged
+        assert np.linalg.norm(result.matrix() - mean) < 0.5 * np.linalg.norm(mean)
+    nothing = bf.Problem(bf.losses.ExpectedCounts(), bf.operators.Full((3, 3)), np.zeros((3, 3)))
+    assert np.abs(bf.solve(nothing, 1, rng=0).matrix()).max() < 0.1
+
+
 def test_a_problem_is_not_changed_from_outside_and_can_be_pickled(make_problem):
     y = np.ones(3)
     problem = bf.Problem(bf.losses.Squared(), OP, y)

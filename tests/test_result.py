@@ -1,5 +1,7 @@
 """What a Result can do without forming X, and what survives on disk."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,16 @@ def test_broken_files_get_one_clear_error(make_problem, tmp_path):
         bf.Result.load(path)
     with pytest.raises(FileError, match="Cannot write"):
         result.save(tmp_path / "no" / "folder")
+
+
+def test_files_can_be_read_by_whom_the_umask_says(make_problem, tmp_path):
+    path = tmp_path / "fit.safetensors"
+    before = os.umask(0o022)
+    try:
+        bf.solve(make_problem(9, 7), 2, rng=0, max_iter=2).save(path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_failed_write_leaves_the_old_file(make_problem, tmp_path, monkeypatch):

@@ -4,10 +4,12 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import bifactor as bf
 from bifactor.errors import InputError
@@ -224,6 +226,50 @@ def test_an_optimum_reached_at_once_counts_as_converged(shape):
         assert result.status.converged, result.status
         best = 0.5 * np.sum(np.linalg.svd(X, compute_uv=False)[1:] ** 2)
         assert result.objective == pytest.approx(best, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "rank"), [((4, 4), 2), ((8, 1), 1), ((20, 15), 15), ((30, 20), 3), ((1, 1), 1)])
+def test_data_of_exactly_that_rank_count_as_converged(shape, rank, dtype):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))).astype(dtype)
+        problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(shape), X)
+        first = bf.solve(problem, rank, rng=seed)
+        assert first.status.converged, first.status
+        again = bf.solve(problem, rank, init=bf.inits.Given(first.U, first.V))
+        assert again.status.converged, again.status
+
+
+@pytest.mark.parametrize("size", [3, 400])
+def test_divergence_never_warns(size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((size, size)).astype(np.float32)  # large enough for threads
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(X.shape), X)
+    result = bf.solve(problem, 2, bf.solvers.BFGD(bf.steps.Constant(1e30)), rng=0)
+    assert result.status is bf.Status.DIVERGED
+
+
+def test_tiny_starts_do_not_hang():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), np.eye(3))
+    U = np.full((3, 1), 1e-160)
+    result = bf.solve(problem, 1, init=bf.inits.Given(U, U.copy()), max_iter=50)
+    assert finite(result)
+    scaled = bf.operators.Scaled(bf.operators.Full((3, 3)), 1e-90)
+    with pytest.raises(InputError, match="Rescale the operator"):
+        bf.solve(bf.Problem(bf.losses.Squared(), scaled, np.eye(3).ravel()), 1)
+
+
+def test_blas_threads_are_given_back():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda seed: bf.solve(P, 1, rng=seed, max_iter=50, tol=0), range(6)))
+    with pytest.raises(ZeroDivisionError):
+        bf.solve(P, 1, init=bf.inits.Random(), callback=lambda t, s: 1 / 0)
+    assert threads() == before
 
 
 def test_a_wrong_gradient_is_a_stall_and_not_convergence():

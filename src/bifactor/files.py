@@ -5,6 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -24,17 +25,15 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.ascontiguousarray(a)) for name, a in arrays.items()
     }
     blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
+        with open(temporary, "xb") as file:
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         raise FileError(

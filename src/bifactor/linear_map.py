@@ -8,6 +8,7 @@ from bifactor import kernels
 from bifactor.arrays import Array, conj, namespace
 from bifactor.kernels import blas
 from bifactor.kernels.layout import Layout
+from bifactor.validation import require_rows
 
 
 class LinearMap(ABC):
@@ -29,6 +30,7 @@ class LinearMap(ABC):
         """(G V, Gᴴ U), in one pass where that saves work."""
 
     def __matmul__(self, V: Array) -> Array:
+        require_rows(V, self.shape[1])
         return self.matmul(V)
 
     @property
@@ -85,12 +87,16 @@ class Sampled(LinearMap):
         self.dtype = w.dtype
 
     def matmul(self, V: Array) -> Array:
+        require_rows(V, self.shape[1])
         return self._kernel(V).left(self.layout, self.w, V)
 
     def rmatmul(self, U: Array) -> Array:
+        require_rows(U, self.shape[0])
         return self._kernel(U).right(self.layout, self.w, U)
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
         return self._kernel(U, V).both(self.layout, self.w, U, V)
 
     def _kernel(self, *factors: Array) -> ModuleType:

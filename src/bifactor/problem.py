@@ -88,6 +88,9 @@ class Problem(Objective):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         self.loss = loss
         self.shape = operator.shape
+        if operator.complex_matrix:
+            m, n = operator.shape
+            _require_field(loss, operator.forward(np.zeros((m, 1), complex), np.zeros((n, 1), complex)))
         y = _targets(loss, operator, y)
         w = None if weights is None else _weights(weights, y, operator)
         self.operator, order = operator.arrange()
@@ -107,10 +110,7 @@ class Problem(Objective):
 
     @cached_property
     def scale(self) -> float:
-        bend = self.loss.smoothness
-        if bend is None:
-            bend = float(np.max(self.loss.curvature(np.zeros_like(self.y), self.y)))
-        return bend * self.operator.mean_square(self.weights)
+        return self.loss.typical_curvature(self.y) * self.operator.mean_square(self.weights)
 
     def value(self, U: Array, V: Array) -> float:
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
@@ -126,9 +126,8 @@ class Problem(Objective):
         return value, *self.operator.adjoint(slope).products(U, V)
 
     def check_factors(self, U: Array, V: Array) -> None:
-        if (is_complex(U) or is_complex(V)) and is_complex(self.operator.forward(U[:, :1], V[:, :1])):
-            zero = np.zeros(1, dtype=np.complex128)
-            self.loss.targets.check(zero, type(self.loss).__name__)
+        if is_complex(U) or is_complex(V):
+            _require_field(self.loss, self.operator.forward(U[:, :1], V[:, :1]))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -163,6 +162,13 @@ class Problem(Objective):
         if dtype not in self._passes:
             self._passes[dtype] = self.operator.fused(self.loss, self.y, self.weights, dtype)
         return self._passes[dtype]
+
+
+def _require_field(loss: Loss, z: Array) -> None:
+    if is_complex(z) and not loss.targets.complex:
+        raise InputError(
+            f"{type(loss).__name__} takes real measurements, but here they are complex. Use a loss such as Squared."
+        )
 
 
 def _targets(loss: Loss, operator: Operator, y: Array) -> Array:

@@ -36,6 +36,8 @@ class Run:
     best: tuple[Array, Array]
     best_value: float
     records: list[Record]
+    magnitude: float = 0.0
+    """What f amounts to at X, scale·‖X‖²: its rounding is that times the square of the precision."""
 
     @classmethod
     def begin(cls, state: State, seconds: float) -> "Run":
@@ -51,12 +53,13 @@ class Run:
         """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
         change, size = relative_change(self.state, state)
         record = Record(state.value, pair_norm(state.dU, state.dV), change, seconds)
-        rounding = epsilon(state.U) * scale * size**2
+        magnitude = scale * size**2
+        rounding = epsilon(state.U) * magnitude
         limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
         if not np.all(np.isfinite(record)) or state.value - self.best_value > limit:
             return False
         self.records.append(record)
-        self.state = state
+        self.state, self.magnitude = state, magnitude
         if state.value < self.best_value:
             self.best, self.best_value = (state.U, state.V), state.value
         return True
@@ -86,6 +89,7 @@ class Run:
             "memory": state.memory,
             "stalled": state.stalled,
             "best_value": self.best_value,
+            "magnitude": self.magnitude,
         }
         files.write(path, "checkpoint", arrays, metadata)
 
@@ -103,7 +107,8 @@ class Run:
             extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
             state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
             records = [Record(*map(float, row)) for row in arrays["records"].T]
-            return cls(state, (arrays["best_U"], arrays["best_V"]), metadata["best_value"], records)
+            best = arrays["best_U"], arrays["best_V"]
+            return cls(state, best, metadata["best_value"], records, metadata["magnitude"])
         except KeyError as error:
             raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None
 

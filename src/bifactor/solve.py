@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.inits import Init, Spectral
 from bifactor.kernels.blas import one_thread
-from bifactor.problem import Objective
+from bifactor.problem import Objective, Problem
 from bifactor.progress import progress_bar
 from bifactor.result import Result, Status
 from bifactor.run import Run
@@ -85,8 +86,10 @@ def solve(
     name, source = describe(solver), generator(rng)
     same = (problem.fingerprint, f"rank {rank}", name, describe(init), describe(rng)) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, *same)
+    # How a Function multiplies is its own affair.
+    threads = one_thread() if isinstance(problem, Problem) else nullcontext()
     # Overflow is an outcome that the loop looks for, not something to warn about.
-    with np.errstate(all="ignore"), one_thread(), progress_bar(progress, max_iter, type(solver).__name__) as show:
+    with np.errstate(all="ignore"), threads, progress_bar(progress, max_iter, type(solver).__name__) as show:
         run = store.load()
         if run is None:
             run = _begin(problem, rank, solver, init, source, started)
@@ -152,5 +155,11 @@ def _check(problem: Objective, rank: int, solver: Solver, init: Init, callback: 
         raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}.")
     if solver.psd and m != n:
         raise InputError(f"{type(solver).__name__} finds X = UUᴴ, which is square; this problem is {m}×{n}. Use BFGD.")
+    info = np.finfo(problem.dtype)
+    if not 1e3 * float(info.tiny) ** 0.5 <= problem.scale <= 1e-3 * float(info.max) ** 0.5:
+        raise InputError(
+            f"The typical curvature of this problem is {problem.scale:g}, which leaves no room for squares in "
+            f"{problem.dtype}. Rescale the operator or the weights."
+        )
     solver.check(problem)
     return int(rank)

@@ -64,5 +64,5 @@ class Stopping:
     def _at_rounding(run: "Run") -> bool:
         """Whether the decrease that a stalled step rule looked for is lost in the rounding of the objective."""
         eps = epsilon(run.state.U)
-        visible = eps * abs(run.records[-1].objective) + eps**2 * abs(run.records[0].objective)
+        visible = eps * abs(run.records[-1].objective) + eps**2 * (abs(run.records[0].objective) + run.magnitude)
         return run.state.stalled is not None and run.state.stalled <= 1e3 * visible

@@ -31,6 +31,18 @@ def require_instance(value: Any, kind: type, name: str) -> None:
         raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
 
 
+def require_rows(factor: Array, rows: int) -> None:
+    """A thin matrix of that many rows; compiled loops do not check bounds, so this is done before them."""
+    if factor.ndim != 2 or factor.shape[0] != rows or factor.shape[1] == 0:
+        raise InputError(f"A factor of shape {tuple(factor.shape)} met a side of {rows}. Pass a matrix of {rows} rows.")
+
+
+def require_measurements(w: Array, size: int) -> None:
+    """One number per measurement, for the same reason."""
+    if w.shape != (size,):
+        raise InputError(f"w has shape {tuple(w.shape)}, but there are {size} measurements. Pass a vector of {size}.")
+
+
 def require_finite(array: Array, what: str, advice: str) -> None:
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:

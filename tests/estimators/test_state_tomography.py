@@ -431,3 +431,17 @@ def test_two_photons():
     fit = StateTomography(2, 4, tol=1e-9, rng=0).fit_counts(settings, counts)
     assert fit.fidelity(np.array([0, 1, 1, 0]) / np.sqrt(2)) > 0.75
     np.testing.assert_allclose(fit.density_matrix(), fixed_point(settings, counts), atol=1e-3)
+
+
+@pytest.mark.parametrize("shots", [1e3, 1e5, 1e7])
+def test_many_shots_do_not_stop_it_short(shots):
+    rng = np.random.default_rng(0)
+    truth = np.zeros(4, complex)
+    truth[[0, 3]] = 0.5**0.5
+    rho = 0.9 * np.outer(truth, truth.conj()) + 0.1 * np.eye(4) / 4
+    settings = labels(2)
+    p = np.array([np.einsum("ij,jk,ik->i", a.conj(), rho, a).real for a in map(eigenvectors, [[s] for s in settings])])
+    counts = np.array([rng.multinomial(int(shots), row / row.sum()) for row in p])
+    fit = StateTomography(2, 4, rng=0).fit_counts(settings, counts)
+    assert fit.result_.status.converged
+    assert 1 - fit.fidelity(rho) < 30 / shots

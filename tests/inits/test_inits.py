@@ -87,7 +87,7 @@ def test_given_complex_factors_for_real_data():
     start = bf.inits.Given(np.eye(3, 2) * (1 + 0.5j), np.eye(3, 2) * 1j)
     assert np.iscomplexobj(bf.solve(problem, 2, init=start, max_iter=3).U)
     labels = bf.Problem(bf.losses.Logistic(), bf.operators.Full((3, 3)), np.ones((3, 3)))
-    with pytest.raises(InputError, match="real y"):
+    with pytest.raises(InputError, match="real measurements"):
         bf.solve(labels, 2, init=start)
 
 

@@ -102,6 +102,9 @@ def test_pauli_sums(dtype, strings):
     got, wanted = pauli_numba.combine(*op._groups, w, U), pauli_reference.combine(*op._groups, w, U)
     np.testing.assert_allclose(got, wanted, atol=tol)
     assert got.dtype == dtype
+    real = U.real.copy()
+    got, wanted = pauli_numba.combine(*op._groups, w, real), pauli_reference.combine(*op._groups, w, real)
+    np.testing.assert_allclose(got, wanted, atol=tol)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

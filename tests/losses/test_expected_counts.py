@@ -30,10 +30,11 @@ def test_is_least_where_the_mean_is_the_count():
     np.testing.assert_allclose(ExpectedCounts().gradient(y, y), 0, atol=1e-15)
 
 
-def test_without_counts_it_is_linear():
-    z = np.array([-5.0, 0.0, 1e-9, 3.0])
-    np.testing.assert_array_equal(ExpectedCounts().value(z, np.zeros(4)), z)
-    np.testing.assert_array_equal(ExpectedCounts().curvature(z, np.zeros(4)), 0)
+def test_without_counts_it_is_linear_and_stops_falling_below_zero():
+    z = np.array([0.0, 1e-9, 3.0])
+    np.testing.assert_array_equal(ExpectedCounts().value(z, np.zeros(3)), z)
+    below = ExpectedCounts(0.1).value(np.array([-0.1, -0.2, -5.0]), np.zeros(3))
+    np.testing.assert_allclose(below, [-0.05, 0.0, 120.0], atol=1e-12)
 
 
 def test_is_twice_continuously_differentiable_at_the_floor():

@@ -96,6 +96,21 @@ def test_norm_is_exact(operator):
     )
 
 
+@pytest.mark.parametrize("operator", ALL)
+def test_wrong_shapes_are_refused_and_not_read_past(operator):
+    m, n = operator.shape
+    with pytest.raises((InputError, ValueError)):
+        operator.forward(np.ones((m + 1, 1)), np.ones((n, 1)))
+    with pytest.raises((InputError, ValueError)):
+        operator.forward(np.ones((m, 1)), np.ones((n + 1, 1)))
+    G = operator.adjoint(np.ones(operator.size))
+    for bad in (np.ones((n + 1, 1)), np.ones((n + 1, 2)), np.ones(n)):
+        with pytest.raises(InputError, match="Pass a matrix"):
+            G @ bad
+    with pytest.raises((InputError, ValueError)):
+        operator.adjoint(np.ones(operator.size + 3)) @ np.ones((n, 1))
+
+
 def test_check_operator_finds_a_wrong_adjoint():
     class Wrong(bf.operators.Full):
         def adjoint(self, w):

@@ -1,6 +1,8 @@
 """Noiselets and their family against explicit matrices, and matrix sensing with them."""
 
+import gc
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -151,6 +153,20 @@ def test_a_lazy_matrix_survives_its_memory_being_used_again():
     op.forward(V, V)
     np.testing.assert_array_equal(first @ V, before)
     np.testing.assert_array_equal(second @ V, other)
+
+
+def test_memory_goes_with_the_operator():
+    op = bf.operators.Noiselet((8, 8), 20, 0)
+    op.adjoint(np.ones(20)) @ np.eye(8)
+    alive = weakref.ref(op)
+    del op
+    gc.collect()
+    assert alive() is None
+
+
+def test_small_integer_samples():
+    sample = np.array([1, 2, 3], np.uint8)
+    assert bf.operators.Noiselet((64, 64), sample, 0, complex=True).size == 3
 
 
 def test_threads_have_memory_of_their_own():

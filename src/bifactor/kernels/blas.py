@@ -5,7 +5,9 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 here; results then depend on one number of threads instead of two.
 """
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -24,9 +26,26 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """While open, BLAS uses one thread for each caller."""
-    return _controller().limit(limits=1, user_api="blas")
+_LOCK = threading.Lock()
+_limit: Any = None
+_inside = 0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """While open in any thread, BLAS uses one thread for each caller; the last to leave restores what was before."""
+    global _limit, _inside
+    with _LOCK:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()
 
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:

@@ -24,6 +24,7 @@ def expectations(masks: Array, starts: Array, zs: Array, U: Array, V: Array) -> 
 def combine(masks: Array, starts: Array, zs: Array, w: Array, U: Array) -> Array:
     """(Σ w P) U."""
     labels = np.arange(U.shape[0])
+    U = U.astype(np.result_type(U, np.complex64))
     out = np.zeros_like(U)
     for x, start, stop in zip(masks, starts[:-1], starts[1:], strict=True):
         part = zs[start:stop]

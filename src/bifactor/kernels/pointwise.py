@@ -66,4 +66,6 @@ def poisson(z, y, cap):  # type: ignore[no-untyped-def]
 def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     near = max(z, floor)
     t = (z - near) / near
-    return z - y * (math.log(near) + t * (1.0 - 0.5 * t)), 1.0 - y * (1.0 - t) / near
+    below = min(z, 0.0)
+    value = z - y * (math.log(near) + t * (1.0 - 0.5 * t)) + 0.5 * below * below / floor
+    return value, 1.0 - y * (1.0 - t) / near + below / floor

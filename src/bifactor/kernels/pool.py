@@ -6,7 +6,8 @@ several threads at once, and safe after a fork.
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -44,5 +45,10 @@ def shares(count: int, work: float = 1) -> list[tuple[int, int]]:
 
 def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
     """`[function(*args) for args in calls]`, side by side; the caller's own thread takes the first."""
-    others = [_executor().submit(function, *args) for args in calls[1:]]
-    return [function(*calls[0]), *(job.result() for job in others)]
+    # In a copy of the caller's context, so that its numpy.errstate holds there too.
+    others = [_executor().submit(copy_context().run, function, *args) for args in calls[1:]]
+    try:
+        first = function(*calls[0])
+    finally:
+        wait(others)  # whatever happened here: they write to memory that the caller may use again
+    return [first, *(job.result() for job in others)]

@@ -55,6 +55,11 @@ class Loss(ABC):
     def smoothness(self) -> float | None:
         """sup ℓ″, or None."""
 
+    def typical_curvature(self, y: Array) -> float:
+        """The ℓ″ to expect: the smoothness where there is one; a loss without one says what it is for data like y."""
+        assert self.smoothness is not None, "a loss without smoothness must say what curvature is typical"
+        return self.smoothness
+
     def parameter(self, dtype: Any) -> float:
         """The number handed to `pointwise`; 0 where the loss has none."""
         return 0.0

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bifactor.arrays import Array, namespace
 from bifactor.kernels import pointwise
 from bifactor.losses.base import COUNTS, Loss
@@ -14,8 +16,9 @@ class ExpectedCounts(Loss):
     """ℓ(z; y) = z − y log z for counts y ≥ 0 with mean z > 0 (z for y = 0). No global L.
 
     Up to a constant the negative log-likelihood of y ~ Poisson(z), with the identity for a link where `Poisson` has the
-    exponential. Below z = `floor` the term −y log z is continued by its second-order expansion at `floor`, so that ℓ is
-    convex, twice continuously differentiable and finite for every z, negative ones too.
+    exponential. Below z = `floor` the term −y log z is continued by its second-order expansion at `floor`, and below 0
+    the term z²/(2·floor) is added, so that ℓ is convex, smooth and bounded below for every z: a solver that does not
+    keep X positive, as FGD does, can leave the domain without running away.
 
     For tomography z_{s,o} = N_s·tr(ρ Π_{s,o}), with N_s shots of setting s and all its outcomes o among the
     measurements. Then the minimiser over ρ ⪰ 0 is the maximum-likelihood state and has unit trace without being told:
@@ -44,22 +47,33 @@ class ExpectedCounts(Loss):
     def smoothness(self) -> None:
         return None
 
+    def typical_curvature(self, y: Array) -> float:
+        """1/ȳ: ℓ″ = y/z² where z is the mean count."""
+        return 1 / max(float(np.mean(y, dtype=np.float64)), self.floor)
+
     def parameter(self, dtype: Any) -> float:
         return self.floor
 
     def value(self, z: Array, y: Array) -> Array:
         near, t = self._split(z)
-        return z - y * (namespace(z).log(near) + t * (1.0 - 0.5 * t))
+        return z - y * (namespace(z).log(near) + t * (1.0 - 0.5 * t)) + 0.5 * self._below(z) ** 2 / self.floor
 
     def gradient(self, z: Array, y: Array) -> Array:
         near, t = self._split(z)
-        return 1.0 - y * (1.0 - t) / near
+        return 1.0 - y * (1.0 - t) / near + self._below(z) / self.floor
 
     def curvature(self, z: Array, y: Array) -> Array:
-        return y / self._split(z)[0] ** 2
+        xp = namespace(z)
+        return y / self._split(z)[0] ** 2 + xp.where(z < 0, xp.full_like(z, 1 / self.floor), xp.zeros_like(z))
 
     def mean(self, z: Array) -> Array:
         return z
+
+    @staticmethod
+    def _below(z: Array) -> Array:
+        """z where it is negative, else 0."""
+        xp = namespace(z)
+        return xp.minimum(z, xp.zeros_like(z))
 
     def _split(self, z: Array) -> tuple[Array, Array]:
         """max(z, floor), and how far z is below the floor, (z − floor)₋/floor ≤ 0."""

@@ -26,6 +26,10 @@ class Poisson(Loss):
     def smoothness(self) -> None:
         return None
 
+    def typical_curvature(self, y: Array) -> float:
+        """The mean count: ℓ″ = e^z where the rate is that."""
+        return max(float(np.mean(y, dtype=np.float64)), 0.1)
+
     def parameter(self, dtype: Any) -> float:
         """Where the continuation starts."""
         return 300.0 if np.dtype(dtype).itemsize >= 8 else 30.0

@@ -13,6 +13,7 @@ from bifactor.kernels.layout import Layout, arrange
 from bifactor.linear_map import LinearMap, Sampled
 from bifactor.losses import Loss
 from bifactor.operators.base import Fused, Operator, matrix_shape
+from bifactor.validation import require_measurements, require_rows
 
 
 class Entries(Operator):
@@ -95,12 +96,15 @@ class Entries(Operator):
         return self._restore(self._layout.outer if self._flipped else self._layout.inner)
 
     def forward(self, U: Array, V: Array) -> Array:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
         kernel = kernels.entries(np.result_type(U, V))
         if self._flipped:
             return self._restore(conj(kernel.dot(self._layout, V, U)))
         return self._restore(kernel.dot(self._layout, U, V))
 
     def adjoint(self, w: Array) -> LinearMap:
+        require_measurements(w, self.size)
         w = w if self._order is None else w[self._order]
         return Sampled(self._layout, conj(w)).H if self._flipped else Sampled(self._layout, w)
 

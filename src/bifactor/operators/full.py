@@ -6,6 +6,7 @@ from bifactor.arrays import Array, herm, namespace
 from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape
+from bifactor.validation import require_rows
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Full(Operator):
         return self.shape[0] * self.shape[1]
 
     def forward(self, U: Array, V: Array) -> Array:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
         return namespace(U, V).reshape(blas.matmul(U, herm(V)), (-1,))
 
     def adjoint(self, w: Array) -> LinearMap:

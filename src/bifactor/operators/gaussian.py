@@ -9,7 +9,7 @@ from bifactor.arrays import Array, generator, herm, is_complex
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape
-from bifactor.validation import is_count
+from bifactor.validation import is_count, require_measurements
 
 EXACT = 512
 """Up to so many entries of X, A*A is small enough for an eigenvalue routine."""
@@ -60,6 +60,7 @@ class Gaussian(Operator):
         return self._measure((U @ herm(V)).reshape(-1, 1))[:, 0]
 
     def adjoint(self, w: Array) -> LinearMap:
+        require_measurements(w, self.size)
         total = np.zeros(1)
         for part, rows in self._blocks():
             total = total + _times(rows.T, w[part, None])

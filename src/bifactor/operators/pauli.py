@@ -10,7 +10,7 @@ from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator
-from bifactor.validation import is_count
+from bifactor.validation import is_count, require_measurements, require_rows
 
 LETTERS = "IXZY"
 """Letter k has x = k & 1 and z = k >> 1."""
@@ -63,12 +63,15 @@ class Pauli(Operator):
         return ["".join(LETTERS[k] for k in string) for string in np.transpose(codes)]
 
     def forward(self, U: Array, V: Array) -> Array:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
         measured = kernels.paulis().expectations(*self._groups, U, V)
         z = np.empty_like(measured)
         z[self._order] = measured * measured.dtype.type(self.scale)
         return z
 
     def adjoint(self, w: Array) -> LinearMap:
+        require_measurements(w, self.size)
         return Combination(self.shape, self._groups, np.real(w)[self._order] * w.real.dtype.type(self.scale))
 
     def norm_squared(self, weights: Array | None = None) -> float:
@@ -89,6 +92,7 @@ class Combination(LinearMap):
         self.dtype: Any = np.result_type(w.dtype, np.complex64)
 
     def matmul(self, V: Array) -> Array:
+        require_rows(V, self.shape[1])
         return kernels.paulis().combine(*self.groups, self.w, V)
 
     def rmatmul(self, U: Array) -> Array:

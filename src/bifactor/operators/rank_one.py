@@ -46,7 +46,8 @@ class RankOne(Operator):
         return power_norm_squared(self, weights)
 
     def mean_square(self, weights: Array | None = None) -> float:
-        rows = (np.abs(self.a) ** 2).sum(axis=1) * (np.abs(self.b) ** 2).sum(axis=1)
+        a, b = (np.linalg.norm(np.abs(vectors).astype(np.float64), axis=1) for vectors in (self.a, self.b))
+        rows = (a * b) ** 2
         if self.intensity and self.complex_matrix:
             rows = rows / 2  # half of what a complex X has shows in the real part
         return float(np.sum(rows if weights is None else weights * rows)) / (self.shape[0] * self.shape[1])
@@ -75,4 +76,4 @@ def _vectors(rows: Array, name: str) -> Array:
     if a.ndim != 2 or 0 in a.shape:
         raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
     require_finite(a, name, "Check how the vectors were made.")
-    return a
+    return np.array(a)  # a copy: what the caller does to it later is not what was measured

@@ -9,6 +9,7 @@ from bifactor.arrays import Array, is_complex
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator
+from bifactor.validation import LARGEST, SMALLEST
 
 
 class Scaled(Operator):
@@ -59,9 +60,11 @@ class Scaled(Operator):
 
 def _number(factor: Any) -> complex:
     """A Python float where it can be, else a complex: they take the precision of what they meet."""
-    if isinstance(factor, bool) or not isinstance(factor, Complex) or not np.isfinite(complex(factor)) or factor == 0:
-        raise InputError(f"factor={factor!r} is not a finite number other than 0. Check how it was made.")
+    if isinstance(factor, bool) or not isinstance(factor, Complex):
+        raise InputError(f"factor={factor!r} is not a number. Pass a real or complex one.")
     c = complex(factor)
+    if not SMALLEST <= abs(c) <= LARGEST:
+        raise InputError(f"factor={factor!r} is not a finite number other than 0. Check how it was made.")
     return c if c.imag else c.real
 
 

@@ -10,6 +10,7 @@ from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.operators.scaled import takes_real_measurements
+from bifactor.validation import require_measurements
 
 
 class Stacked(Operator):
@@ -43,6 +44,7 @@ class Stacked(Operator):
         return _joined([operator.forward(U, V) for operator in self.operators])
 
     def adjoint(self, w: Array) -> LinearMap:
+        require_measurements(w, self.size)
         # Beside complex measurements a real one has a complex w, of which it feels the real part.
         mixed = self._real_parts if is_complex(w) else [False] * len(self.operators)
         return Sum(

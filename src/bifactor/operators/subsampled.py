@@ -13,7 +13,7 @@ from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import Loss
 from bifactor.operators.base import Fused, Operator, matrix_shape
 from bifactor.operators.workspace import Formed, workspace
-from bifactor.validation import is_count
+from bifactor.validation import is_count, require_measurements, require_rows
 
 
 class Subsampled(Operator):
@@ -91,6 +91,7 @@ class Subsampled(Operator):
         return kernels.transforms().take(v, self._kept, match_precision(self._output, v.dtype))
 
     def adjoint(self, w: Array) -> LinearMap:
+        require_measurements(w, self.size)
         dtype = np.result_type(w, match_precision(self.table, w.dtype))
 
         def form(matrix: Array) -> None:
@@ -121,6 +122,8 @@ class Subsampled(Operator):
 
     def _coefficients(self, U: Array, V: Array) -> Array:
         """T v, all of it."""
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
         space = workspace(self)
         X = blas.matmul(U, herm(V), space.array("matrix", self.shape, np.result_type(U, V)))
         table = match_precision(self.table, X.dtype)
@@ -158,4 +161,4 @@ def _sample(size: int | Array, length: int, rng: np.random.Generator) -> Array:
         raise InputError(f"size is {sample.dtype} of shape {sample.shape}. Pass a number, or a vector of indices.")
     if sample.min() < 0 or sample.max() >= length or np.unique(sample).size != sample.size:
         raise InputError(f"The sample must be distinct indices from 0 to {length - 1}. Check the shape.")
-    return sample
+    return sample.astype(np.int64)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class Workspace:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.owner: object = None
+        self.owner: ReferenceType[object] | None = None  # weak: it knows the operator, whose memory this is
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """An array with undefined content; asking for "matrix" takes it from its owner."""
@@ -60,7 +60,7 @@ class Formed(LinearMap):
 
     def _dense(self) -> Dense:
         space = workspace(self.operator)
-        if space.owner is not self:
+        if space.owner is None or space.owner() is not self:
             self.form(space.array("matrix", self.shape, self.dtype))
-            space.owner = self
+            space.owner = ref(self)
         return Dense(space.arrays["matrix"])

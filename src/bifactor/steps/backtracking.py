@@ -44,9 +44,13 @@ class Backtracking(StepSize):
         slope = inner(state.dU, state.dU) + inner(state.dV, state.dV)
         shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(slope, 1e-300) ** 0.5
         eta = self.grow * abs(state.memory)
+        if state.memory < 0:
+            # A guess whose promise is lost in rounding says nothing: begin where one can see, unless that is far off.
+            visible = 1e4 * epsilon(state.U) * abs(state.value) / max(slope, 1e-300)
+            eta = visible if eta < visible < 1e6 * eta else eta
         while eta > shortest:
             trial = move(eta, eta)
-            if trial.value <= state.value - self.decrease * eta * slope:
+            if trial.value < state.value and trial.value <= state.value - self.decrease * eta * slope:
                 return self._longer(state, trial, slope, move) if state.memory < 0 else trial
             eta *= self.shrink
         return replace(state, stalled=abs(state.memory) * slope)

@@ -27,4 +27,4 @@ class StepSize(ABC):
 
 def reciprocal(denominator: float) -> float:
     """1/denominator; at U = V = 0, where nothing moves, any step will do."""
-    return 1.0 / denominator if denominator > 0 else 1.0
+    return 1.0 / denominator if denominator > 1e-300 else 1.0
