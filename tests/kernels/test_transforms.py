@@ -65,29 +65,6 @@ def test_place_take_and_spread(dtype, indexed, coded):
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("bits", [0, 3, 12, 13, 15])
-@pytest.mark.parametrize("scrambled", [False, True])
-@pytest.mark.parametrize("columns", [8, 2048])
-def test_transformed_samples(dtype, bits, scrambled, columns, monkeypatch):
-    monkeypatch.setattr(transforms_numba, "RUN", min(1 << bits, 512))
-    monkeypatch.setattr(transforms_numba, "COLUMNS", columns)
-    rng = np.random.default_rng(0)
-    length = 1 << bits
-    kept = np.sort(rng.permutation(length)[: max(1, length // 3)]).astype(np.int32)
-    values = rng.standard_normal(kept.size).astype(dtype)
-    index = rng.permutation(length).astype(np.int32) if scrambled else None
-    code = rng.integers(4, size=length).astype(np.uint8) if scrambled else None
-    table = np.array([1, 1, -1, -1], dtype=dtype)
-    got, wanted = (
-        kernel.place_transformed_sample(
-            values, kept, np.full(length, np.nan, dtype), index, code, table, np.empty(length, dtype)
-        )
-        for kernel in (transforms_numba, transforms_reference)
-    )
-    np.testing.assert_allclose(got, wanted, atol=100 * np.finfo(dtype).eps * np.abs(wanted).max())
-
-
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("strings", [None, 3, 40, 400])
 def test_pauli_sums(dtype, strings):

@@ -52,7 +52,7 @@ def _slopes(pointwise: Callable[..., Any]) -> Any:
                 f *= weights[t]
                 d *= weights[t]
             value += f
-            slope[t] = factor[t] * d
+            slope[t] = d
         return value
 
     return compiled(slopes_pass, cache=own(pointwise))
@@ -68,6 +68,6 @@ def sampled_slopes(
     v: Array,
     slope: Array,
 ) -> float:
-    """Σ w·ℓ(z; y) with z = factor·v[kept]; `slope` receives factor·w·ℓ′. Fast where `kept` ascends."""
+    """Σ w·ℓ(z; y) with z = factor·v[kept]; `slope` receives w·ℓ′. Fast where `kept` ascends."""
     settings = (kept, factor, y, weights, v.dtype.type(parameter), v, slope)
     return float(sum(run(_slopes(pointwise), [(*cut, *settings) for cut in shares(kept.size)])))

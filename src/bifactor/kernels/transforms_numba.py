@@ -5,8 +5,6 @@ and once in columns of such runs, copied to a buffer that fits the second-level 
 two, does no harm. Complex vectors are pairs of reals that share all butterflies but the first.
 """
 
-from typing import Any
-
 import numpy as np
 
 from bifactor.arrays import Array
@@ -42,32 +40,17 @@ def _butterflies(x, start, length, h):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _one_run(x, start, length, h):  # type: ignore[no-untyped-def]
-    if h == 1 and length >= 4:
-        # Too short for the general loop to be vectorised.
-        for i in range(start, start + length, 4):
-            s, t, u, v = x[i] + x[i + 1], x[i] - x[i + 1], x[i + 2] + x[i + 3], x[i + 2] - x[i + 3]
-            x[i], x[i + 1], x[i + 2], x[i + 3] = s + u, t + v, s - u, t - v
-        h = 4
-    _butterflies(x, start, length, h)
-
-
-@compiled
 def _runs(x, first, last, length, h):  # type: ignore[no-untyped-def]
     for r in range(first, last):
-        _one_run(x, r * length, length, h)
-
-
-@compiled
-def _sampled_runs(x, first, last, length, values, kept, bounds):  # type: ignore[no-untyped-def]
-    # A run is cleared, filled and transformed while it is in the first-level cache.
-    for r in range(first, last):
         start = r * length
-        for i in range(start, start + length):
-            x[i] = 0
-        for t in range(bounds[r], bounds[r + 1]):
-            x[kept[t]] = values[t]
-        _one_run(x, start, length, 1)
+        if h == 1 and length >= 4:
+            # Too short for the general loop to be vectorised.
+            for i in range(start, start + length, 4):
+                s, t, u, v = x[i] + x[i + 1], x[i] - x[i + 1], x[i + 2] + x[i + 3], x[i + 2] - x[i + 3]
+                x[i], x[i + 1], x[i + 2], x[i + 3] = s + u, t + v, s - u, t - v
+            _butterflies(x, start, length, 4)
+        else:
+            _butterflies(x, start, length, h)
 
 
 @compiled
@@ -85,28 +68,6 @@ def _columns(x, first, last, count, stride, width):  # type: ignore[no-untyped-d
             source, target = buffer[r * width :], x[offset + r * stride :]
             for k in range(width):
                 target[k] = source[k]
-
-
-@compiled
-def _placed_columns(x, first, last, count, stride, width, index, code, table, out):  # type: ignore[no-untyped-def]
-    # As _columns, but the result goes straight to where it belongs.
-    buffer = np.empty(count * width, dtype=x.dtype)
-    per_group = stride // width
-    for block in range(first, last):
-        offset = (block // per_group) * count * stride + (block % per_group) * width
-        for r in range(count):
-            source, target = x[offset + r * stride :], buffer[r * width :]
-            for k in range(width):
-                target[k] = source[k]
-        _butterflies(buffer, 0, count * width, width)
-        for r in range(count):
-            start, source = offset + r * stride, buffer[r * width :]
-            for k in range(width):
-                value = table[code[start + k]] * source[k] if code.size else source[k]
-                if index.size:
-                    out[index[start + k]] = value
-                else:
-                    out[start + k] = value
 
 
 @compiled
@@ -153,26 +114,6 @@ def place(source: Array, index: Array | None, code: Array | None, table: Array, 
     return out
 
 
-def place_transformed_sample(
-    values: Array, kept: Array, v: Array, index: Array | None, code: Array | None, table: Array, out: Array
-) -> Array:
-    length = v.size
-    done = min(length, RUN)
-    bounds = np.searchsorted(kept, np.arange(0, length + 1, done))
-    _split(_sampled_runs, v, length // done, done, values, kept, bounds)
-    width = WIDTH // v.itemsize
-    while length // done > COLUMNS:
-        _split(_columns, v, length // (COLUMNS * width), COLUMNS, done, width)
-        done *= COLUMNS
-    if done == length:
-        return place(v, index, code, table, out)
-    index = np.empty(0, dtype=np.int32) if index is None else index
-    code = np.empty(0, dtype=np.uint8) if code is None else code
-    count = length // done
-    _split(_placed_columns, v, length // (count * width), count, done, width, index, code, table, out)
-    return out
-
-
 def take(source: Array, index: Array, factor: Array) -> Array:
     out = np.empty(index.size, dtype=np.result_type(source, factor))
     run(_take, [(*cut, source, index, factor, out) for cut in shares(index.size)])
@@ -185,6 +126,6 @@ def spread(values: Array, index: Array, factor: Array, out: Array) -> Array:
     return out
 
 
-def _split(kernel, x: Array, count: int, *settings: Any) -> None:  # type: ignore[no-untyped-def]
+def _split(kernel, x: Array, count: int, *settings: int) -> None:  # type: ignore[no-untyped-def]
     parts = min(count, threads_for(x.size))
     run(kernel, [(x, count * t // parts, count * (t + 1) // parts, *settings) for t in range(parts)])

@@ -32,12 +32,3 @@ def spread(values: Array, index: Array, factor: Array, out: Array) -> Array:
     out[...] = 0
     out[index] = values * factor.conj()
     return out
-
-
-def place_transformed_sample(
-    values: Array, kept: Array, v: Array, index: Array | None, code: Array | None, table: Array, out: Array
-) -> Array:
-    """`place` of the Walsh–Hadamard transform of `values` at the ascending positions `kept`; v is memory to use."""
-    v[...] = 0
-    v[kept] = values
-    return place(walsh_hadamard(v), index, code, table, out)

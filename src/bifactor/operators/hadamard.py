@@ -3,7 +3,7 @@
 from typing import Any
 
 from bifactor import kernels
-from bifactor.arrays import Array, match_precision
+from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.operators.subsampled import Subsampled
 
@@ -23,12 +23,6 @@ class WalshHadamard(Subsampled):
 
     def inverse(self, v: Array) -> Array:
         return kernels.transforms().walsh_hadamard(v)
-
-    def _return_sample(self, values: Array, kept: Array, v: Array, matrix: Array) -> None:
-        table = match_precision(self.table, v.dtype)
-        kernels.transforms().place_transformed_sample(
-            values, kept, v, self._back, self._code_back, table, matrix.reshape(-1)
-        )
 
 
 class Hadamard(WalshHadamard):

@@ -97,7 +97,7 @@ class Subsampled(Operator):
         def form(matrix: Array) -> None:
             v = workspace(self).array("vector", (self.length,), dtype)
             kernels.transforms().spread(w, self._kept, match_precision(self._output, dtype), v)
-            self._return(v, matrix)
+            self._return(self.inverse(v), matrix)
 
         return Formed(self, dtype, form)
 
@@ -115,7 +115,7 @@ class Subsampled(Operator):
             slope = space.array("slope", (self.size,), dtype)
             value = losses_numba.sampled_slopes(*settings, v, slope)
             matrix = space.array("matrix", self.shape, dtype)
-            self._return_sample(slope, kept, space.array("vector", (self.length,), dtype), matrix)
+            self._return(self.inverse(kernels.transforms().spread(slope, kept, factor, v)), matrix)
             return value, *Dense(matrix).products(U, V)
 
         return one_pass
@@ -132,15 +132,9 @@ class Subsampled(Operator):
         return self.transform(v)
 
     def _return(self, v: Array, matrix: Array) -> None:
-        """The m×n matrix of the coefficients v."""
+        """Put v back where its entries came from."""
         table = match_precision(self.table.conj(), v.dtype)
-        kernels.transforms().place(self.inverse(v), self._back, self._code_back, table, matrix.reshape(-1))
-
-    def _return_sample(self, values: Array, kept: Array, v: Array, matrix: Array) -> None:
-        """The same for coefficients that are zero but at the ascending positions `kept`; v is memory to use."""
-        v[...] = 0
-        v[kept] = values
-        self._return(v, matrix)
+        kernels.transforms().place(v, self._back, self._code_back, table, matrix.reshape(-1))
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return self.scale**2 * (1.0 if weights is None else float(np.max(weights)))
