@@ -56,9 +56,13 @@ class Loss(ABC):
         """sup ℓ″, or None."""
 
     def typical_curvature(self, y: Array) -> float:
-        """The ℓ″ to expect: the smoothness where there is one; a loss without one says what it is for data like y."""
-        assert self.smoothness is not None, "a loss without smoothness must say what curvature is typical"
-        return self.smoothness
+        """The ℓ″ to expect for data like y: the smoothness where there is one, else the mean of ℓ″ at z = 0.
+
+        A loss that bends very differently at 0 and where it fits says so here; first steps are sized by it.
+        """
+        if self.smoothness is not None:
+            return self.smoothness
+        return float(np.mean(self.curvature(np.zeros_like(y), y)))
 
     def parameter(self, dtype: Any) -> float:
         """The number handed to `pointwise`; 0 where the loss has none."""
