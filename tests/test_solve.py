@@ -116,10 +116,12 @@ def test_keyboard_interrupt_returns_the_best_iterate(make_problem):
 
 
 def test_a_real_interrupt_signal(make_problem):
-    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    result = bf.solve(
-        make_problem(), 2, bf.solvers.BFGD(), rng=0, tol=0, max_iter=10**9, callback=lambda t, s: time.sleep(1e-4)
-    )
+    def callback(t, state):
+        if t == 1:  # not before the loop runs, however busy the machine is
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        time.sleep(1e-4)
+
+    result = bf.solve(make_problem(), 2, bf.solvers.BFGD(), rng=0, tol=0, max_iter=10**9, callback=callback)
     assert result.status is bf.Status.INTERRUPTED
     assert finite(result)
 
