@@ -83,14 +83,17 @@ def power_norm_squared(operator: Operator, weights: Array | None = None, steps: 
     return value
 
 
-def probed_mean_square(operator: Operator, weights: Array | None = None, probes: int = 32) -> float:
-    """‖W^½ A‖²_F/(mn) from the measurements of one random X, for operators with no formula."""
+def probed_mean_square(operator: Operator, weights: Array | None = None, probes: int = 16) -> float:
+    """E‖W^½ A(X)‖²/‖X‖²_F from the measurements of some random X, for operators with no formula."""
     rng = np.random.default_rng(0)
-    m, n = operator.shape
     dtype = np.complex128 if operator.complex_matrix else np.float64
-    U, V = (gaussian(rng, (k, probes), dtype) for k in (m, n))
-    square = np.abs(operator.forward(U, V)) ** 2
-    return float(np.sum(square if weights is None else weights * square)) / product_norm(U, V) ** 2
+    seen = size = 0.0
+    for _ in range(probes):
+        U, V = (gaussian(rng, (k, 4), dtype) for k in operator.shape)
+        square = np.abs(operator.forward(U, V)) ** 2
+        seen += float(np.sum(square if weights is None else weights * square))
+        size += product_norm(U, V) ** 2
+    return seen / size
 
 
 def matrix_shape(shape: Any) -> tuple[int, int]:
