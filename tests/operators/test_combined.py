@@ -137,3 +137,9 @@ BAD = {
 def test_mistakes_get_one_clear_error(message):
     with pytest.raises(InputError, match=message):
         BAD[message]()
+
+
+def test_the_norm_of_a_large_stack_forms_nothing():
+    # 10¹⁰ entries: forming X would not fit.
+    parts = [Entries([0, 1], [0, 1], (100_000, 100_000)), Entries([0], [0], (100_000, 100_000))]
+    assert Stacked(*parts).norm_squared() == 2.0

@@ -12,9 +12,13 @@ from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.operators.scaled import takes_real_measurements
 from bifactor.validation import require_measurements
 
+LARGE = 4_000_000
+"""Entries of X from which power iteration, which forms X, is not worth its memory."""
+
 
 class Stacked(Operator):
-    """A(X) = (A₁(X), A₂(X), …), one after the other. max ‖Aₖ‖² ≤ ‖A‖² ≤ Σ ‖Aₖ‖², by power iteration.
+    """A(X) = (A₁(X), A₂(X), …), one after the other. max ‖Aₖ‖² ≤ ‖A‖² ≤ Σ ‖Aₖ‖², by power iteration, or
+    the upper bound where X is large.
 
     y and weights follow the same order: `np.concatenate([y1, y2])`. X is complex if any part says so.
 
@@ -60,8 +64,10 @@ class Stacked(Operator):
 
     def norm_squared(self, weights: Array | None = None) -> float:
         parts = [operator.norm_squared(w) for operator, w in self._split(weights)]
+        if len(parts) == 1 or self.shape[0] * self.shape[1] > LARGE:
+            return sum(parts)  # a bound that forms nothing
         # Power iteration finds no more than there is, so a part with a formula may know better.
-        return parts[0] if len(parts) == 1 else max(power_norm_squared(self, weights), *parts)
+        return max(power_norm_squared(self, weights), *parts)
 
     def mean_square(self, weights: Array | None = None) -> float:
         return sum(operator.mean_square(w) for operator, w in self._split(weights))
