@@ -1,7 +1,6 @@
 """Leading singular pairs and eigenpairs of a lazy matrix, by restarted block Krylov iteration.
 
-A block method, because one pass over the measurements then serves all r directions at once: a lazy
-gradient multiplies r thin columns almost as fast as one.
+A block method, because one pass over the measurements then serves all r directions at once.
 """
 
 from collections.abc import Callable

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from bifactor.arrays import Array, generator
+from bifactor.arrays import Array
 from bifactor.kernels.pool import threads
 from bifactor.operators.subsampled import Subsampled
 
@@ -14,12 +14,12 @@ class Fourier(Subsampled):
     """A(X) = c·(F v)[sample] with F the unitary discrete Fourier transform of any length, and v a scrambled vec(X).
 
     For real X (the default) the spectrum comes twice, once conjugated; F then keeps each number once, as the real
-    orthonormal rows [F₀, √2 Re F₁, √2 Im F₁, √2 Re F₂, …]. With `complex=True` it is the complex
-    transform, of complex X. For the other parameters see `Subsampled`.
+    orthonormal rows [F₀, √2 Re F₁, √2 Im F₁, √2 Re F₂, …]. For the other parameters see `Subsampled`.
 
     Parameters
     ----------
     complex : bool
+        The complex transform, of complex X.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Fourier(Subsampled):
         normalize: bool = False,
     ):
         self.complex_matrix = complex or None
-        super().__init__(shape, size, generator(rng), permute=permute, signs=signs, normalize=normalize)
+        super().__init__(shape, size, rng, permute=permute, signs=signs, normalize=normalize)
 
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
         return order, None, sample, 1.0

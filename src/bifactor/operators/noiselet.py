@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, generator
+from bifactor.arrays import Array
 from bifactor.operators.hadamard import WalshHadamard
 
 
@@ -50,7 +50,7 @@ class Noiselet(WalshHadamard):
         if complex:
             self.complex_matrix = True
             self.table = np.array([1, -1j, -1, 1j])  # i^{−c}
-        super().__init__(shape, size, generator(rng), permute=permute, signs=signs, normalize=normalize)
+        super().__init__(shape, size, rng, permute=permute, signs=signs, normalize=normalize)
 
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array, Array, Any]:
         labels = np.arange(self.length)
