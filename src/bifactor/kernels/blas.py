@@ -1,8 +1,8 @@
 """Matrix products on the same threads as all other kernels.
 
 A multithreaded BLAS leaves its threads spinning for milliseconds after each product, in the way of whatever comes next
-(measured: value and gradient of a sensing problem took 18 ms, and 11 with the spinning turned off). So `solve` keeps BLAS to one thread and products are split
-here; results then depend on one number of threads instead of two.
+(measured: value and gradient of a sensing problem took 18 ms, and 11 with the spinning turned off). So `solve` keeps
+BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Pauli expectations compiled, on all cores; see `pauli_reference` for what they are.
 
-All strings with the same x share one vector of d numbers, whose Walsh–Hadamard transform gives every z at once. A signed
-sum for each z was tried instead: it is faster for a single string by a fifth, and slower from two on.
+All strings with the same x share one vector of d numbers, whose Walsh–Hadamard transform gives every z at once. A
+signed sum for each z was tried instead: it is faster for a single string by a fifth, and slower from two on.
 """
 
 import numpy as np
