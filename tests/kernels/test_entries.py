@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import bifactor as bf
+from bifactor.arrays import gaussian
+from bifactor.errors import InputError
 from bifactor.kernels import compile, entries_numba, entries_reference, pool
 from bifactor.kernels.layout import RUN, TILE, arrange
 
@@ -36,7 +38,10 @@ def test_compiled_equals_reference(shape, dtype, monkeypatch):
     np.testing.assert_allclose(entries_numba.dot(layout, P, Q), entries_reference.dot(layout, P, Q), **tol)
     np.testing.assert_allclose(entries_numba.left(layout, w, Q), entries_reference.left(layout, w, Q), **tol)
     np.testing.assert_allclose(entries_numba.right(layout, w, P), entries_reference.right(layout, w, P), **tol)
-    for got, wanted in zip(entries_numba.both(layout, w, P, Q), entries_reference.both(layout, w, P, Q), strict=True):
+    D, E = P[::-1] + 1, Q[::-1] - 1
+    expected = (*entries_reference.both(layout, w, P, Q), *entries_reference.curve(layout, P, Q, D, E))
+    found = (*entries_numba.both(layout, w, P, Q), *entries_numba.curve(layout, P, Q, D, E))
+    for got, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, wanted, **tol)
         assert got.dtype == dtype
 
@@ -58,6 +63,37 @@ def test_fused_pass_equals_the_plain_one(make_problem, loss, dtype, weighted, sh
     np.testing.assert_allclose(GV, G @ V, rtol=tol, atol=tol)
     np.testing.assert_allclose(GhU, G.H @ U, rtol=tol, atol=tol)
     assert GV.dtype == GhU.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
+@pytest.mark.parametrize("arranged", [False, True])
+def test_curve_is_that_of_the_products(shape, dtype, arranged, monkeypatch):
+    monkeypatch.setattr(pool, "SMALL", 0)
+    rng = np.random.default_rng(3)
+    op = bf.operators.Entries(rng.integers(shape[0], size=400), rng.integers(shape[1], size=400), shape)
+    op = op.arrange()[0] if arranged else op
+    U, D = (gaussian(rng, (shape[0], 5), dtype) for _ in range(2))
+    V, E = (gaussian(rng, (shape[1], 5), dtype) for _ in range(2))
+    tol = 100 * np.finfo(dtype).eps
+    z1, z2 = op.curve(U, V, D, E)
+    np.testing.assert_allclose(z1, (D @ V.conj().T + U @ E.conj().T)[op.rows, op.cols], atol=tol)
+    np.testing.assert_allclose(z2, (D @ E.conj().T)[op.rows, op.cols], atol=tol)
+    assert z1.dtype == z2.dtype == dtype
+
+
+def test_factors_that_do_not_fit_are_refused_before_any_loop(make_problem):
+    problem = make_problem(30, 20)
+    U, V = np.ones((30, 2)), np.ones((20, 2))
+    for bad in (np.ones((30, 3)), np.ones((29, 2)), np.ones(30)):
+        with pytest.raises(InputError):
+            problem.operator.forward(bad, V)
+        with pytest.raises(InputError):
+            problem.operator.curve(U, V, bad, V)
+        with pytest.raises(InputError):
+            problem.value_and_products(bad, V)
+    with pytest.raises(InputError, match="3 columns"):
+        problem.operator.curve(U, V, U, np.ones((20, 3)))
 
 
 def test_spans_cover_every_entry_once_and_split_no_row():

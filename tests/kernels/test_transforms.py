@@ -1,4 +1,4 @@
-"""Compiled transforms, Pauli sums and loss passes against their NumPy references."""
+"""Compiled transforms, Pauli sums and split products against their NumPy references."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.kernels import (
     blas,
-    losses_numba,
     pauli_numba,
     pauli_reference,
     pool,
@@ -82,19 +81,6 @@ def test_pauli_sums(dtype, strings):
     real = U.real.copy()
     got, wanted = pauli_numba.combine(*op._groups, w, real), pauli_reference.combine(*op._groups, w, real)
     np.testing.assert_allclose(got, wanted, atol=tol)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_loss_pass(make_problem, loss, dtype):
-    problem = make_problem(loss=loss, dtype=dtype)
-    z = np.random.default_rng(0).standard_normal(problem.y.size).astype(dtype)
-    for weights in (np.empty(0, dtype), np.random.default_rng(1).random(z.size).astype(dtype)):
-        value, slope = losses_numba.evaluate(loss.pointwise, loss.parameter(dtype), z, problem.y, weights)
-        w = weights if weights.size else 1
-        tol = 1e-4 if dtype == np.float32 else 1e-12
-        assert value == pytest.approx(float(np.sum(w * loss.value(z, problem.y))), rel=tol)
-        np.testing.assert_allclose(slope, w * loss.gradient(z, problem.y), rtol=tol, atol=tol)
-        assert slope.dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

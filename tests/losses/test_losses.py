@@ -1,6 +1,7 @@
 """Laws of every exported loss, and each against an independent library."""
 
 import inspect
+from decimal import Decimal, localcontext
 
 import numba
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import special, stats
 
 import bifactor as bf
 from bifactor.errors import CheckError, InputError
+from bifactor.kernels import pointwise
 from bifactor.testing import check_loss
 
 TARGETS = {
@@ -43,8 +45,8 @@ def test_compiled_equals_reference(loss):
         for target in y.astype(dtype):
             got = np.array([function(point, target, parameter) for point in z.astype(dtype)])
             whole = np.full(z.shape, target)
-            np.testing.assert_allclose(got[:, 0], loss.value(z.astype(dtype), whole), rtol=tol, atol=tol)
-            np.testing.assert_allclose(got[:, 1], loss.gradient(z.astype(dtype), whole), rtol=tol, atol=tol)
+            for number, part in zip(got.T, (loss.value, loss.gradient, loss.curvature), strict=True):
+                np.testing.assert_allclose(number, part(z.astype(dtype), whole), rtol=tol, atol=tol)
 
 
 def test_read_only_and_non_contiguous_input(loss):
@@ -81,6 +83,29 @@ def test_probit_curvature_is_accurate_far_out():
     u = np.array([-10.0, -49.0, -51.0, -1e3])
     wanted = [0.99055462217434374, 0.99958454407441695, 0.99961641654887025, 0.99999900000599995]
     np.testing.assert_allclose(bf.losses.Probit(1.0).curvature(u, np.ones(4)), wanted, rtol=1e-10)
+    np.testing.assert_allclose([pointwise.probit(x, 1.0, 1.0)[2] for x in u], wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("u", [-3.0, -7.999999, -8.0, -8.000001, -12.5, -50.0, -1e4])
+def test_probit_at_one_measurement_is_accurate_on_both_sides_of_its_switch(u):
+    # The hazard is x + 1/(x + 2/(x + …)) with x = −u, here with forty digits.
+    with localcontext() as context:
+        context.prec = 40
+        x = inside = Decimal(-u)
+        for k in range(5000, 1, -1):
+            inside = x + k / inside
+        hazard = x + 1 / inside
+        wanted = [float(hazard), float(hazard / inside)]
+    _, slope, curvature = pointwise.probit(u, 1.0, 1.0)
+    np.testing.assert_allclose([-slope, curvature], wanted, rtol=1e-12)
+
+
+def test_logistic_at_one_measurement_is_accurate_in_both_tails():
+    z = np.concatenate([np.linspace(-700, 700, 1401), np.linspace(-8, 8, 801)])
+    got = np.array([pointwise.logistic(point, -1.0, 0.0) for point in z])
+    np.testing.assert_allclose(got[:, 0], -special.log_expit(-z), rtol=1e-12)
+    np.testing.assert_allclose(got[:, 1], special.expit(z), rtol=1e-14)
+    np.testing.assert_allclose(got[:, 2], special.expit(z) * special.expit(-z), rtol=1e-14)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", None, True, 1j])
@@ -106,4 +131,19 @@ def test_check_loss_finds_a_wrong_gradient():
             return 1.01 * (z - y)
 
     with pytest.raises(CheckError, match="gradient is the derivative"):
+        check_loss(Wrong(), [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "law"),
+    [
+        (lambda d: (0.5 * d * d, d, 1.01), "pointwise gives curvature"),
+        (lambda d: (0.5 * d * d, d), "pointwise gives"),
+    ],
+)
+def test_check_loss_finds_a_wrong_pointwise(numbers, law):
+    class Wrong(bf.losses.Squared):
+        pointwise = staticmethod(lambda z, y, parameter: numbers(z - y))
+
+    with pytest.raises(CheckError, match=law):
         check_loss(Wrong(), [0.0, 1.0])

@@ -19,14 +19,31 @@ from bifactor.kernels.pool import run, threads_for
 
 @compiled
 def _dot(start, stop, outer, inner, P, Q, z):  # type: ignore[no-untyped-def]
-    rank = P.shape[1]
+    rank, zero = P.shape[1], P.dtype.type(0)
     for tile in range(start.size):
         for t in range(start[tile], stop[tile]):
-            p, q = P[outer[t]], Q[inner[t]]
-            total = p[0] * q[0]
-            for k in range(1, rank):
-                total += p[k] * q[k]
+            i, j = outer[t], inner[t]
+            total = zero  # not the first term: r steps fill SIMD registers where r − 1 leave a rest
+            for k in range(rank):
+                total += P[i, k] * Q[j, k]
             z[t] = total
+
+
+@compiled
+def _curve(start, stop, outer, inner, P, Q, D, E, z1, z2):  # type: ignore[no-untyped-def]
+    rank, zero = P.shape[1], P.dtype.type(0)
+    for tile in range(start.size):
+        t, last = start[tile], stop[tile]
+        while t < last:
+            i = outer[t]
+            while t < last and outer[t] == i:  # one row at a time: a tenth faster than a plain walk
+                j = inner[t]
+                linear, square = zero, zero
+                for k in range(rank):
+                    linear += D[i, k] * Q[j, k] + P[i, k] * E[j, k]
+                    square += D[i, k] * E[j, k]
+                z1[t], z2[t] = linear, square
+                t += 1
 
 
 @compiled
@@ -56,25 +73,26 @@ def _fused(pointwise: Callable[..., Any]) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
     def entries_pass(start, stop, outer, inner, y, weights, parameter, P, Q, SQ, SP):  # type: ignore[no-untyped-def]
-        rank = P.shape[1]
+        rank, zero = P.shape[1], P.dtype.type(0)
         value = 0.0 * stamp
         for tile in range(start.size):
             for t in range(start[tile], stop[tile]):
+                # P[i, k] and not a view p = P[i]: numba counts references to views, atomically, where the loss
+                # has branches (the fused logistic gradient took a quarter longer).
                 i, j = outer[t], inner[t]
-                p, q, sq, sp = P[i], Q[j], SQ[i], SP[j]
-                z = p[0] * q[0]
-                for k in range(1, rank):
-                    z += p[k] * q[k]
-                v, d = pointwise(z, y[t], parameter)
+                z = zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                v, d, _ = pointwise(z, y[t], parameter)
                 if weights.size:
                     v *= weights[t]
                     d *= weights[t]
                 value += v
                 slope = P.dtype.type(d)  # the loss may compute in double, the update must not
                 for k in range(rank):
-                    sq[k] += slope * q[k]
+                    SQ[i, k] += slope * Q[j, k]
                 for k in range(rank):
-                    sp[k] += slope * p[k]
+                    SP[j, k] += slope * P[i, k]
         return value
 
     # A closure over a plain function (not a compiled one) and a number is what numba can keep on disk.
@@ -87,6 +105,13 @@ def dot(layout: Layout, P: Array, Q: Array) -> Array:
     calls = [(*span, layout.outer, layout.inner, P, Q, z) for span in _spans(layout, P)]
     run(_dot, calls)
     return z
+
+
+def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
+    P, Q, D, E = _contiguous(P, Q, D, E)
+    z1, z2 = (np.empty(layout.size, dtype=P.dtype) for _ in range(2))
+    run(_curve, [(*span, layout.outer, layout.inner, P, Q, D, E, z1, z2) for span in _spans(layout, P)])
+    return z1, z2
 
 
 def left(layout: Layout, w: Array, Q: Array) -> Array:

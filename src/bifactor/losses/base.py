@@ -43,11 +43,15 @@ class Loss(ABC):
     """ℓ(z; y) for arrays z and y of one shape; every method is elementwise.
 
     `smoothness` is the largest ℓ″ over all z and y, or None where there is no such bound.
-    `pointwise` optionally names the same function for one measurement, `(z, y, parameter) -> (ℓ, ℓ′)`, written
-    for numba (see `bifactor.kernels.pointwise`): operators that have a fused kernel then use it.
+    `pointwise` optionally names the same function for one measurement, `(z, y, parameter) -> (ℓ, ℓ′, ℓ″)`, written
+    for numba (see `bifactor.kernels.pointwise`): fused kernels and passes along a curve then use it.
     """
 
     targets: ClassVar[Targets]
+    quadratic: ClassVar[bool] = False
+    """Whether ℓ is ½|z − y|², so that a search along a curve can be exact."""
+    least: ClassVar[float | None] = None
+    """inf ℓ over all z, where that is one number for every y."""
     pointwise: ClassVar[Callable[..., Any] | None] = None
 
     @property

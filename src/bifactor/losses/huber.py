@@ -20,6 +20,7 @@ class Huber(Loss):
 
     delta: float = 1.0
     targets = NUMBERS
+    least = 0.0
     pointwise = staticmethod(pointwise.huber)
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ class Logistic(Loss):
     """
 
     targets = SIGNS
+    least = 0.0
     pointwise = staticmethod(pointwise.logistic)
 
     @property

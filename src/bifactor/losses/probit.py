@@ -27,6 +27,7 @@ class Probit(Loss):
 
     sigma: float = 1.0
     targets = SIGNS
+    least = 0.0
     pointwise = staticmethod(pointwise.probit)
 
     def __post_init__(self) -> None:

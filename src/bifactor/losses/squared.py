@@ -12,6 +12,8 @@ class Squared(Loss):
     """ℓ(z; y) = ½|z − y|², for real or complex measurements. L = 1."""
 
     targets = NUMBERS
+    least = 0.0
+    quadratic = True
     pointwise = staticmethod(pointwise.squared)
 
     @property

@@ -30,6 +30,8 @@ class Entries(Operator):
         The shape of X. Rows and columns without an observation are allowed.
     """
 
+    local = True
+
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
         i = _indices(rows, "rows", self.shape[0])
@@ -96,12 +98,21 @@ class Entries(Operator):
         return self._restore(self._layout.outer if self._flipped else self._layout.inner)
 
     def forward(self, U: Array, V: Array) -> Array:
-        require_rows(U, self.shape[0])
-        require_rows(V, self.shape[1])
+        self._require_factors(U, V)
         kernel = kernels.entries(np.result_type(U, V))
         if self._flipped:
             return self._restore(conj(kernel.dot(self._layout, V, U)))
         return self._restore(kernel.dot(self._layout, U, V))
+
+    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
+        for left, right in ((U, V), (D, V), (U, E)):
+            self._require_factors(left, right)
+        kernel = kernels.entries(np.result_type(U, V, D, E))
+        if self._flipped:
+            z1, z2 = (conj(z) for z in kernel.curve(self._layout, V, U, E, D))
+        else:
+            z1, z2 = kernel.curve(self._layout, U, V, D, E)
+        return self._restore(z1), self._restore(z2)
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -120,6 +131,12 @@ class Entries(Operator):
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return total / (self.shape[0] * self.shape[1])
 
+    def marginals(self, weights: Array | None = None) -> tuple[Array, Array] | None:
+        weights = weights if self._order is None or weights is None else weights[self._order]
+        sides = (self._layout.outer, self._layout.n_outer), (self._layout.inner, self._layout.n_inner)
+        outer, inner = (np.bincount(side, weights, size).astype(np.float64) for side, size in sides)
+        return (inner, outer) if self._flipped else (outer, inner)
+
     def arrange(self) -> tuple[Operator, Array | None]:
         return Entries._arranged(self.shape, self._layout, self._flipped), self._order
 
@@ -131,12 +148,21 @@ class Entries(Operator):
         settings = (self._layout, loss.pointwise, loss.parameter(dtype), y, w)
 
         def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
+            self._require_factors(U, V)
             if self._flipped:
                 value, GhU, GV = entries_numba.fused(*settings, V, U)
                 return value, GV, GhU
             return entries_numba.fused(*settings, U, V)
 
         return one_pass
+
+    def _require_factors(self, U: Array, V: Array) -> None:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
+        if U.shape[1] != V.shape[1]:
+            raise InputError(
+                f"Factors with {U.shape[1]} and {V.shape[1]} columns have no product UVᴴ. Pass two of one rank."
+            )
 
     def _restore(self, measurements: Array) -> Array:
         """From the order of the layout to the order the user gave."""

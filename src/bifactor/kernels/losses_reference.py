@@ -1,0 +1,62 @@
+"""Losses along a curve in NumPy: for complex measurements, and what the compiled passes are compared with.
+
+z(a) = z + a·z₁ + a²·z₂ are the measurements, so φ(a) = Σ w·ℓ(z(a); y). A loss comes as its array methods, ℓ, ℓ′ and ℓ″.
+Empty `weights` mean ones and an empty `z2` means zeros. Sums are taken in double precision.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bifactor.arrays import Array, inner
+
+Part = Callable[[Array, Array], Array]
+"""(z, y) -> ℓ, ℓ′ or ℓ″, elementwise."""
+
+
+def line(
+    value: Part, gradient: Part, curvature: Part, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
+) -> tuple[float, float, float]:
+    """φ(a), φ′(a) = Σ w·Re(conj(ℓ′)·z′) and φ″(a) = Σ w·[ℓ″·|z′|² + 2 Re(conj(ℓ′)·z₂)] with z′ = z₁ + 2a·z₂.
+
+    On complex measurements the third number is exact for the squared loss. Others bend also across the direction of
+    ℓ′ (Huber's by δ/|z − y| beyond δ), which is left out: a number to guess a step from, not to rely on.
+    """
+    point, speed = _at(z, z1, z2, a), z1 + 2 * float(a) * z2 if z2.size else z1
+    slope = _weighted(gradient(point, y), weights)
+    second = _total(curvature(point, y) * np.abs(speed) ** 2, weights)
+    if z2.size:
+        second += 2 * inner(slope, z2)
+    return _total(value(point, y), weights), inner(slope, speed), second
+
+
+def advance(
+    value: Part, gradient: Part, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
+) -> tuple[float, Array, Array]:
+    """φ(a), the slopes w·ℓ′ at z(a), and z(a)."""
+    point = _at(z, z1, z2, a)
+    return _total(value(point, y), weights), _weighted(gradient(point, y), weights), point
+
+
+def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
+    """c₀ … c₄ with Σ w·½|z(a) − y|² = c₀ + c₁a + c₂a² + c₃a³ + c₄a⁴ for every a."""
+    d = z - y
+    wd, w1 = _weighted(d, weights), _weighted(z1, weights)
+    c = np.array([inner(wd, d) / 2, inner(wd, z1), inner(w1, z1) / 2, 0.0, 0.0])
+    if z2.size:
+        c[2:] += inner(wd, z2), inner(w1, z2), inner(_weighted(z2, weights), z2) / 2
+    return c
+
+
+def _at(z: Array, z1: Array, z2: Array, a: float) -> Array:
+    # A Python number, so that single precision stays single.
+    a = float(a)
+    return z + a * z1 + a * a * z2 if z2.size else z + a * z1
+
+
+def _weighted(values: Array, weights: Array) -> Array:
+    return weights * values if weights.size else values
+
+
+def _total(values: Array, weights: Array) -> float:
+    return float(np.sum(_weighted(values, weights), dtype=np.float64))
