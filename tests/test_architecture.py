@@ -19,14 +19,15 @@ FLOORS = [
     {"kernels"},
     {"linear_map"},
     {"svd", "losses"},
-    {"operators"},
-    {"problem"},
-    {"function", "balance", "state", "metrics"},
-    {"steps", "inits"},
-    {"solvers"},
+    {"operators", "line", "penalties"},
+    {"objective"},
+    {"problem", "function", "balance", "state", "metrics"},
+    {"path", "preconditioner"},
+    {"steps", "inits", "certificate"},
+    {"solvers", "rank_path"},
     {"result"},
     {"run"},
-    {"stopping", "progress", "checkpoint"},
+    {"stopping", "progress", "checkpoint", "rank_choice"},
     {"solve"},
     {"estimators"},
     {"testing"},
@@ -37,15 +38,16 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History Problem Result StateTomography Status solve "
-        "balance errors estimators inits losses metrics operators solvers steps testing"
+        "balance errors estimators inits losses metrics operators penalties solvers steps testing"
     ),
     "bifactor.losses": "ExpectedCounts Huber Logistic Loss Poisson Probit Squared Targets",
     "bifactor.operators": (
         "DCT Entries Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli RankOne Scaled Stacked Subsampled"
     ),
-    "bifactor.steps": "Backtracking Constant Semidefinite Smooth StepSize StronglyConvex",
+    "bifactor.penalties": "Penalty Ridge Term",
+    "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
-    "bifactor.solvers": "BFGD FGD Solver",
+    "bifactor.solvers": "BFGD FGD PCG Race RankContinuation RidgeHomotopy ScaledGD Solver",
     "bifactor.estimators": "StateTomography linear_inversion nearest_state",
     "bifactor.testing": "check_gradient check_loss check_operator check_solver",
 }

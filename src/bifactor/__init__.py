@@ -1,6 +1,6 @@
 """bifactor finds low-rank matrices: it minimises a smooth convex f over X = UVᴴ by descent on U and V."""
 
-from bifactor import balance, errors, estimators, inits, losses, metrics, operators, solvers, steps, testing
+from bifactor import balance, errors, estimators, inits, losses, metrics, operators, penalties, solvers, steps, testing
 from bifactor.estimators import StateTomography
 from bifactor.function import Function
 from bifactor.problem import Problem
@@ -21,6 +21,7 @@ __all__ = [
     "losses",
     "metrics",
     "operators",
+    "penalties",
     "solve",
     "solvers",
     "steps",

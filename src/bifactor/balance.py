@@ -18,16 +18,32 @@ How the forms in the literature map to it:
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from bifactor.arrays import Array, is_complex, namespace
+from bifactor.arrays import Array, herm, inner, is_complex, namespace
 from bifactor.errors import InputError
+from bifactor.kernels.blas import gram, matmul
+from bifactor.penalties import Term
 from bifactor.validation import settle_positive
+
+
+def balancing(U: Array, V: Array) -> tuple[Array, Array] | None:
+    """r×r matrices (P, Q) with UP·(VQ)ᴴ = UVᴴ and UP, VQ balanced; None where X has fewer than r directions."""
+    RU, RV = np.linalg.qr(U, mode="r"), np.linalg.qr(V, mode="r")
+    left, s, right = np.linalg.svd(RU @ herm(RV))
+    if not s[-1] > len(s) * float(np.finfo(s.dtype).eps) * s[0]:
+        return None
+    # U = Q_U R_U, so the balanced U, Q_U·left·s^½, is U R_U⁻¹·left·s^½, and R_U⁻¹·left·s = R_Vᴴ·right.
+    return herm(RV) @ (herm(right) / np.sqrt(s)), herm(RU) @ (left / np.sqrt(s))
 
 
 class Balance(ABC):
     """g on Hermitian r×r matrices: convex, least at 0, with a Hermitian gradient."""
+
+    polynomial: ClassVar[bool] = False
+    """Whether `curve` is there, so that a curve search can count this term in."""
 
     @abstractmethod
     def convexity(self, scale: float) -> float:
@@ -45,6 +61,30 @@ class Balance(ABC):
     def gradient(self, delta: Array, scale: float) -> Array:
         """∇g(Δ)."""
 
+    @abstractmethod
+    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array:
+        """Five numbers c with g(Δ + aΔ₁ + a²Δ₂) = Σₖ cₖ aᵏ; `InputError` where g is no polynomial."""
+
+
+@dataclass(frozen=True)
+class BalanceTerm(Term):
+    """λ·g(UᴴU − VᴴV) as a function of the factors, for an f of this scale."""
+
+    balance: Balance
+    lam: float
+    scale: float
+
+    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
+        imbalance = gram(U, U) - gram(V, V)
+        D = 2 * self.lam * self.balance.gradient(imbalance, self.scale)  # r×r
+        return self.lam * self.balance.value(imbalance, self.scale), matmul(U, D), -matmul(V, D)
+
+    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
+        UD, VE = gram(U, D), gram(V, E)
+        first = UD + herm(UD) - VE - herm(VE)
+        delta, second = gram(U, U) - gram(V, V), gram(D, D) - gram(E, E)
+        return self.lam * self.balance.curve(delta, first, second, self.scale)
+
 
 @dataclass(frozen=True)
 class Frobenius(Balance):
@@ -55,6 +95,7 @@ class Frobenius(Balance):
     """
 
     weight: float | None = None
+    polynomial = True
 
     def __post_init__(self) -> None:
         settle_positive(self, "weight", "Use balance=None for no balance term.", optional=True)
@@ -71,6 +112,11 @@ class Frobenius(Balance):
 
     def gradient(self, delta: Array, scale: float) -> Array:
         return self.convexity(scale) * delta
+
+    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array:
+        c2 = inner(first, first) + 2 * inner(delta, second)
+        c = [inner(delta, delta), 2 * inner(delta, first), c2, 2 * inner(first, second), inner(second, second)]
+        return 0.5 * self.convexity(scale) * np.array(c)
 
 
 @dataclass(frozen=True)
@@ -114,3 +160,6 @@ class Elementwise(Balance):
         xp = namespace(delta)
         size = xp.abs(delta)
         return self.derivative(size) * delta / xp.where(size > 0, size, 1.0)
+
+    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array:
+        raise InputError("A curve search needs a balance term that is a polynomial. Use balance.Frobenius.")

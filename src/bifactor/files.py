@@ -22,7 +22,8 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
     path = Path(path)
     # safetensors has no double complex, so complex arrays travel as pairs of reals under a marked name.
     flat = {
-        _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.ascontiguousarray(a)) for name, a in arrays.items()
+        _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.asarray(a, order="C"))
+        for name, a in arrays.items()
     }
     blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")

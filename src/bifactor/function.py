@@ -5,13 +5,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from bifactor.arrays import Array, digest, gaussian, herm, norm
+from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
 from bifactor.errors import InputError, SmoothnessError
+from bifactor.line import Line
 from bifactor.linear_map import Dense, LinearMap
+from bifactor.objective import Objective
 from bifactor.operators.base import matrix_shape
-from bifactor.problem import Objective
-from bifactor.validation import positive
+from bifactor.penalties import Penalty
+from bifactor.validation import positive, require_instance
 
 POWER_STEPS = 30
 
@@ -30,6 +33,8 @@ class Function(Objective):
         which is exact for quadratics and local otherwise.
     dtype : dtype, default float64
         What is computed in.
+    penalty : Penalty, optional
+        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
     """
 
     def __init__(
@@ -39,13 +44,16 @@ class Function(Objective):
         shape: tuple[int, int],
         smoothness: float | None = None,
         dtype: Any = np.float64,
+        penalty: Penalty | None = None,
     ):
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
                 raise InputError(f"{name} is {function!r}, not callable. Pass a function of the matrix X.")
         if smoothness is not None:
             smoothness = positive(smoothness, "smoothness", "Leave it out if it is not known.")
-        self.shape = matrix_shape(shape)
+        if penalty is not None:
+            require_instance(penalty, Penalty, "penalty")
+        self.shape, self.penalty = matrix_shape(shape), penalty
         try:
             self.dtype = np.dtype(dtype)
         except TypeError:
@@ -71,15 +79,53 @@ class Function(Objective):
         estimate = self._smoothness or self._curvature_at_zero()
         return estimate if np.isfinite(estimate) and estimate > 0 else 1.0  # nothing better is known
 
+    @property
+    def marginals(self) -> None:
+        return None
+
+    @property
+    def least(self) -> None:
+        return None
+
+    def oversampling(self, rank: int) -> None:
+        return None
+
     def value(self, U: Array, V: Array) -> float:
         return self._value_at(U @ herm(V))
 
     def gradient(self, U: Array, V: Array) -> LinearMap:
-        return self._gradient_at(U @ herm(V))
+        return Dense(self._gradient_at(U @ herm(V)))
 
     def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        X = U @ herm(V)
-        return self._value_at(X), *self._gradient_at(X).products(U, V)
+        value, G = self.evaluate(U @ herm(V))
+        return value, *Dense(G).products(U, V)
+
+    # z is X itself.
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return U @ herm(V)
+
+    def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
+        return D @ herm(V) + U @ herm(E)
+
+    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
+        return self.tangent(U, V, D, E), D @ herm(E)
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        return self._value_at(z), self._gradient_at(z)
+
+    def bend(self, z: Array, dz: Array) -> Array:
+        size = norm(dz)
+        if size == 0:
+            return np.zeros_like(dz)
+        h = float(np.finfo(self.dtype).eps) ** (1 / 3) * max(norm(z), 1.0) / size
+        return (self._gradient_at(z + h * dz) - self._gradient_at(z - h * dz)) / (2 * h)
+
+    def along(self, z: Array, z1: Array, z2: Array) -> Line:
+        return _FunctionLine(self, z, z1, z2)
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return Dense(slopes)
 
     def check_factors(self, U: Array, V: Array) -> None:
         self.gradient(U[:, :1], V[:, :1])
@@ -98,25 +144,47 @@ class Function(Objective):
         except (TypeError, ValueError):
             raise InputError(f"value returned {f!r}. It must return a real number.") from None
 
-    def _gradient_at(self, X: Array) -> LinearMap:
+    def _gradient_at(self, X: Array) -> Array:
         G = self._gradient(X)
         if getattr(G, "shape", None) != self.shape:
             raise InputError(
                 f"gradient returned {type(G).__name__} of shape {getattr(G, 'shape', None)} for X of shape "
                 f"{self.shape}. It must return a matrix of X's shape."
             )
-        return Dense(G)
+        return G
 
     def _curvature_at_zero(self) -> float:
         zero = np.zeros(self.shape, dtype=self.dtype)
-        identity = np.eye(self.shape[1], dtype=self.dtype)
         step = float(np.finfo(self.dtype).eps) ** (1 / 3)
-        G0 = self._gradient_at(zero) @ identity
+        G0 = _dense(self._gradient_at(zero))
         D = gaussian(np.random.default_rng(0), self.shape, self.dtype)
         curvature = 0.0
         for _ in range(POWER_STEPS):
-            D = (self._gradient_at(step * D / norm(D)) @ identity - G0) / step
+            D = (_dense(self._gradient_at(step * D / norm(D))) - G0) / step
             curvature = norm(D)
             if not (np.isfinite(curvature) and curvature > 0):
                 break
         return curvature
+
+
+class _FunctionLine(Line):
+    """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
+
+    quartic = None
+
+    def __init__(self, function: Function, X: Array, X1: Array, X2: Array):
+        self.function, self.curve = function, (X, X1, X2)
+
+    def at(self, a: float) -> tuple[float, float, None]:
+        f, G, _ = self.to(a)
+        _, X1, X2 = self.curve
+        return f, inner(_dense(G), X1 + 2 * a * X2), None
+
+    def to(self, a: float) -> tuple[float, Array, Array]:
+        X, X1, X2 = self.curve
+        at = X + a * X1 + a * a * X2
+        return *self.function.evaluate(at), at
+
+
+def _dense(G: Any) -> Array:
+    return G.toarray() if sparse.issparse(G) else G

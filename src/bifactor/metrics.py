@@ -32,6 +32,12 @@ def balanced(U: Array, V: Array) -> tuple[Array, Array]:
     return QU @ (left * root), QV @ (herm(right) * root)
 
 
+def nuclear_norm(U: Array, V: Array) -> float:
+    """‖UVᴴ‖_*, the sum of the singular values, through r×r matrices only."""
+    R = np.linalg.qr(U, mode="r") @ herm(np.linalg.qr(V, mode="r"))
+    return float(np.sum(np.linalg.svd(R, compute_uv=False)))
+
+
 def relative_error(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
     """‖UVᴴ − U*V*ᴴ‖_F/‖U*V*ᴴ‖_F, without forming either matrix."""
     size = product_norm(U_star, V_star)

@@ -1,6 +1,5 @@
 """f(UVᴴ): a loss, an operator and data, validated once, at the door."""
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -11,57 +10,18 @@ from bifactor.arrays import Array, digest, floating, gaussian, is_complex
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.kernels import losses_numba
+from bifactor.line import Line, LossLine
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
+from bifactor.objective import Objective
 from bifactor.operators import Operator
 from bifactor.operators.base import Fused
-from bifactor.validation import require_finite
-
-
-class Objective(ABC):
-    """A smooth convex f on m×n matrices, seen through factors: everything a solver may ask."""
-
-    shape: tuple[int, int]
-    dtype: Any
-
-    @property
-    @abstractmethod
-    def smoothness(self) -> float:
-        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
-
-    @property
-    @abstractmethod
-    def scale(self) -> float:
-        """The typical curvature of f, against L the largest: over matrices with no preferred direction.
-
-        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
-        the balance term, first trial steps.
-        """
-
-    @abstractmethod
-    def value(self, U: Array, V: Array) -> float:
-        """f(UVᴴ)."""
-
-    @abstractmethod
-    def gradient(self, U: Array, V: Array) -> LinearMap:
-        """∇f(UVᴴ), lazily."""
-
-    @abstractmethod
-    def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        """f(UVᴴ), ∇f(UVᴴ) V and ∇f(UVᴴ)ᴴ U, in one pass where the operator can."""
-
-    @abstractmethod
-    def check_factors(self, U: Array, V: Array) -> None:
-        """Raise `InputError` where f is not defined for factors of this dtype."""
-
-    @property
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+from bifactor.penalties import Penalty
+from bifactor.validation import require_finite, require_instance
 
 
 class Problem(Objective):
-    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X).
+    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X), and perhaps a penalty on the factors.
 
     Parameters
     ----------
@@ -74,6 +34,8 @@ class Problem(Objective):
         Its precision (single or double) is the one that is computed in. X is complex where y or the operator says so.
     weights : number or array of length operator.size, optional
         wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
+    penalty : Penalty, optional
+        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
 
     Attributes
     ----------
@@ -81,12 +43,21 @@ class Problem(Objective):
         What was given, in the order of measurements that is fastest: they belong together, whatever order you used.
     """
 
-    def __init__(self, loss: Loss, operator: Operator, y: Array, weights: Array | float | None = None):
+    def __init__(
+        self,
+        loss: Loss,
+        operator: Operator,
+        y: Array,
+        weights: Array | float | None = None,
+        penalty: Penalty | None = None,
+    ):
         if not isinstance(loss, Loss):
             raise InputError(f"loss is {loss!r}, not a Loss. Pass an instance such as losses.Squared().")
         if not isinstance(operator, Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
-        self.loss = loss
+        if penalty is not None:
+            require_instance(penalty, Penalty, "penalty")
+        self.loss, self.penalty = loss, penalty
         self.shape = operator.shape
         if operator.complex_matrix:
             m, n = operator.shape
@@ -112,18 +83,73 @@ class Problem(Objective):
     def scale(self) -> float:
         return self.loss.typical_curvature(self.y) * self.operator.mean_square(self.weights)
 
+    @cached_property
+    def marginals(self) -> tuple[Array, Array] | None:
+        sums = self.operator.marginals(self.weights)
+        curvature = self.loss.typical_curvature(self.y)
+        return None if sums is None else (curvature * sums[0], curvature * sums[1])
+
+    @property
+    def least(self) -> float | None:
+        return None if self.loss.least is None else self.loss.least * self.total
+
+    @cached_property
+    def total(self) -> float:
+        """Σ wᵢ, the number of measurements where they have no weights."""
+        return float(self.y.size if self.weights is None else np.sum(self.weights, dtype=np.float64))
+
+    def reweighted(self, weights: Array) -> "Problem":
+        """The same measurements with other weights, given in the order of `y` here; 0 leaves one out."""
+        other = object.__new__(Problem)
+        kept = ("loss", "penalty", "shape", "operator", "y", "dtype")
+        other.__dict__.update({name: self.__dict__[name] for name in kept}, _passes={})
+        other.weights = _weights(weights, self.y, self.operator)
+        return other
+
+    def oversampling(self, rank: int) -> float | None:
+        if not self.operator.local:
+            return None
+        m, n = self.shape
+        seen = self.y.size if self.weights is None else int(np.count_nonzero(self.weights))
+        return seen / (rank * (m + n - rank))
+
     def value(self, U: Array, V: Array) -> float:
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
 
     def gradient(self, U: Array, V: Array) -> LinearMap:
-        return self.operator.adjoint(self._evaluate(self.operator.forward(U, V))[1])
+        return self.operator.adjoint(self.evaluate(self.operator.forward(U, V))[1])
 
     def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
         one_pass = self._fused(np.result_type(U, V))
         if one_pass is not None:
             return one_pass(U, V)
-        value, slope = self._evaluate(self.operator.forward(U, V))
-        return value, *self.operator.adjoint(slope).products(U, V)
+        value, slopes = self.evaluate(self.operator.forward(U, V))
+        return value, *self.operator.adjoint(slopes).products(U, V)
+
+    def measure(self, U: Array, V: Array) -> Array:
+        return self.operator.forward(U, V)
+
+    def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
+        return self.operator.forward(np.hstack([D, U]), np.hstack([V, E]))
+
+    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
+        return self.operator.curve(U, V, D, E)
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        if self.loss.pointwise is not None and kernels.has_compiled(z.dtype):
+            return losses_numba.evaluate(self.loss.pointwise, self.loss.parameter(z.dtype), z, *self._data(z.dtype))
+        slope = self.loss.gradient(z, self.y)
+        return self._sum(self.loss.value(z, self.y)), slope if self.weights is None else self.weights * slope
+
+    def bend(self, z: Array, dz: Array) -> Array:
+        bent = self.loss.curvature(z, self.y) * dz
+        return bent if self.weights is None else self.weights * bent
+
+    def along(self, z: Array, z1: Array, z2: Array) -> Line:
+        return LossLine(self.loss, self.y, self.weights, z, z1, z2)
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return self.operator.adjoint(slopes)
 
     def check_factors(self, U: Array, V: Array) -> None:
         if is_complex(U) or is_complex(V):
@@ -145,15 +171,10 @@ class Problem(Objective):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_passes": {}}  # compiled passes are made anew where they are needed
 
-    def _evaluate(self, z: Array) -> tuple[float, Array]:
-        """f and its slopes w·ℓ′ at the measurements."""
-        if self.loss.pointwise is not None and kernels.has_compiled(z.dtype):
-            y, w = (
-                np.ascontiguousarray(a, dtype=z.dtype) for a in (self.y, () if self.weights is None else self.weights)
-            )
-            return losses_numba.evaluate(self.loss.pointwise, self.loss.parameter(z.dtype), z, y, w)
-        slope = self.loss.gradient(z, self.y)
-        return self._sum(self.loss.value(z, self.y)), slope if self.weights is None else self.weights * slope
+    def _data(self, dtype: Any) -> tuple[Array, Array]:
+        """y and the weights (empty for none) as compiled loops want them."""
+        w = self.y[:0] if self.weights is None else self.weights
+        return np.ascontiguousarray(self.y, dtype=dtype), np.ascontiguousarray(w, dtype=dtype)
 
     def _sum(self, values: Array) -> float:
         return float(np.sum(values if self.weights is None else self.weights * values, dtype=np.float64))

@@ -1,15 +1,23 @@
 """What a run gives back: factors, how it ended, and how it went."""
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bifactor import files
 from bifactor.arrays import Array, floating, herm
+from bifactor.certificate import Certificate, certify
 from bifactor.errors import FileError, InputError
+from bifactor.metrics import balanced
+from bifactor.objective import Objective
 from bifactor.operators import Entries
+from bifactor.rank_path import RankPath
+
+_PATH = "rank_path:"
 
 
 class Status(Enum):
@@ -73,6 +81,10 @@ class Result:
     objective: float
     history: History
     solver: str
+    rank_path: RankPath | None = None
+    """How the rank was chosen, where it was `"auto"`."""
+    problem: Objective | None = field(default=None, repr=False)
+    """What was minimised; not written to files."""
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -89,6 +101,23 @@ class Result:
     def rank(self) -> int:
         """The number of columns of the factors."""
         return int(self.U.shape[1])
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Proof of optimality or a bound on what is missing, computed on first request; see `Certificate`."""
+        if self.problem is None:
+            raise InputError("This Result was read from a file, which holds no problem. Solve again for a certificate.")
+        return certify(self.problem, self.U, self.V, psd=self.V is self.U)
+
+    def balanced(self) -> "Result":
+        """The same X by factors with UᴴU = VᴴV, where no penalty has a say in that."""
+        if self.V is self.U or (self.problem is not None and self.problem.penalty is not None):
+            return self
+        U, V = balanced(self.U, self.V)
+        return replace(self, U=U, V=V)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "problem"} | {"problem": None}
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """X at the coordinates (rows[t], cols[t])."""
@@ -110,6 +139,8 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one safetensors file, atomically."""
         arrays = {"U": self.U, "V": self.V, **asdict(self.history)}
+        if self.rank_path is not None:
+            arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
         metadata = {
             "status": self.status.name,
             "n_iter": self.n_iter,
@@ -123,7 +154,8 @@ class Result:
         """Read what `save` wrote."""
         arrays, metadata = files.read(path, "result")
         try:
-            history = History(**{field.name: arrays[field.name] for field in fields(History)})
+            history = History(**{part.name: arrays[part.name] for part in fields(History)})
+            ranks = {name.removeprefix(_PATH): array for name, array in arrays.items() if name.startswith(_PATH)}
             return cls(
                 arrays["U"],
                 arrays["V"],
@@ -132,6 +164,7 @@ class Result:
                 metadata["objective"],
                 history,
                 metadata["solver"],
+                RankPath(**ranks) if ranks else None,
             )
-        except KeyError as error:
+        except (KeyError, TypeError) as error:
             raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None

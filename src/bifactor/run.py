@@ -1,7 +1,7 @@
 """One run as it stands: everything the loop knows, and so everything a checkpoint holds."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +10,16 @@ from bifactor import files
 from bifactor.arrays import Array, epsilon, herm, inner, pair_norm, product_norm
 from bifactor.errors import FileError
 from bifactor.kernels.blas import gram
+from bifactor.metrics import relative_error
+from bifactor.objective import Objective
 from bifactor.result import History, Result, Status
 from bifactor.state import State
 
 DIVERGED = 1e3
 """Growth of the objective, relative to its start, that no descent method recovers from."""
+
+CANCELLED = 1e-6
+"""The share of ‖X′ − X‖² in its parts below which Gram matrices cannot tell it from rounding."""
 
 _EXTRA = "extra:"
 
@@ -64,8 +69,9 @@ class Run:
             self.best, self.best_value = (state.U, state.V), state.value
         return True
 
-    def result(self, status: Status, solver: str) -> Result:
-        return Result(*self.best, status, self.iteration, self.best_value, History(*self._columns()), solver)
+    def result(self, status: Status, solver: str, problem: Objective) -> Result:
+        history = History(*self._columns())
+        return Result(*self.best, status, self.iteration, self.best_value, history, solver, problem=problem)
 
     def _columns(self) -> Array:
         return np.array(self.records, dtype=np.float64).T
@@ -88,6 +94,7 @@ class Run:
             "value": state.value,
             "memory": state.memory,
             "stalled": state.stalled,
+            "waiting": state.waiting,
             "best_value": self.best_value,
             "magnitude": self.magnitude,
         }
@@ -105,7 +112,11 @@ class Run:
         try:
             factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
             extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-            state = State(**factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled")})
+            state = State(
+                **factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled", "waiting")}
+            )
+            if all(np.array_equal(*pair) for pair in ((state.U, state.V), (state.dU, state.dV))):
+                state = replace(state, V=state.U, dV=state.dU)  # one factor, as it was
             records = [Record(*map(float, row)) for row in arrays["records"].T]
             best = arrays["best_U"], arrays["best_V"]
             return cls(state, best, metadata["best_value"], records, metadata["magnitude"])
@@ -122,8 +133,11 @@ def relative_change(old: State, new: State) -> tuple[float, float]:
     UU, UdU, dUdU = gram(new.U, new.U), gram(new.U, dU), gram(dU, dU)
     VV, dVV, dVdV = gram(old.V, old.V), gram(dV, old.V), gram(dV, dV)
     # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
-    squared = inner(dUdU, VV) + inner(UU, dVdV) + 2 * inner(UdU, dVV)
+    parts = inner(dUdU, VV) + inner(UU, dVdV)
+    squared = parts + 2 * inner(UdU, dVV)
     size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5
+    if squared < CANCELLED * parts:  # another factorisation of nearly the same X
+        return (relative_error(old.U, old.V, new.U, new.V) if size > 0 else 0.0), size
     difference = max(squared, 0.0) ** 0.5
     if size == 0:
         return (0.0 if difference == 0 else 1.0), size

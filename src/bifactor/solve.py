@@ -4,6 +4,8 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,15 +13,18 @@ from bifactor.arrays import epsilon, generator
 from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.inits import Init, Spectral
+from bifactor.inits import Given, Init, Spectral
 from bifactor.kernels.blas import one_thread
-from bifactor.problem import Objective, Problem
+from bifactor.objective import Objective
+from bifactor.problem import Problem
 from bifactor.progress import progress_bar
+from bifactor.rank_choice import rank_path
+from bifactor.rank_path import RankPath
 from bifactor.result import Result, Status
 from bifactor.run import Run
-from bifactor.solvers import BFGD, Solver
+from bifactor.solvers import PCG, Solver
+from bifactor.solvers.recommended import recommended
 from bifactor.state import State
-from bifactor.steps import Backtracking
 from bifactor.stopping import Stopping
 from bifactor.validation import is_count, require_instance
 
@@ -28,7 +33,7 @@ Callback = Callable[[int, State], bool | None]
 
 def solve(
     problem: Objective,
-    rank: int,
+    rank: int | Literal["auto"],
     solver: Solver | None = None,
     init: Init | None = None,
     rng: np.random.Generator | int | None = None,
@@ -48,9 +53,13 @@ def solve(
     Parameters
     ----------
     problem : Problem or Function
-    rank : int
-        Columns of the factors, 1 ≤ rank ≤ min(m, n).
-    solver : Solver, default BFGD(steps.Backtracking())
+    rank : int or "auto"
+        Columns of the factors, 1 ≤ rank ≤ min(m, n). "auto" grows the rank while a tenth of the measurements, held out,
+        is predicted better, takes the least within one standard error of the best (`Result.rank_path`), and
+        then fits all measurements; a callback, checkpoint or progress bar sees that last fit only.
+    solver : Solver, optional
+        By default PCG; where entries are observed and nothing is penalised, with rank continuation and, where
+        they are scarce, racing against ridge homotopy. The answer is then balanced, UᴴU = VᴴV.
     init : Init, default inits.Spectral()
     rng : Generator, int or None
         The only source of randomness.
@@ -79,22 +88,27 @@ def solve(
         With the best iterate seen, whatever happened in the loop: divergence and Ctrl-C too are a `Result.status`.
     """
     started = time.perf_counter()
-    solver = BFGD(Backtracking()) if solver is None else solver
-    init = Spectral() if init is None else init
-    rank = _check(problem, rank, solver, init, callback)
     stopping = Stopping(max_iter, tol, gradient_tol, objective_tol, time_limit)
-    name, source = describe(solver), generator(rng)
-    same = (problem.fingerprint, f"rank {rank}", name, describe(init), describe(rng)) if checkpoint is not None else ()
+    columns = _check(problem, rank, solver, init, callback)
+    path = None
+    if columns is None:
+        path = _path(problem, solver, generator(rng), started, time_limit)
+        columns = path.chosen
+    chosen = solver if solver is not None else PCG() if init is not None else recommended(problem, columns)
+    first = Spectral() if init is None else init
+    name, source = describe(chosen), generator(rng)
+    same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, *same)
     # How a Function multiplies is its own affair.
     threads = one_thread() if isinstance(problem, Problem) else nullcontext()
     # Overflow is an outcome that the loop looks for, not something to warn about.
-    with np.errstate(all="ignore"), threads, progress_bar(progress, max_iter, type(solver).__name__) as show:
+    with np.errstate(all="ignore"), threads, progress_bar(progress, max_iter, type(chosen).__name__) as show:
         run = store.load()
         if run is None:
-            run = _begin(problem, rank, solver, init, source, started)
-        status = _iterate(run, problem, solver, stopping, callback, store, show)
-    return run.result(status, name)
+            run = _begin(problem, columns, chosen, first, source, started)
+        status = _iterate(run, problem, chosen, stopping, callback, store, show)
+    result = replace(run.result(status, name, problem), rank_path=path)
+    return result.balanced() if solver is None else result
 
 
 def _iterate(
@@ -144,22 +158,64 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     return run
 
 
-def _check(problem: Objective, rank: int, solver: Solver, init: Init, callback: Callback | None) -> int:
+def _identity(problem: Objective, rank: int, solver: str, init: Init, rng: Any) -> tuple[str, ...]:
+    """What must be the same for a run to be resumed."""
+    return problem.fingerprint, describe(problem.penalty), f"rank {rank}", solver, describe(init), describe(rng)
+
+
+def _check(
+    problem: Objective,
+    rank: int | Literal["auto"],
+    solver: Solver | None,
+    init: Init | None,
+    callback: Callback | None,
+) -> int | None:
+    """The rank, None for one to be chosen; everything a user can get wrong is refused here."""
     require_instance(problem, Objective, "problem")
-    require_instance(solver, Solver, "solver")
-    require_instance(init, Init, "init")
+    m, n = problem.shape
+    for value, kind, name in ((solver, Solver, "solver"), (init, Init, "init")):
+        if value is not None:
+            require_instance(value, kind, name)
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {callback!r}, not callable. Pass a function of (iteration, state).")
-    m, n = problem.shape
-    if not is_count(rank, 1) or rank > min(m, n):
-        raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}.")
-    if solver.psd and m != n:
-        raise InputError(f"{type(solver).__name__} finds X = UUᴴ, which is square; this problem is {m}×{n}. Use BFGD.")
+    automatic = isinstance(rank, str) and rank == "auto"
+    if not automatic and not (is_count(rank, 1) and int(rank) <= min(m, n)):
+        raise InputError(
+            f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}, or 'auto'."
+        )
+    if automatic and (init is not None or not isinstance(problem, Problem)):
+        raise InputError("rank='auto' holds out measurements of a Problem and makes its own starts. Pass a rank.")
+    _check_scale(problem)
+    if solver is not None:
+        if solver.psd and m != n:
+            raise InputError(
+                f"This {type(solver).__name__} finds X = UUᴴ, which is square; the problem is {m}×{n}. "
+                "Use a solver of X = UVᴴ."
+            )
+        solver.check(problem)
+    return None if automatic else int(rank)
+
+
+def _check_scale(problem: Objective) -> None:
     info = np.finfo(problem.dtype)
     if not 1e3 * float(info.tiny) ** 0.5 <= problem.scale <= 1e-3 * float(info.max) ** 0.5:
         raise InputError(
             f"The typical curvature of this problem is {problem.scale:g}, which leaves no room for squares in "
             f"{problem.dtype}. Rescale the operator or the weights."
         )
-    solver.check(problem)
-    return int(rank)
+
+
+def _path(
+    problem: Objective, solver: Solver | None, rng: np.random.Generator, started: float, time_limit: float | None
+) -> RankPath:
+    """Held-out losses over ranks, by short fits of the solver."""
+    inner = PCG() if solver is None else solver
+
+    def fit(train: Problem, start: Given) -> Result:
+        return solve(train, start.U.shape[1], inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
+
+    def late() -> bool:
+        return time_limit is not None and time.perf_counter() - started > time_limit / 2
+
+    assert isinstance(problem, Problem)  # checked at the door
+    return rank_path(problem, inner, rng, fit, late)

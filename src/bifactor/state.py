@@ -22,5 +22,7 @@ class State:
     """The one number that the step rule carries from step to step."""
     stalled: float | None = None
     """Where no step was found that decreases the objective: the decrease that the last step length had promised."""
+    waiting: bool = False
+    """Whether the solver has stages to come: until then, having come to rest is not the end."""
     extra: Mapping[str, Array] = field(default_factory=dict)
     """Other arrays that a solver carries from step to step, such as a direction; checkpoints keep them."""

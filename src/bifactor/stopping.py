@@ -43,6 +43,8 @@ class Stopping:
 
     def check(self, run: "Run", seconds: float) -> Status | None:
         """How the run ends here, or None if it goes on."""
+        if run.state.waiting:
+            return self._exhausted(run, seconds)
         first, last = run.records[0], run.records[-1]
         if run.state.stalled is not None:
             return Status.PRECISION if self._at_rounding(run) else Status.STALLED
@@ -54,6 +56,9 @@ class Stopping:
             fall = run.records[-1 - WINDOW].objective - last.objective
             if fall <= self.objective_tol * abs(last.objective):
                 return Status.PLATEAU
+        return self._exhausted(run, seconds)
+
+    def _exhausted(self, run: "Run", seconds: float) -> Status | None:
         if run.iteration >= self.max_iter:
             return Status.MAX_ITER
         if self.time_limit is not None and seconds >= self.time_limit:

@@ -11,8 +11,8 @@ from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.errors import CheckError
 from bifactor.inits import Random
 from bifactor.losses import Loss
+from bifactor.objective import Objective
 from bifactor.operators import Operator
-from bifactor.problem import Objective
 from bifactor.result import Status
 from bifactor.solve import solve
 from bifactor.solvers import Solver
@@ -68,8 +68,9 @@ def _check_pointwise(loss: Loss, z: Array, y: Array) -> None:
     parameter = dtype.type(loss.parameter(dtype))
     got = np.array([pointwise(*pair, parameter) for pair in zip(z.flat, y.flat, strict=True)])
     tol = 1e3 * float(np.finfo(dtype).eps)
-    _close(f"{name}: pointwise gives value in {dtype}", got[:, 0], loss.value(z, y).ravel(), tol)
-    _close(f"{name}: pointwise gives gradient in {dtype}", got[:, 1], loss.gradient(z, y).ravel(), tol)
+    _true(f"{name}: pointwise gives (ℓ, ℓ′, ℓ″)", got.shape == (z.size, 3))
+    for number, part in zip(got.T, (loss.value, loss.gradient, loss.curvature), strict=True):
+        _close(f"{name}: pointwise gives {part.__name__} in {dtype}", number, part(z, y).ravel(), tol)
 
 
 def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, seed: int = 0) -> None:
@@ -181,7 +182,8 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
         _true(f"{name}: a step leaves its state as it was", np.array_equal(a, b))
     if solver.psd:
         _true(f"{name}: V = U", np.array_equal(result.U, result.V))
-    _check_slope(solver, problem, first, rng)
+    if not first.waiting:  # a solver with stages may minimise another function in each
+        _check_slope(solver, problem, first, rng)
 
 
 def _check_slope(solver: Solver, problem: Objective, state: State, rng: np.random.Generator) -> None:

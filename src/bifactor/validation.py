@@ -31,6 +31,19 @@ def require_instance(value: Any, kind: type, name: str) -> None:
         raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
 
 
+def require_flag(value: Any, name: str) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}={value!r} is not True or False.")
+
+
+def settle_nonnegative(settings: Any, name: str, advice: str) -> None:
+    """Check a field of a frozen dataclass that may be zero, and store it as a Python float."""
+    value = getattr(settings, name)
+    if not is_at_least_zero(value):
+        raise InputError(f"{name}={value!r} is not a finite number ≥ 0. {advice}")
+    object.__setattr__(settings, name, float(value))
+
+
 def require_rows(factor: Array, rows: int) -> None:
     """A thin matrix of that many rows; compiled loops do not check bounds, so this is done before them."""
     if factor.ndim != 2 or factor.shape[0] != rows or factor.shape[1] == 0:

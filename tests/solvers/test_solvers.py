@@ -16,6 +16,7 @@ SOLVERS = {
         bf.solvers.BFGD(),
         bf.solvers.BFGD(bf.steps.Smooth(), balance=None),
         bf.solvers.BFGD(bf.steps.Backtracking()),
+        bf.solvers.BFGD(bf.steps.CurveSearch()),
         bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=True)),
         bf.solvers.BFGD(balance=bf.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)),
     ],
@@ -24,6 +25,20 @@ SOLVERS = {
         bf.solvers.FGD(bf.steps.Semidefinite(every_step=True)),
         bf.solvers.FGD(bf.steps.Backtracking()),
     ],
+    "PCG": [bf.solvers.PCG(), bf.solvers.PCG(psd=True), bf.solvers.PCG(damping=0.0)],
+    "ScaledGD": [
+        bf.solvers.ScaledGD(),
+        bf.solvers.ScaledGD(psd=True),
+        bf.solvers.ScaledGD(bf.steps.Backtracking()),
+        bf.solvers.ScaledGD(bf.steps.Constant(0.5)),
+    ],
+    "RankContinuation": [
+        bf.solvers.RankContinuation(),
+        bf.solvers.RankContinuation(bf.solvers.PCG(psd=True)),
+        bf.solvers.RankContinuation(bf.solvers.BFGD(bf.steps.Backtracking()), stages=1),
+    ],
+    "RidgeHomotopy": [bf.solvers.RidgeHomotopy(), bf.solvers.RidgeHomotopy(bf.solvers.PCG(psd=True))],
+    "Race": [bf.solvers.Race(), bf.solvers.Race([bf.solvers.PCG(psd=True)])],
 }
 ALL = [pytest.param(s, id=f"{name}-{i}") for name, group in SOLVERS.items() for i, s in enumerate(group)]
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -75,7 +90,7 @@ def test_one_triangle_is_enough_for_a_psd_matrix():
 
 
 def test_fgd_wants_a_square_problem(make_problem):
-    with pytest.raises(InputError, match="Use BFGD"):
+    with pytest.raises(InputError, match="square"):
         bf.solve(make_problem(6, 5), 2, bf.solvers.FGD())
 
 

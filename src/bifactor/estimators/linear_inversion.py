@@ -14,7 +14,7 @@ from scipy.linalg import hadamard
 from bifactor.arrays import Array, floating, gaussian, herm, is_complex
 from bifactor.errors import InputError
 from bifactor.inits import Init
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.validation import require_finite
 
 # Rows are ⟨+1| and ⟨−1| of each Pauli matrix.

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 
 
 class Init(ABC):

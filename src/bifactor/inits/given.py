@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.inits.base import Init
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.validation import require_finite
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array, gaussian, norm, product_norm
 from bifactor.inits.base import Init
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.validation import settle_positive
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from bifactor.arrays import Array, gaussian, inner, product_norm
 from bifactor.errors import InputError
 from bifactor.inits.base import Init
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.svd import truncated_eigh, truncated_svd
 
 TOL, RESTARTS = 1e-3, 4

@@ -3,5 +3,10 @@
 from bifactor.solvers.base import Solver
 from bifactor.solvers.bfgd import BFGD
 from bifactor.solvers.fgd import FGD
+from bifactor.solvers.pcg import PCG
+from bifactor.solvers.race import Race
+from bifactor.solvers.rank_continuation import RankContinuation
+from bifactor.solvers.ridge_homotopy import RidgeHomotopy
+from bifactor.solvers.scaled_gd import ScaledGD
 
-__all__ = ["BFGD", "FGD", "Solver"]
+__all__ = ["BFGD", "FGD", "PCG", "Race", "RankContinuation", "RidgeHomotopy", "ScaledGD", "Solver"]

@@ -1,17 +1,16 @@
 """What a solver is: frozen settings, and a state that is passed in and returned."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 from bifactor.arrays import Array
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.state import State
 
 
 class Solver(ABC):
     """Decides where to move. `solve` owns the loop."""
 
-    psd: ClassVar[bool] = False
+    psd: bool = False
     """Whether the solver works on X = UUᴴ, with V = U throughout."""
 
     def check(self, problem: Objective) -> None:  # noqa: B027 (a solver that serves every problem has nothing to say)

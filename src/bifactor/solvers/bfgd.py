@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 
 from bifactor.arrays import Array
-from bifactor.balance import Balance, Frobenius
-from bifactor.kernels.blas import gram, matmul
-from bifactor.problem import Objective
+from bifactor.balance import Balance, BalanceTerm, Frobenius
+from bifactor.errors import InputError
+from bifactor.objective import Objective
+from bifactor.path import Path, state_at
 from bifactor.solvers.base import Solver
 from bifactor.state import State
 from bifactor.steps import StepSize, StronglyConvex
@@ -43,27 +44,23 @@ class BFGD(Solver):
         if self.balance is not None:
             require_instance(self.balance, Balance, "balance")
         settle_positive(self, "lam", "Use balance=None for no balance term.")
+        if self.step_size.polynomial and not (self.balance is None or self.balance.polynomial):
+            raise InputError(
+                f"{type(self.step_size).__name__} needs a balance term that is a polynomial. Use balance.Frobenius."
+            )
 
     def check(self, problem: Objective) -> None:
         self.step_size.check(problem)
 
     def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = self._at(problem, U, V)
+        state = state_at(problem, U, V, self._term(problem))
         # The paper's L_g belongs to λ = 1/4; another λ scales it.
         L_g = 0.0 if self.balance is None else 4 * self.lam * self.balance.smoothness(problem.scale)
         return replace(state, memory=self.step_size.init(problem, state, L_g))
 
     def step(self, problem: Objective, state: State) -> State:
-        def move(eta: float, memory: float) -> State:  # Alg. 1, lines 5 and 6, from the old (U, V) both
-            return self._at(problem, state.U - eta * state.dU, state.V - eta * state.dV, memory)
+        # Alg. 1, lines 5 and 6, from the old (U, V) both
+        return self.step_size.next(Path(problem, state, -state.dU, -state.dV, self._term(problem)))
 
-        return self.step_size.next(problem, state, move)
-
-    def _at(self, problem: Objective, U: Array, V: Array, memory: float = 0.0) -> State:
-        f, GV, GhU = problem.value_and_products(U, V)  # f, ∇f(UVᴴ) V and ∇f(UVᴴ)ᴴ U
-        if self.balance is None:
-            return State(U, V, f, GV, GhU, memory)
-        imbalance = gram(U, U) - gram(V, V)  # UᴴU − VᴴV
-        g = self.lam * self.balance.value(imbalance, problem.scale)
-        D = 2 * self.lam * self.balance.gradient(imbalance, problem.scale)  # r×r
-        return State(U, V, f + g, GV + matmul(U, D), GhU - matmul(V, D), memory)
+    def _term(self, problem: Objective) -> BalanceTerm | None:
+        return None if self.balance is None else BalanceTerm(self.balance, self.lam, problem.scale)

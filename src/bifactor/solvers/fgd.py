@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from bifactor.arrays import Array
-from bifactor.problem import Objective
+from bifactor.objective import Objective
+from bifactor.path import Path, state_at
 from bifactor.solvers.base import Solver
 from bifactor.state import State
 from bifactor.steps import Semidefinite, StepSize
@@ -32,17 +33,8 @@ class FGD(Solver):
         self.step_size.check(problem)
 
     def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = self._at(problem, U)
+        state = state_at(problem, U, U, psd=True)
         return replace(state, memory=self.step_size.init(problem, state, 0.0))
 
     def step(self, problem: Objective, state: State) -> State:
-        def move(eta: float, memory: float) -> State:
-            return self._at(problem, state.U - eta * state.dU, memory)
-
-        return self.step_size.next(problem, state, move)
-
-    @staticmethod
-    def _at(problem: Objective, U: Array, memory: float = 0.0) -> State:
-        f, GU, GhU = problem.value_and_products(U, U)
-        d = (GU + GhU) / 2  # ∇f(UUᴴ) U
-        return State(U, U, f, d, d, memory)
+        return self.step_size.next(Path(problem, state, -state.dU, -state.dU, psd=True))

@@ -3,8 +3,9 @@
 from bifactor.steps.backtracking import Backtracking
 from bifactor.steps.base import StepSize
 from bifactor.steps.constant import Constant
+from bifactor.steps.curve_search import CurveSearch
 from bifactor.steps.semidefinite import Semidefinite
 from bifactor.steps.smooth import Smooth
 from bifactor.steps.strongly_convex import StronglyConvex
 
-__all__ = ["Backtracking", "Constant", "Semidefinite", "Smooth", "StepSize", "StronglyConvex"]
+__all__ = ["Backtracking", "Constant", "CurveSearch", "Semidefinite", "Smooth", "StepSize", "StronglyConvex"]

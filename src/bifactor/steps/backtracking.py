@@ -2,17 +2,18 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import epsilon, inner, pair_norm, spectral_norm_squared
+from bifactor.arrays import epsilon, pair_norm, spectral_norm_squared
 from bifactor.errors import InputError
-from bifactor.problem import Objective
+from bifactor.objective import Objective
+from bifactor.path import Path
 from bifactor.state import State
-from bifactor.steps.base import Move, StepSize, reciprocal
+from bifactor.steps.base import StepSize, reciprocal
 from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
 class Backtracking(StepSize):
-    """Armijo's rule: halve η until F(W − ηd) ≤ F(W) − c·η·‖d‖²_F, with F the very function being minimised.
+    """Armijo's rule: halve η until F(W + ηD) ≤ F(W) − c·η·|⟨∇F, D⟩|, with F the very function being minimised.
 
     Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted. The
     first starts at 1/(scale·‖[U₀; V₀]‖₂²) and, because that may be far off, also goes up from there by factors of four
@@ -40,25 +41,27 @@ class Backtracking(StepSize):
         # Negative until the first step is taken.
         return -reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
 
-    def next(self, problem: Objective, state: State, move: Move) -> State:
-        slope = inner(state.dU, state.dU) + inner(state.dV, state.dV)
-        shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(slope, 1e-300) ** 0.5
+    def next(self, path: Path) -> State:
+        state, slope = path.state, -path.slope
+        shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(pair_norm(path.D, path.E), 1e-150)
         eta = self.grow * abs(state.memory)
         if state.memory < 0:
             # A guess whose promise is lost in rounding says nothing: begin where one can see, unless that is far off.
             visible = 1e4 * epsilon(state.U) * abs(state.value) / max(slope, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
         while eta > shortest:
-            trial = move(eta, eta)
+            trial = path.to(eta, eta)
             if trial.value < state.value and trial.value <= state.value - self.decrease * eta * slope:
-                return self._longer(state, trial, slope, move) if state.memory < 0 else trial
+                return self._longer(path, trial) if state.memory < 0 else trial
             eta *= self.shrink
         return replace(state, stalled=abs(state.memory) * slope)
 
-    def _longer(self, state: State, trial: State, slope: float, move: Move) -> State:
+    def _longer(self, path: Path, trial: State) -> State:
         while True:
             eta = 4 * trial.memory
-            further = move(eta, eta)
-            if not (further.value < trial.value and further.value <= state.value - self.decrease * eta * slope):
+            further = path.to(eta, eta)
+            if not (
+                further.value < trial.value and further.value <= path.state.value + self.decrease * eta * path.slope
+            ):
                 return trial
             trial = further

@@ -1,17 +1,18 @@
 """What a step rule is: it decides how far to move along a direction that a solver chose."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from typing import ClassVar
 
-from bifactor.problem import Objective
+from bifactor.objective import Objective
+from bifactor.path import Path
 from bifactor.state import State
-
-Move = Callable[[float, float], State]
-"""(eta, memory) -> the state after a step of that length, carrying that memory."""
 
 
 class StepSize(ABC):
-    """η for U − η·dU, V − η·dV."""
+    """η for U + ηD, V + ηE; for plain gradient descent (D, E) is minus the gradient."""
+
+    polynomial: ClassVar[bool] = False
+    """Whether the rule looks along the curve, and so needs terms that are polynomials there."""
 
     def check(self, problem: Objective) -> None:  # noqa: B027 (a rule that serves every problem has nothing to say)
         """Raise `InputError` where the rule cannot serve a problem; called before any work."""
@@ -21,8 +22,8 @@ class StepSize(ABC):
         """The number to carry from step to step."""
 
     @abstractmethod
-    def next(self, problem: Objective, state: State, move: Move) -> State:
-        """The state one step further."""
+    def next(self, path: Path) -> State:
+        """The state one step further along the path."""
 
 
 def reciprocal(denominator: float) -> float:

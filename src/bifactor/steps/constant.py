@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from bifactor.problem import Objective
+from bifactor.objective import Objective
+from bifactor.path import Path
 from bifactor.state import State
-from bifactor.steps.base import Move, StepSize
+from bifactor.steps.base import StepSize
 from bifactor.validation import settle_positive
 
 
@@ -20,5 +21,5 @@ class Constant(StepSize):
     def init(self, problem: Objective, state: State, L_g: float) -> float:
         return self.eta
 
-    def next(self, problem: Objective, state: State, move: Move) -> State:
-        return move(state.memory, state.memory)
+    def next(self, path: Path) -> State:
+        return path.to(path.state.memory, path.state.memory)

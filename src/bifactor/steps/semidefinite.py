@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import spectral_norm_squared
 from bifactor.errors import InputError
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.state import State
 from bifactor.steps.theory import TheoryStep, gradient_norm, stacked_norm_squared
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bifactor.problem import Objective
+from bifactor.objective import Objective
 from bifactor.state import State
 from bifactor.steps.theory import TheoryStep, gradient_norm, stacked_norm_squared
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import spectral_norm_squared
-from bifactor.problem import Objective
+from bifactor.objective import Objective
+from bifactor.path import Path
 from bifactor.state import State
-from bifactor.steps.base import Move, StepSize, reciprocal
+from bifactor.steps.base import StepSize, reciprocal
 from bifactor.svd import spectral_norm
 from bifactor.validation import settle_positive
 
@@ -46,13 +47,20 @@ class TheoryStep(StepSize):
 
     def init(self, problem: Objective, state: State, L_g: float) -> float:
         L = max(problem.smoothness if self.L is None else self.L, L_g)
-        inverse = self.once(L, problem, state)
+        inverse = self.once(L, problem, state) + _penalty(problem)
         return L if self.every_step else reciprocal(inverse)
 
-    def next(self, problem: Objective, state: State, move: Move) -> State:
+    def next(self, path: Path) -> State:
+        problem, state = path.problem, path.state
         if self.every_step:
-            return move(reciprocal(self.each(state.memory, problem, state)), state.memory)
-        return move(state.memory, state.memory)
+            inverse = self.each(state.memory, problem, state) + _penalty(problem)
+            return path.to(reciprocal(inverse), state.memory)
+        return path.to(state.memory, state.memory)
+
+
+def _penalty(problem: Objective) -> float:
+    """What a penalty adds to the curvature in the factors; the paper's f has none."""
+    return 0.0 if problem.penalty is None else max(problem.penalty.curvature)
 
 
 def stacked_norm_squared(state: State) -> float:

@@ -1,0 +1,45 @@
+"""The gradient seen through the curvature of f in each factor.
+
+In U, f has a Gauss-Newton matrix with the block Σⱼ wᵢⱼ vⱼvⱼᴴ for row i. Where rows and columns are alike that is about
+scale·VᴴV for every row. Where entries are observed unevenly it is about the row's share of the curvature times the mean
+of vⱼvⱼᴴ over what is observed. Dividing by these blocks makes the iteration blind to the condition number of X
+(Tong, Ma and Chi, 2021), and to the factorisation: (UR, VR⁻ᴴ) gives the same X.
+"""
+
+import numpy as np
+
+from bifactor.arrays import Array, epsilon, herm
+from bifactor.kernels.blas import gram, matmul
+from bifactor.objective import Objective
+from bifactor.state import State
+
+
+def preconditioned(problem: Objective, state: State, damping: float, psd: bool) -> tuple[Array, Array]:
+    """The gradient of the state, each row divided by its block of curvature.
+
+    `damping` is added to the eigenvalues of VᴴV and UᴴU, where zero ones would otherwise be blown up.
+    """
+    rows, cols = problem.marginals or (None, None)
+    left, right = (0.0, 0.0) if problem.penalty is None else problem.penalty.curvature
+    SU = _divided(state.dU, state.V, rows, cols, problem.scale, damping, left)
+    return SU, SU if psd else _divided(state.dV, state.U, cols, rows, problem.scale, damping, right)
+
+
+def _divided(
+    gradient: Array, other: Array, own: Array | None, across: Array | None, scale: float, damping: float, ridge: float
+) -> Array:
+    if own is None or across is None:
+        values, Q = np.linalg.eigh(gram(other, other))
+        block = scale * _lifted(values, damping) + ridge
+        return matmul(gradient, (Q / block.astype(values.dtype)) @ herm(Q))
+    share = (across / across.sum()).astype(other.real.dtype)[:, None]
+    values, Q = np.linalg.eigh(gram(other, share * other))
+    blocks = np.where(own > 0, own, own.mean())[:, None] * _lifted(values, damping) + ridge
+    return matmul(matmul(gradient, Q) / blocks.astype(values.dtype), herm(Q))
+
+
+def _lifted(values: Array, damping: float) -> Array:
+    """Eigenvalues, kept away from zero."""
+    top = max(float(values[-1]), 0.0)
+    floor = max(10 * len(values) * epsilon(values) * top, 1e-300)
+    return np.maximum(values.astype(np.float64), 0.0) + damping + floor

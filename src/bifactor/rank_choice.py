@@ -1,0 +1,77 @@
+"""`rank="auto"`: as many columns as measurements that were held out can justify."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.inits import Given, Spectral
+from bifactor.problem import Problem
+from bifactor.rank_path import RankPath
+from bifactor.result import Result
+from bifactor.solvers import Solver
+from bifactor.solvers.growth import grown
+
+HELD_OUT = 0.1
+"""The fraction of measurements held out."""
+
+PATIENCE = 3
+"""Ranks in a row without a better held-out loss after which no more are tried."""
+
+EXPLAINED = 1e-12
+"""A training loss this small beside that of X = 0 leaves nothing for another column to explain."""
+
+Fit = Callable[[Problem, Given], Result]
+"""A short fit from a start."""
+
+
+def rank_path(
+    problem: Problem, solver: Solver, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]
+) -> RankPath:
+    """Rank continuation on nine measurements in ten, one column after the other, until the tenth tells to stop.
+
+    Parameters
+    ----------
+    stop : callable
+        Asked before each rank after the first; True ends the path there.
+    """
+    held = _held_out(problem, rng)
+    weights = np.ones(problem.y.shape) if problem.weights is None else problem.weights
+    train = problem.reweighted(np.where(held, 0.0, weights))
+    m, n = problem.shape
+    zero = train.value(np.zeros((m, 1)), np.zeros((n, 1)))
+    U, V = Spectral()(train, 1, rng, solver.psd)
+    rows: list[tuple[float, ...]] = []
+    while True:
+        result = fit(train, Given(U, None if solver.psd else V))
+        U, V = result.U, result.V
+        value = train.value(U, V)
+        rows.append((U.shape[1], value / train.total, *_held_out_loss(problem, held, weights, U, V)))
+        best = int(np.argmin([row[2] for row in rows]))
+        if len(rows) - best > PATIENCE or value <= EXPLAINED * zero or U.shape[1] == min(m, n) or stop():
+            break
+        U, V = grown(train, U, V, 1, solver.psd)
+        if U.shape[1] == len(rows):
+            break
+    return RankPath(*np.array(rows).T)
+
+
+def _held_out(problem: Problem, rng: np.random.Generator) -> Array:
+    usable = np.ones(problem.y.shape, bool) if problem.weights is None else problem.weights > 0
+    index = np.flatnonzero(usable)
+    count = int(HELD_OUT * index.size)
+    if count < 2:
+        raise InputError(f"{index.size} measurements are too few to hold some out for rank='auto'. Pass a rank.")
+    held = np.zeros(problem.y.shape, bool)
+    held[rng.choice(index, count, replace=False)] = True
+    return held
+
+
+def _held_out_loss(problem: Problem, held: Array, weights: Array, U: Array, V: Array) -> tuple[float, float]:
+    """The weighted mean of the loss over what was held out, and its standard error."""
+    losses = problem.loss.value(problem.measure(U, V), problem.y)[held].astype(np.float64)
+    w = weights[held].astype(np.float64)
+    mean = float(np.average(losses, weights=w))
+    spread = float(np.average((losses - mean) ** 2, weights=w)) ** 0.5
+    return mean, spread * float(np.sum(w**2)) ** 0.5 / float(np.sum(w))

@@ -1,0 +1,28 @@
+"""How the held-out loss depends on the rank."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array
+
+
+@dataclass(frozen=True)
+class RankPath:
+    """One number per rank tried, from rank 1 on: mean losses per measurement.
+
+    `train` is over the measurements that were fitted, `held_out` over those that were not, `error` the standard error
+    of the latter.
+    """
+
+    rank: Array
+    train: Array
+    held_out: Array
+    error: Array
+
+    @property
+    def chosen(self) -> int:
+        """The least rank whose held-out loss is within one standard error of the best."""
+        best = int(np.argmin(self.held_out))
+        within = self.held_out <= self.held_out[best] + self.error[best]
+        return int(self.rank[np.flatnonzero(within)[0]])
