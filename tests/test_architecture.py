@@ -47,7 +47,7 @@ PUBLIC = {
     "bifactor.penalties": "Penalty Ridge Term",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral",
-    "bifactor.solvers": "BFGD FGD PCG Race RankContinuation RidgeHomotopy ScaledGD Solver",
+    "bifactor.solvers": "BFGD FGD Newton PCG Race RankContinuation RidgeHomotopy ScaledGD Solver",
     "bifactor.estimators": "StateTomography linear_inversion nearest_state",
     "bifactor.testing": "check_gradient check_loss check_operator check_solver",
 }

@@ -114,12 +114,14 @@ class Function(Objective):
     def evaluate(self, z: Array) -> tuple[float, Array]:
         return self._value_at(z), self._gradient_at(z)
 
-    def bend(self, z: Array, dz: Array) -> Array:
-        size = norm(dz)
-        if size == 0:
-            return np.zeros_like(dz)
-        h = float(np.finfo(self.dtype).eps) ** (1 / 3) * max(norm(z), 1.0) / size
-        return (self._gradient_at(z + h * dz) - self._gradient_at(z - h * dz)) / (2 * h)
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        reach = float(np.finfo(self.dtype).eps) ** (1 / 3) * max(norm(z), 1.0)
+
+        def difference(dz: Array) -> Array:
+            h = reach / max(norm(dz), 1e-300)
+            return (self._gradient_at(z + h * dz) - self._gradient_at(z - h * dz)) / (2 * h)
+
+        return difference
 
     def along(self, z: Array, z1: Array, z2: Array) -> Line:
         return _FunctionLine(self, z, z1, z2)

@@ -1,6 +1,7 @@
 """What a solver may ask of the function it minimises."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 from bifactor.arrays import Array
@@ -80,8 +81,8 @@ class Objective(ABC):
         """f and its slopes ∂f/∂z."""
 
     @abstractmethod
-    def bend(self, z: Array, dz: Array) -> Array:
-        """The change of the slopes when z moves by a little dz: the second derivative of f in z, applied to dz."""
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        """The second derivative of f in z: maps a little dz to the change of the slopes."""
 
     @abstractmethod
     def along(self, z: Array, z1: Array, z2: Array) -> Line:

@@ -1,5 +1,6 @@
 """f(UVᴴ): a loss, an operator and data, validated once, at the door."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -141,9 +142,10 @@ class Problem(Objective):
         slope = self.loss.gradient(z, self.y)
         return self._sum(self.loss.value(z, self.y)), slope if self.weights is None else self.weights * slope
 
-    def bend(self, z: Array, dz: Array) -> Array:
-        bent = self.loss.curvature(z, self.y) * dz
-        return bent if self.weights is None else self.weights * bent
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        curvature = self.loss.curvature(z, self.y)
+        w = curvature if self.weights is None else self.weights * curvature
+        return lambda dz: w * dz
 
     def along(self, z: Array, z1: Array, z2: Array) -> Line:
         return LossLine(self.loss, self.y, self.weights, z, z1, z2)

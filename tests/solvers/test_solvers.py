@@ -25,6 +25,7 @@ SOLVERS = {
         bf.solvers.FGD(bf.steps.Semidefinite(every_step=True)),
         bf.solvers.FGD(bf.steps.Backtracking()),
     ],
+    "Newton": [bf.solvers.Newton(), bf.solvers.Newton(full=False), bf.solvers.Newton(psd=True)],
     "PCG": [bf.solvers.PCG(), bf.solvers.PCG(psd=True), bf.solvers.PCG(damping=0.0)],
     "ScaledGD": [
         bf.solvers.ScaledGD(),

@@ -49,7 +49,7 @@ def probit(z, y, sigma):  # type: ignore[no-untyped-def]
             inner = x + k / inner
         hazard = x + 1.0 / inner
         value = 0.5 * u * u + 0.9189385332046727 + math.log(hazard)
-        return value, -y * hazard / sigma, hazard / sigma / (inner * sigma)
+        return value, -y * hazard / sigma, hazard / sigma / inner / sigma
     if u > 0.0:
         tail = 0.5 * math.erfc(u * 0.7071067811865476)
         hazard = 0.3989422804014327 * math.exp(-0.5 * u * u) / (1.0 - tail)
@@ -74,7 +74,7 @@ def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     t = (z - near) / near
     below = min(z, 0.0)
     value = z - y * (math.log(near) + t * (1.0 - 0.5 * t)) + 0.5 * below * below / floor
-    bend = y / (near * near)
+    bend = y / near / near
     if z < 0.0:
         bend += 1.0 / floor
     return value, 1.0 - y * (1.0 - t) / near + below / floor, bend
