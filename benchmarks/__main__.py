@@ -9,10 +9,13 @@ from rich.table import Table
 
 import benchmarks
 
+TOOLS = {"data", "measure", "reach"}
+
 
 def main() -> None:
-    known = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
-    wanted = sys.argv[1:] or [name for name in known if name != "measure"]
+    modules = (m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
+    known = sorted(name for name in modules if name not in TOOLS)
+    wanted = sys.argv[1:] or known
     if unknown := set(wanted) - set(known):
         sys.exit(f"No benchmark named {', '.join(sorted(unknown))}. There are: {', '.join(known)}.")
     console = Console()

@@ -5,19 +5,17 @@ training settings and the log-likelihood per shot of the held-out ones is compar
 projected to a valid state. The data are read from BIFACTOR_DATA, or from shared/data beside the repository.
 """
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
 import bifactor as bf
+from benchmarks.data import DATA
 from bifactor.estimators import linear_inversion, nearest_state
 from bifactor.estimators.linear_inversion import eigenvectors
 
-DATA = Path(os.environ.get("BIFACTOR_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 Counts = tuple[list[str], np.ndarray]
 
 

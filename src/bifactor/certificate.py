@@ -33,7 +33,7 @@ class Certificate:
     gap : float or None
         f(X) + ρ‖X‖_* is at most this much above the least value over all matrices of any rank. By convexity that is
         ⟨∇f(X), X⟩ + ρ‖X‖_* + (‖∇f(X)‖₂ − ρ)₊‖X*‖_*, with ‖X*‖_* ≤ (f(X) + ρ‖X‖_* − inf f)/ρ. None where there is no
-        ridge, or inf f is not known.
+        ridge, or inf f is not known, or there are offsets.
     """
 
     gradient_norm: float
@@ -61,7 +61,7 @@ def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
     parts = pair_norm(GV, GhU) + dual * pair_norm(U, V)
     rho = 0.0 if problem.penalty is None else float(np.prod(problem.penalty.curvature)) ** 0.5
     gap = None
-    if rho > 0 and problem.least is not None:
+    if rho > 0 and problem.least is not None and not problem.offsets:
         nuclear = rho * nuclear_norm(U, V)
         bound = f + nuclear - problem.least
         gap = max(inner(U, GV) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound

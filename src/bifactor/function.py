@@ -37,6 +37,8 @@ class Function(Objective):
         Added to f by every solver, e.g. `penalties.Ridge(rho)`.
     """
 
+    offsets = False
+
     def __init__(
         self,
         value: Callable[[Array], float],

@@ -7,6 +7,7 @@ from typing import Any, Self
 from bifactor.arrays import Array
 from bifactor.line import Line
 from bifactor.linear_map import LinearMap
+from bifactor.offsets import COLUMNS
 from bifactor.penalties import Penalty
 
 
@@ -20,6 +21,8 @@ class Objective(ABC):
     shape: tuple[int, int]
     dtype: Any
     penalty: Penalty | None
+    offsets: bool
+    """Whether rows and columns have offsets, the first two columns of the factors; see `bifactor.offsets`."""
 
     @property
     @abstractmethod
@@ -100,6 +103,11 @@ class Objective(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+
+    @property
+    def offset_columns(self) -> int:
+        """Columns of the factors beside the rank."""
+        return COLUMNS if self.offsets else 0
 
     def penalized(self, penalty: Penalty | None) -> Self:
         """The same f with another penalty; nothing large is copied."""

@@ -8,6 +8,7 @@ import numpy as np
 from bifactor.arrays import Array, inner
 from bifactor.line import Line
 from bifactor.objective import Objective
+from bifactor.offsets import held
 from bifactor.penalties import Term
 from bifactor.state import State
 
@@ -37,6 +38,8 @@ def state_at(
         if part is not None:
             h, left, right = part.evaluate(U, V)
             value, dU, dV = value + h, dU + left, dV + right
+    if problem.offsets:
+        dU, dV = held(dU, dV)
     if psd:
         dU = dV = (dU + dV) / 2  # ∇f(UUᴴ) U, with the Hermitian part of ∇f
     return State(U, V, value, dU, dV, memory, extra={} if known is None else {MEASUREMENTS: known[2]})

@@ -11,6 +11,7 @@ import numpy as np
 from bifactor.arrays import Array, epsilon, herm
 from bifactor.kernels.blas import gram, matmul
 from bifactor.objective import Objective
+from bifactor.offsets import free
 from bifactor.state import State
 
 
@@ -21,8 +22,15 @@ def preconditioned(problem: Objective, state: State, damping: float, psd: bool) 
     """
     rows, cols = problem.marginals or (None, None)
     left, right = (0.0, 0.0) if problem.penalty is None else problem.penalty.curvature
-    SU = _divided(state.dU, state.V, rows, cols, problem.scale, damping, left)
-    return SU, SU if psd else _divided(state.dV, state.U, cols, rows, problem.scale, damping, right)
+    settings = problem.scale, damping
+    if problem.offsets:
+        in_U, in_V = free(state.U.shape[1])
+        SU, SV = np.zeros_like(state.dU), np.zeros_like(state.dV)
+        SU[:, in_U] = _divided(state.dU[:, in_U], state.V[:, in_U], rows, cols, *settings, left)
+        SV[:, in_V] = _divided(state.dV[:, in_V], state.U[:, in_V], cols, rows, *settings, right)
+        return SU, SV
+    SU = _divided(state.dU, state.V, rows, cols, *settings, left)
+    return SU, SU if psd else _divided(state.dV, state.U, cols, rows, *settings, right)
 
 
 def _divided(

@@ -18,7 +18,7 @@ from bifactor.objective import Objective
 from bifactor.operators import Operator
 from bifactor.operators.base import Fused
 from bifactor.penalties import Penalty
-from bifactor.validation import require_finite, require_instance
+from bifactor.validation import require_finite, require_flag, require_instance
 
 
 class Problem(Objective):
@@ -37,6 +37,9 @@ class Problem(Objective):
         wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
     penalty : Penalty, optional
         Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+    offsets : bool
+        Fit an offset for every row and column, X = b1ᵀ + 1cᵀ + a matrix of the rank asked for. The factors then have
+        two columns more, in front: U = [1, b, …], V = [c, 1, …]. A penalty counts them in.
 
     Attributes
     ----------
@@ -51,6 +54,7 @@ class Problem(Objective):
         y: Array,
         weights: Array | float | None = None,
         penalty: Penalty | None = None,
+        offsets: bool = False,
     ):
         if not isinstance(loss, Loss):
             raise InputError(f"loss is {loss!r}, not a Loss. Pass an instance such as losses.Squared().")
@@ -58,7 +62,8 @@ class Problem(Objective):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         if penalty is not None:
             require_instance(penalty, Penalty, "penalty")
-        self.loss, self.penalty = loss, penalty
+        require_flag(offsets, "offsets")
+        self.loss, self.penalty, self.offsets = loss, penalty, bool(offsets)
         self.shape = operator.shape
         if operator.complex_matrix:
             m, n = operator.shape
@@ -102,7 +107,7 @@ class Problem(Objective):
     def reweighted(self, weights: Array) -> "Problem":
         """The same measurements with other weights, given in the order of `y` here; 0 leaves one out."""
         other = object.__new__(Problem)
-        kept = ("loss", "penalty", "shape", "operator", "y", "dtype")
+        kept = ("loss", "penalty", "offsets", "shape", "operator", "y", "dtype")
         other.__dict__.update({name: self.__dict__[name] for name in kept}, _passes={})
         other.weights = _weights(weights, self.y, self.operator)
         return other
@@ -112,7 +117,7 @@ class Problem(Objective):
             return None
         m, n = self.shape
         seen = self.y.size if self.weights is None else int(np.count_nonzero(self.weights))
-        return seen / (rank * (m + n - rank))
+        return seen / (rank * (m + n - rank) + (m + n if self.offsets else 0))
 
     def value(self, U: Array, V: Array) -> float:
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))

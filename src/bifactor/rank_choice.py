@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.inits import Given, Spectral
+from bifactor.offsets import prepended
 from bifactor.problem import Problem
 from bifactor.rank_path import RankPath
 from bifactor.result import Result
@@ -42,19 +43,23 @@ def rank_path(
     m, n = problem.shape
     zero = train.value(np.zeros((m, 1)), np.zeros((n, 1)))
     U, V = Spectral()(train, 1, rng, solver.psd)
+    extra = problem.offset_columns
+    if extra:
+        U, V = prepended(U, V)
     rows: list[tuple[float, ...]] = []
     while True:
         result = fit(train, Given(U, None if solver.psd else V))
         U, V = result.U, result.V
         value = train.value(U, V)
-        rows.append((U.shape[1], value / train.total, *_held_out_loss(problem, held, weights, U, V)))
+        rows.append((U.shape[1] - extra, value / train.total, *_held_out_loss(problem, held, weights, U, V)))
         best = int(np.argmin([row[2] for row in rows]))
-        if len(rows) - best > PATIENCE or value <= EXPLAINED * zero or U.shape[1] == min(m, n) or stop():
+        if len(rows) - best > PATIENCE or value <= EXPLAINED * zero or len(rows) == min(m, n) or stop():
             break
         U, V = grown(train, U, V, 1, solver.psd)
-        if U.shape[1] == len(rows):
+        if U.shape[1] == len(rows) + extra:
             break
-    return RankPath(*np.array(rows).T)
+    ranks, *losses = np.array(rows).T
+    return RankPath(ranks.astype(np.int64), *losses)
 
 
 def _held_out(problem: Problem, rng: np.random.Generator) -> Array:

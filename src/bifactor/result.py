@@ -110,8 +110,9 @@ class Result:
         return certify(self.problem, self.U, self.V, psd=self.V is self.U)
 
     def balanced(self) -> "Result":
-        """The same X by factors with UᴴU = VᴴV, where no penalty has a say in that."""
-        if self.V is self.U or (self.problem is not None and self.problem.penalty is not None):
+        """The same X by factors with UᴴU = VᴴV, where no penalty or offset has a say in that."""
+        fixed = self.problem is not None and (self.problem.penalty is not None or self.problem.offsets)
+        if self.V is self.U or fixed:
             return self
         U, V = balanced(self.U, self.V)
         return replace(self, U=U, V=V)

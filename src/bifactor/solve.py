@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bifactor.arrays import epsilon, generator
+from bifactor.arrays import Array, epsilon, generator
 from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.inits import Given, Init, Spectral
 from bifactor.kernels.blas import one_thread
 from bifactor.objective import Objective
+from bifactor.offsets import prepended
 from bifactor.problem import Problem
 from bifactor.progress import progress_bar
 from bifactor.rank_choice import rank_path
@@ -143,7 +144,7 @@ def _iterate(
 
 
 def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float) -> Run:
-    U, V = init(problem, rank, rng, solver.psd)
+    U, V = _start(problem, rank, solver, init, rng)
     dtype = np.result_type(problem.dtype, np.complex64) if np.iscomplexobj(U) or np.iscomplexobj(V) else problem.dtype
     left = np.array(U, dtype=dtype, order="C")
     right = left if solver.psd else np.array(V, dtype=dtype, order="C")
@@ -158,9 +159,23 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     return run
 
 
+def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The start, with the columns that the solver does not look at left at zero, and those of the offsets in front."""
+    few = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
+    m, n = problem.shape
+    U, V = np.zeros((m, 0), problem.dtype), np.zeros((n, 0), problem.dtype)
+    if few > 0:
+        U, V = init(problem, few, rng, solver.psd)
+    missing = max(rank - U.shape[1], 0)
+    if missing:
+        U, V = (np.hstack([F, np.zeros((F.shape[0], missing), F.dtype)]) for F in (U, V))
+    return prepended(U, V) if problem.offsets and U.shape[1] == rank else (U, V)
+
+
 def _identity(problem: Objective, rank: int, solver: str, init: Init, rng: Any) -> tuple[str, ...]:
     """What must be the same for a run to be resumed."""
-    return problem.fingerprint, describe(problem.penalty), f"rank {rank}", solver, describe(init), describe(rng)
+    added = f"{describe(problem.penalty)} {problem.offsets}"
+    return problem.fingerprint, added, f"rank {rank}", solver, describe(init), describe(rng)
 
 
 def _check(
@@ -192,6 +207,8 @@ def _check(
                 f"This {type(solver).__name__} finds X = UUᴴ, which is square; the problem is {m}×{n}. "
                 "Use a solver of X = UVᴴ."
             )
+        if solver.psd and problem.offsets:
+            raise InputError("Offsets are for X = UVᴴ, and this solver finds X = UUᴴ. Leave offsets out.")
         solver.check(problem)
     return None if automatic else int(rank)
 
@@ -212,7 +229,8 @@ def _path(
     inner = PCG() if solver is None else solver
 
     def fit(train: Problem, start: Given) -> Result:
-        return solve(train, start.U.shape[1], inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
+        rank = start.U.shape[1] - train.offset_columns
+        return solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
 
     def late() -> bool:
         return time_limit is not None and time.perf_counter() - started > time_limit / 2

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from bifactor.arrays import Array, gaussian, inner, product_norm
+from bifactor.arrays import Array, gaussian
 from bifactor.errors import InputError
 from bifactor.inits.base import Init
+from bifactor.line import Line
 from bifactor.objective import Objective
 from bifactor.svd import truncated_eigh, truncated_svd
 
@@ -45,36 +46,46 @@ class Spectral(Init):
             return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
         sizes = np.sqrt(np.maximum(values, 0)).astype(values.dtype)
         U, V = A * sizes, B * sizes
-        s = best_multiple(problem, U, V) if self.fit else 1 / problem.smoothness
-        U = _start_faint(U * s**0.5, values, seen[0], rng)
-        return U, U if psd else _start_faint(V * s**0.5, values, seen[1], rng)
+        s = self._multiple(problem, U, V) if self.fit else 1 / problem.smoothness
+        absent = values <= 1e-10 * values[0]
+        U = start_faint(U * s**0.5, absent, seen[0], rng)
+        return U, U if psd else start_faint(V * s**0.5, absent, seen[1], rng)
+
+    @staticmethod
+    def _multiple(problem: Objective, U: Array, V: Array) -> float:
+        z = problem.measure(U, V)
+        return best_multiple(problem.along(np.zeros_like(z), z, np.zeros_like(z)), 1 / problem.scale)
 
 
-def best_multiple(problem: Objective, U: Array, V: Array) -> float:
-    """argmin over s > 0 of f(s·UVᴴ), for UVᴴ = P_r(−∇f(0)) and so with f′ < 0 at s = 0.
+def best_multiple(line: Line, guess: float, ridge: float = 0.0) -> float:
+    """argmin over s > 0 of φ(s) + ridge·s, for a convex φ that falls at s = 0.
 
-    f is convex on the line, so this is a root of its slope. Where the slope dies out without crossing zero (labels that
-    X can separate, an f that falls without end), the s is taken at which it has fallen to a hundredth.
+    Where the slope dies out without crossing zero (labels that X can separate, an f that falls without end), the s is
+    taken at which it has fallen to a hundredth.
     """
+    quartic = line.quartic
+    if quartic is not None and quartic[2] > 0:  # f is quadratic, so φ is
+        return max(-(quartic[1] + ridge) / (2 * quartic[2]), 0.0)
+    first = line.at(0.0)[1] + ridge
 
     def slope(s: float) -> float:
-        _, GV, _ = problem.value_and_products(s**0.5 * U, s**0.5 * V)
-        value = inner(U, GV) / s**0.5
+        value = line.at(s)[1] + ridge
         return value if np.isfinite(value) else 1e6 * abs(first)
 
-    first = -(product_norm(U, V) ** 2)
-    low, high, faint = 0.0, 1 / problem.scale, None
+    if not first < 0:
+        return 0.0
+    low, high, faint = 0.0, guess, None
     while (at_high := slope(high)) < 0:
         if faint is None and at_high >= 0.01 * first:
             faint = high
-        if high > 1e3 * (faint or 1e15 / problem.scale):
-            return faint or 1 / problem.scale
+        if high > 1e3 * (faint or 1e15 * guess):
+            return faint or guess
         low, high = high, 4 * high
     return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
 
 
-def _start_faint(factor: Array, values: Array, seen: Array, rng: np.random.Generator) -> Array:
-    """Fill columns and rows that are zero: they would stay so for ever.
+def start_faint(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
+    """Fill columns that are `absent` and rows that are zero: they would stay so for ever.
 
     Columns are zero where the gradient has too low a rank, rows where the observed entries fall apart into blocks and
     the leading singular vectors live on others. Rows where the gradient is zero itself, as without any observation, are
@@ -83,5 +94,4 @@ def _start_faint(factor: Array, values: Array, seen: Array, rng: np.random.Gener
     fill = gaussian(rng, factor.shape, factor.dtype)
     fill *= FAINT**0.5 * np.linalg.norm(factor[:, 0]) / np.linalg.norm(fill, axis=0)
     rows = np.linalg.norm(factor, axis=1, keepdims=True)
-    absent = (values <= 1e-10 * values[0]) | (rows <= 1e-10 * rows.max())
-    return np.where(absent & (seen != 0), fill, factor)
+    return np.where((absent | (rows <= 1e-10 * rows.max())) & (seen != 0), fill, factor)

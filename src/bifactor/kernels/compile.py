@@ -23,8 +23,8 @@ def own(function: Callable[..., Any]) -> bool:
 
 
 def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
-    """Without the GIL, and kept on disk where there is a place for it."""
+    """Without the GIL, without a test for zero before each division, and kept on disk where there is a place for it."""
     try:
-        return njit(function, nogil=True, cache=cache, fastmath=FAST)
+        return njit(function, nogil=True, cache=cache, fastmath=FAST, error_model="numpy")
     except RuntimeError:  # nowhere to keep a cache, as in a read-only container
-        return njit(function, nogil=True, fastmath=FAST)
+        return njit(function, nogil=True, fastmath=FAST, error_model="numpy")

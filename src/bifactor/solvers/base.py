@@ -16,6 +16,10 @@ class Solver(ABC):
     def check(self, problem: Objective) -> None:  # noqa: B027 (a solver that serves every problem has nothing to say)
         """Raise `InputError` where the solver cannot serve a problem; called before any work."""
 
+    def start_columns(self, problem: Objective, rank: int) -> int:
+        """How many columns of a start of this rank the solver looks at; the others need not be computed."""
+        return rank
+
     @abstractmethod
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         """The state at the start."""

@@ -5,6 +5,7 @@ import numpy as np
 from bifactor.arrays import Array, conj, inner
 from bifactor.kernels.blas import gram, matmul
 from bifactor.objective import Objective
+from bifactor.offsets import held
 from bifactor.path import MEASUREMENTS
 from bifactor.preconditioner import preconditioned
 from bifactor.state import State
@@ -36,7 +37,8 @@ class Curvature:
         self.inverses: list[Array] | None = None
         m, n = problem.shape
         rank = state.U.shape[1]
-        if problem.oversampling(rank) is not None and (m + n) * rank**2 <= LARGEST_BLOCKS:
+        entries = problem.oversampling(rank) is not None and not problem.offsets
+        if entries and (m + n) * rank**2 <= LARGEST_BLOCKS:
             self.inverses = self._inverses(self.bend(np.ones_like(z.real)), ridges)
 
     def apply(self, D: Array, E: Array) -> tuple[Array, Array]:
@@ -51,7 +53,7 @@ class Curvature:
             hU, hV = self.problem.penalty.hessian(U, V, D, E)
             left, right = left + hU, right + hV
         left, right = left + matmul(D, self.damped[0]), right + matmul(E, self.damped[1])
-        return self._paired(left, right)
+        return held(left, right) if self.problem.offsets else self._paired(left, right)
 
     def divide(self, A: Array, B: Array) -> tuple[Array, Array]:
         """The pair divided by the block diagonal of H + μM."""

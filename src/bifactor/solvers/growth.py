@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon
+from bifactor.arrays import Array, epsilon, gaussian
+from bifactor.inits.spectral import start_faint
+from bifactor.linear_map import LinearMap
 from bifactor.metrics import balanced
 from bifactor.objective import Objective
 from bifactor.penalties import Penalty
@@ -40,27 +42,50 @@ def stripped(state: State) -> State:
 
 
 def grown(problem: Objective, U: Array, V: Array, count: int, psd: bool) -> tuple[Array, Array]:
-    """Balanced factors with up to `count` columns more, from the leading singular pairs of −∇f(X).
+    """Balanced factors with up to `count` columns more: the leading singular pairs of −∇f(X), in a fitting length.
 
-    Each is as long as f's typical curvature says. With a ridge ρ only those with s > ρ are of use: that there are none
-    is the optimality condition of the nuclear norm.
+    With a ridge ρ only those with s > ρ are of use: that there are none is the optimality test of the nuclear norm.
     """
-    size = float(np.max(np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0), initial=0.0))
-    above = max(1e3 * epsilon(U) * problem.scale * size, 0.0 if problem.penalty is None else ridge(problem.penalty))
-    some = U.shape[1] > 0
-    G = problem.gradient(*((U, V) if some else (np.zeros((k, 1), U.dtype) for k in problem.shape)))
     rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
+    some = U.shape[1] > 0
+    size = float(np.max(np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0), initial=0.0))
+    rho = 0.0 if problem.penalty is None else ridge(problem.penalty)
+    z = problem.measure(*((U, V) if some else (np.zeros((k, 1), U.dtype) for k in problem.shape)))
+    G = problem.pull_back(problem.evaluate(z)[1])
+    s, A, B = _leading(G, count, rng, psd)
+    keep = s > max(1e3 * epsilon(U) * problem.scale * size, rho)
+    if not np.any(keep):
+        return U, V
+    A, B = A[:, keep], B[:, keep]
+    root = np.sqrt((s[keep] - rho) / _curvatures(problem, A, B)).astype(A.dtype)
+    A, B = A * root, B * root
+    if some and not psd and problem.penalty is None and not problem.offsets:
+        U, V = balanced(U, V)
+    probe = [gaussian(rng, (k, 1), A.dtype) for k in problem.shape]
+    absent = np.zeros(root.shape, dtype=bool)
+    U = np.ascontiguousarray(np.hstack([U, start_faint(A, absent, G @ probe[1], rng)]))
+    return U, U if psd else np.ascontiguousarray(np.hstack([V, start_faint(B, absent, G.H @ probe[0], rng)]))
+
+
+def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
+    """The curvature to expect of f along each aᵢbᵢᴴ of norm 1.
+
+    Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
+    these is too short (measured: it made most runs fail where entries are scarce).
+    """
+    if problem.marginals is None:
+        return np.full(A.shape[1], problem.scale)
+    rows, cols = problem.marginals
+    return (rows @ np.abs(A) ** 2) * (cols @ np.abs(B) ** 2) / rows.sum()
+
+
+def _leading(G: LinearMap, count: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array, Array]:
+    """The leading singular values and pairs of −G, or its leading eigenpairs."""
     if psd:
         s, A = truncated_eigh(G, count, rng, TOL, RESTARTS, sign=-1)
-        B = -A
-    else:
-        A, s, B = truncated_svd(G, count, rng, TOL, RESTARTS)
-    keep = s > above
-    root = np.sqrt((s[keep] - above) / problem.scale).astype(U.dtype)
-    if some and not psd and problem.penalty is None:
-        U, V = balanced(U, V)
-    U = np.ascontiguousarray(np.hstack([U, -A[:, keep] * root]))
-    return U, U if psd else np.ascontiguousarray(np.hstack([V, B[:, keep] * root]))
+        return s, A, A
+    A, s, B = truncated_svd(G, count, rng, TOL, RESTARTS)
+    return s, -A, B
 
 
 def ridge(penalty: Penalty) -> float:

@@ -90,8 +90,9 @@ class PCG(Solver):
     def _renewed(self, problem: Objective, state: State) -> State:
         """The same X and the same direction, with measurements taken anew, by balanced factors."""
         U, V, D, E = state.U, state.V, state.extra["D"], state.extra["E"]
-        # A penalty balances by itself, and would change with the factors.
-        change = None if self.psd or problem.penalty is not None else balancing(U, V)
+        # A penalty balances by itself, and would change with the factors; offsets have their places.
+        fixed = self.psd or problem.offsets or problem.penalty is not None
+        change = None if fixed else balancing(U, V)
         if change is not None:
             left, right = change
             U, V, D, E = U @ left, V @ right, D @ left, E @ right

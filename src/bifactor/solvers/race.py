@@ -56,6 +56,9 @@ class Race(Solver):
         for solver in self.solvers:
             solver.check(problem)
 
+    def start_columns(self, problem: Objective, rank: int) -> int:
+        return max(solver.start_columns(problem, rank) for solver in self.solvers)
+
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         zero = problem.value(*(np.zeros((k, 1), U.dtype) for k in problem.shape))
         own = {"U0": U, "V0": V, "zero": np.array(zero), "lane": np.array(0), "age": np.array(0)}

@@ -50,8 +50,12 @@ class RankContinuation(Solver):
     def check(self, problem: Objective) -> None:
         self.solver.check(problem)
 
+    def start_columns(self, problem: Objective, rank: int) -> int:
+        return 0 if problem.offsets else self._chunk(rank)
+
     def init(self, problem: Objective, U: Array, V: Array) -> State:
-        k = self._chunk(U.shape[1])
+        # Offsets alone come first, where there are any: the rest of the start knows nothing of them.
+        k = problem.offset_columns or self._chunk(U.shape[1])
         first = np.ascontiguousarray(U[:, :k])
         inner = self.solver.init(problem, first, first if self.psd else np.ascontiguousarray(V[:, :k]))
         return self._stage(inner, U.shape[1], 0)
@@ -69,7 +73,7 @@ class RankContinuation(Solver):
     def _next_stage(self, problem: Objective, inner: State, rank: int) -> State | None:
         """The state with more columns; None where the gradient shows nothing more to add."""
         k = inner.U.shape[1]
-        count = min(self._chunk(rank), rank - k)
+        count = min(self._chunk(rank - problem.offset_columns), rank - k)
         U, V = grown(problem, inner.U, inner.V, count, self.psd)
         return None if U.shape[1] == k else self.solver.init(problem, U, V)
 

@@ -62,10 +62,14 @@ class RidgeHomotopy(Solver):
             raise InputError(f"RidgeHomotopy ends at a ridge, but the penalty is {problem.penalty!r}. Use PCG.")
         self.solver.check(problem)
 
+    def start_columns(self, problem: Objective, rank: int) -> int:
+        return 0
+
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         left, right = (np.zeros((k, 1), U.dtype) for k in problem.shape)
         lam = self.factor * spectral_norm(problem.gradient(left, right), np.random.default_rng(0), 0.1)
-        return self._stage(problem, left[:, :0], right[:, :0], U.shape[1], lam, lam)
+        k = problem.offset_columns
+        return self._stage(problem, U[:, :k], V[:, :k], U.shape[1], lam, lam)
 
     def step(self, problem: Objective, state: State) -> State:
         lam, first, count = (float(state.extra[name]) for name in ("lam", "first", "count"))

@@ -1,0 +1,82 @@
+"""How long solvers take to come within a given error of the truth, the evaluation of the error not counted."""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import bifactor as bf
+from bifactor.state import State
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Iterations and seconds to the goal; `extrapolated` where the limit came first."""
+
+    iterations: float
+    seconds: float
+    per_iteration: float
+    extrapolated: bool = False
+
+    def __str__(self) -> str:
+        mark = " (extrapolated)" if self.extrapolated else ""
+        return f"{self.iterations:.0f} it., {self.seconds:.2f} s{mark}"
+
+
+def reach(
+    problem: bf.Problem,
+    rank: int,
+    solver: bf.solvers.Solver | None,
+    init: bf.inits.Init | None,
+    measure: Callable[[State], float],
+    goal: float,
+    limit: int,
+) -> Reach:
+    """Runs until `measure` is at or below `goal`; then again without looking, for the time.
+
+    Beyond the limit the number of iterations follows from the rate over the last half.
+    """
+    seen: list[float] = []
+
+    def look(t: int, state: State) -> bool:
+        seen.append(measure(state))
+        return seen[-1] <= goal
+
+    fit = bf.solve(problem, rank, solver, init, 0, max_iter=limit, tol=0, callback=look)
+    timed = bf.solve(problem, rank, solver, init, 0, max_iter=min(fit.n_iter, 200), tol=0)
+    seconds = timed.history.seconds
+    each = statistics.median(np.diff(seconds))
+    if seen[-1] <= goal:
+        total = seconds[-1] if fit.n_iter <= 200 else seconds[0] + each * fit.n_iter
+        return Reach(fit.n_iter, total, each)
+    half = len(seen) // 2
+    rate = (np.log(seen[-1]) - np.log(seen[half])) / (len(seen) - 1 - half)
+    more = (np.log(goal) - np.log(seen[-1])) / rate if rate < 0 else np.inf
+    return Reach(len(seen) + more, each * (len(seen) + more), each, extrapolated=True)
+
+
+def best_constant(run: Callable[[float], Reach], first: float, factor: float = 1.25) -> tuple[float, Reach]:
+    """The best constant step: from `first` up by doubling while it gets faster, then back by smaller factors."""
+    steps: dict[float, Reach] = {first: run(first)}
+
+    def better(eta: float) -> bool:
+        best = min(r.iterations for r in steps.values())
+        steps[eta] = run(eta)
+        return steps[eta].iterations < best
+
+    eta = 2 * first
+    while better(eta):
+        eta *= 2
+    best = min(steps, key=lambda e: steps[e].iterations)
+    for grow in (factor, 1 / factor):
+        eta = best * grow
+        while better(eta):
+            eta *= grow
+    best = min(steps, key=lambda e: steps[e].iterations)
+    return best, steps[best]
+
+
+def error_to(U: np.ndarray, V: np.ndarray) -> Callable[[Any], float]:
+    return lambda state: bf.metrics.relative_error(state.U, state.V, U, V)

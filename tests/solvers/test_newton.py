@@ -1,0 +1,209 @@
+"""The Hessian in the factors is that of F, and Newton's method ends as it should."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import bifactor as bf
+from bifactor.arrays import gaussian, inner
+from bifactor.errors import InputError
+from bifactor.path import measured_at
+from bifactor.solvers import PCG, Newton
+from bifactor.solvers.curvature import Curvature
+
+RIDGE = bf.penalties.Ridge((0.4, 1.3))
+
+
+def pairs(problem, psd=False, rank=2, seed=3, count=1, size=0.6):
+    """Random pairs of factors; of one factor twice where X = UUᴴ."""
+    rng = np.random.default_rng(seed)
+    m, n = problem.shape
+    for _ in range(count):
+        U = size * gaussian(rng, (m, rank), problem.dtype)
+        yield U, U if psd else size * gaussian(rng, (n, rank), problem.dtype)
+
+
+def is_the_hessian(problem, psd=False, tol=1e-6, rank=2):
+    """Symmetric, and the derivative of the gradient by differences; with damping, more by the Gram matrices."""
+    (U, V), (D, E), (A, B) = pairs(problem, psd, rank, count=3)
+    H = Curvature(problem, measured_at(problem, U, V, psd), 0.0, True, psd)
+    HD, HE = H.apply(D, E)
+    h = 1e-5
+    ahead, behind = (measured_at(problem, U + s * D, V + s * E, psd) for s in (h, -h))
+    for got, plus, minus in ((HD, ahead.dU, behind.dU), (HE, ahead.dV, behind.dV)):
+        difference = (plus - minus) / (2 * h)
+        np.testing.assert_allclose(got, difference, atol=tol * np.linalg.norm(difference))
+    HA, HB = H.apply(A, B)
+    there, back = inner(A, HD) + inner(B, HE), inner(HA, D) + inner(HB, E)
+    assert there == pytest.approx(back, rel=1e-9, abs=1e-9 * np.linalg.norm(HD) * np.linalg.norm(A))
+    damped = Curvature(problem, measured_at(problem, U, V, psd), 0.7, True, psd).apply(D, E)
+    more = 0.7 * problem.scale * (D @ (V.conj().T @ V) + (E @ (U.conj().T @ U) if psd else 0)) / (2 if psd else 1)
+    np.testing.assert_allclose(damped[0] - HD, more, atol=1e-9 * np.linalg.norm(more))
+
+
+@pytest.mark.parametrize("weights", [None, 0.7])
+@pytest.mark.parametrize("penalty", [None, RIDGE])
+def test_it_is_the_derivative_of_the_gradient(make_problem, loss, weights, penalty):
+    for shape in ((13, 8), (8, 13)):
+        is_the_hessian(make_problem(*shape, loss=loss, weights=weights).penalized(penalty))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("psd", [False, True])
+def test_psd_and_complex(make_problem, dtype, psd):
+    for penalty in (None, RIDGE):
+        is_the_hessian(make_problem(11, 11, dtype=dtype, psd=True).penalized(penalty), psd)
+
+
+def test_psd_for_every_loss(make_problem, loss):
+    is_the_hessian(make_problem(11, 11, loss=loss, psd=True), psd=True)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [bf.operators.Gaussian((8, 6), 40, rng=0), bf.operators.Noiselet((8, 4), 25, rng=0), bf.operators.Full((7, 5))],
+    ids=lambda op: type(op).__name__,
+)
+def test_other_operators(operator):
+    y = np.random.default_rng(0).standard_normal(operator.size)
+    for loss in (bf.losses.Squared(), bf.losses.Huber(0.4)):
+        is_the_hessian(bf.Problem(loss, operator, y, penalty=RIDGE))
+
+
+def black_box(dtype=np.float64, as_sparse=False, **options):
+    target = gaussian(np.random.default_rng(0), (9, 7), dtype)
+
+    def gradient(X):
+        G = (X - target) / np.sqrt(1 + np.abs(X - target) ** 2)
+        return sparse.csr_array(G) if as_sparse else G
+
+    return bf.Function(
+        lambda X: float(np.sum(np.sqrt(1 + np.abs(X - target) ** 2))), gradient, (9, 7), dtype=dtype, **options
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_black_box(dtype):
+    is_the_hessian(black_box(dtype, penalty=RIDGE), tol=1e-5)
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("psd", [False, True])
+def test_the_preconditioner_is_positive_and_symmetric(make_problem, full, psd):
+    entries = make_problem(11, 11, psd=True, observed=0.3).penalized(RIDGE)
+    sensing = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 6)), np.eye(6))
+    for problem in (entries, sensing):
+        (U, V), (D, E), (A, B) = pairs(problem, psd, count=3)
+        H = Curvature(problem, measured_at(problem, U, V, psd), 0.1, full, psd)
+        MD, ME = H.divide(D, E)
+        MA, MB = H.divide(A, B)
+        assert inner(D, MD) + inner(E, ME) > 0
+        assert inner(A, MD) + inner(B, ME) == pytest.approx(inner(MA, D) + inner(MB, E))
+
+
+def test_blocks_of_observed_entries_are_those_of_the_hessian(make_problem):
+    # Gauss-Newton in U alone is block-diagonal, so dividing by its blocks undoes it.
+    problem = make_problem(12, 9, observed=0.8).penalized(RIDGE)
+    (U, V), (D, E) = pairs(problem, count=2)
+    H = Curvature(problem, measured_at(problem, U, V), 0.2, False, False)
+    for pair in ((D, 0 * E), (0 * D, E)):
+        left, right = H.divide(*H.apply(*pair))
+        np.testing.assert_allclose(left if pair[0].any() else right, D if pair[0].any() else E, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("psd", [False, True])
+def test_gauss_newton_is_never_indefinite_and_its_equations_are_solved(make_problem, loss, psd):
+    problem = make_problem(11, 11, loss=loss, psd=True)
+    for U, V in pairs(problem, psd, count=3, size=1.0):
+        state = measured_at(problem, U, V, psd)
+        H = Curvature(problem, state, 0.1, False, psd)
+        D, E = H.solve(1e-10, 500)
+        HD, HE = H.apply(D, E)
+        np.testing.assert_allclose(HD, -state.dU, atol=1e-6 * np.linalg.norm(state.dU))
+        np.testing.assert_allclose(HE, -state.dV, atol=1e-6 * np.linalg.norm(state.dV))
+        assert inner(D, HD) + inner(E, HE) > 0
+
+
+def test_an_indefinite_hessian_is_noticed():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 5)), 10 * np.eye(5))
+    state = measured_at(problem, *pairs_near_zero((5, 1)))
+    assert Curvature(problem, state, 0.0, True, False).solve(1e-3, 50) is None
+    result = bf.solve(problem, 1, Newton(), bf.inits.Given(*pairs_near_zero((5, 1))), tol=1e-9)
+    assert result.objective == pytest.approx(200.0)
+
+
+def pairs_near_zero(shape):
+    rng = np.random.default_rng(0)
+    return 1e-3 * rng.standard_normal(shape), 1e-3 * rng.standard_normal(shape)
+
+
+def relative_gradient(problem, solver, rank, **options):
+    result = bf.solve(problem, rank, solver, rng=0, tol=0, gradient_tol=1e-12, max_iter=100, **options)
+    return result, result.history.gradient_norm / result.history.gradient_norm[0]
+
+
+@pytest.mark.parametrize("name", ["Squared", "Logistic", "Probit", "Poisson"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_ends_faster_than_linearly(make_problem, name, seed):
+    problem = make_problem(loss=getattr(bf.losses, name)(), seed=seed).penalized(bf.penalties.Ridge((0.8, 1.2)))
+    result, left = relative_gradient(problem, Newton(), 3)
+    assert result.status.converged
+    start = np.flatnonzero(left > 1e-4)[-1]
+    assert np.any(left[start : start + 5] < 1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+def test_noiseless_completion_is_exact_in_few_iterations(make_problem, dtype, psd, full):
+    problem = make_problem(30, 30, dtype=dtype, noiseless=True, psd=psd, observed=0.6)
+    result, left = relative_gradient(problem, Newton(full, psd), 2)
+    assert result.n_iter <= 15
+    assert left[-1] < 1e-11
+    assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < 1e-12
+
+
+def test_it_agrees_with_conjugate_gradients(make_problem, loss):
+    problem = make_problem(loss=loss).penalized(bf.penalties.Ridge(1.0))
+    near = bf.solve(problem, 2, PCG(), rng=0, tol=1e-6)
+    a, b, c = (
+        bf.solve(problem, 2, solver, bf.inits.Given(near.U, near.V), tol=1e-9)
+        for solver in (PCG(), Newton(), Newton(full=False))
+    )
+    assert a.objective == pytest.approx(b.objective, rel=1e-9)
+    assert a.objective == pytest.approx(c.objective, rel=1e-9)
+    assert b.n_iter <= a.n_iter
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_black_box_is_minimised(dtype):
+    problem = black_box(dtype, penalty=bf.penalties.Ridge(0.3))
+    result, left = relative_gradient(problem, Newton(), 2)
+    assert result.status.converged
+    assert left[-1] < 1e-6
+    assert result.objective == pytest.approx(bf.solve(problem, 2, PCG(), rng=0, tol=1e-9).objective, rel=1e-8)
+
+
+def test_every_step_descends(make_problem, loss):
+    for problem in (make_problem(loss=loss), make_problem(loss=loss, observed=0.15)):
+        result = bf.solve(problem, 3, Newton(), bf.inits.Random(5.0), rng=0, max_iter=25, tol=0)
+        objective = result.history.objective
+        assert np.all(np.diff(objective) <= 1e-12 * np.abs(objective[1:]))
+
+
+def test_rows_and_columns_without_data(make_problem):
+    truth = np.outer(np.arange(1.0, 13), np.arange(1.0, 9))
+    mask = np.random.default_rng(0).random(truth.shape) < 0.8
+    mask[4], mask[:, 6] = False, False
+    mask[5], mask[5, 0] = False, True
+    problem = bf.Problem(bf.losses.Squared(), *bf.operators.Entries.from_dense(truth, mask))
+    for rank in (1, 3):
+        result = bf.solve(problem, rank, Newton(), rng=0, tol=1e-10)
+        assert np.isfinite(result.U).all()
+        np.testing.assert_allclose(result.matrix()[mask], truth[mask], rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [lambda: Newton(full=1), lambda: Newton(psd="no"), lambda: Newton(None)])
+def test_bad_settings_are_refused(make):
+    with pytest.raises(InputError, match="not True or False"):
+        make()

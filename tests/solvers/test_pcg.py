@@ -1,0 +1,227 @@
+"""Preconditioned solvers see X and not its factorisation, and hardly its condition number."""
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.arrays import gaussian, herm
+from bifactor.errors import InputError
+from bifactor.path import MEASUREMENTS
+from bifactor.solvers import BFGD, PCG, ScaledGD, pcg
+
+
+def conditioned(shape, rank, condition, dtype=np.float64, psd=False, seed=1):
+    """Factors of a matrix of this condition number."""
+    rng = np.random.default_rng(seed)
+    A, B = (np.linalg.qr(gaussian(rng, (k, rank), dtype))[0] for k in shape)
+    sizes = np.geomspace(1, 1 / condition, rank) ** 0.5 * (shape[0] * shape[1]) ** 0.25
+    return A * sizes, (A if psd else B) * sizes
+
+
+def sensing(condition=1.0, rank=3, noiselet=True, shape=(32, 32), size=700, **options):
+    """Noiseless measurements that see all of X alike; the factors are `problem.truth`."""
+    operator = (bf.operators.Noiselet if noiselet else bf.operators.Gaussian)(shape, size, rng=0)
+    truth = conditioned(shape, rank, condition, **options)
+    problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(*truth))
+    problem.truth = truth
+    return problem
+
+
+def iterations_to(problem, solver, rank, error=1e-6, limit=400, **options):
+    """Iterations until ‖X − X*‖/‖X*‖ falls below; `limit` where it does not."""
+
+    def arrived(t, state):
+        return bf.metrics.relative_error(state.U, state.V, *problem.truth) < error
+
+    return bf.solve(problem, rank, solver, rng=0, tol=0, max_iter=limit, callback=arrived, **options).n_iter
+
+
+def iterates(problem, solver, U, V, count):
+    seen = []
+    init = bf.inits.Given(U, None if solver.psd else V)
+    bf.solve(problem, U.shape[1], solver, init, max_iter=count, tol=0, callback=lambda t, s: seen.append(s))
+    return seen
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("solver", [PCG(damping=0.0), ScaledGD()], ids=["PCG", "ScaledGD"])
+@pytest.mark.parametrize("loss", [bf.losses.Squared(), bf.losses.Huber(0.5)])
+def test_another_factorisation_gives_the_same_matrices(make_problem, solver, dtype, loss):
+    problem = make_problem(loss=loss, dtype=dtype)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        U, V = gaussian(rng, (30, 3), dtype), gaussian(rng, (20, 3), dtype)
+        R = gaussian(rng, (3, 3), dtype) + 2 * np.eye(3)
+        a, b = (iterates(problem, solver, *pair, 12) for pair in ((U, V), (U @ R, V @ herm(np.linalg.inv(R)))))
+        for s, t in zip(a, b, strict=True):
+            X = s.U @ herm(s.V)
+            np.testing.assert_allclose(t.U @ herm(t.V), X, atol=1e-6 * np.linalg.norm(X))
+
+
+def test_damping_is_what_breaks_that(make_problem):
+    problem = make_problem()
+    rng = np.random.default_rng(0)
+    U, V, R = (rng.standard_normal(shape) for shape in ((30, 3), (20, 3), (3, 3)))
+    a, b = (iterates(problem, PCG(damping=0.3), *pair, 5)[-1] for pair in ((U, V), (U @ R, V @ np.linalg.inv(R).T)))
+    assert np.linalg.norm(a.U @ a.V.T - b.U @ b.V.T) > 1e-6 * np.linalg.norm(a.U @ a.V.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("psd", [False, True])
+def test_measurements_that_are_carried_along_are_those_that_would_be_taken(make_problem, dtype, psd):
+    problem = make_problem(20, 20, dtype=dtype, psd=True)
+    states = iterates(problem, PCG(psd), *(0.1 * F for F in problem.truth), 60)
+    assert len(states) >= 20
+    for s in states:
+        z = problem.measure(s.U, s.V)
+        np.testing.assert_allclose(s.extra[MEASUREMENTS], z, atol=1e3 * np.finfo(dtype).eps * np.linalg.norm(z))
+        f, dU, dV = problem.value_and_products(s.U, s.V)
+        assert s.value == pytest.approx(f, rel=1e4 * float(np.finfo(dtype).eps))
+        size = np.linalg.norm(problem.y) * np.linalg.norm(s.U)
+        np.testing.assert_allclose(s.dU + s.dV, dU + dV, atol=1e4 * np.finfo(dtype).eps * size)
+
+
+@pytest.mark.parametrize("noiselet", [True, False])
+def test_the_condition_number_does_not_matter(noiselet):
+    easy, hard = sensing(1.0, noiselet=noiselet), sensing(1000.0, noiselet=noiselet)
+    for solver in (PCG(), PCG(damping=0.0), ScaledGD()):
+        few = iterations_to(easy, solver, 3)
+        assert few < 100
+        assert iterations_to(hard, solver, 3) <= 1.5 * few + 3
+    assert iterations_to(hard, PCG(), 3) <= 40
+    assert iterations_to(easy, BFGD(bf.steps.CurveSearch()), 3) < 100
+    assert iterations_to(hard, BFGD(bf.steps.CurveSearch()), 3, limit=300) == 300
+
+
+def test_scaled_gradient_descent_by_its_own_step():
+    constant = ScaledGD(bf.steps.Constant(0.5))
+    counts = [iterations_to(sensing(condition), constant, 3) for condition in (1.0, 30.0, 1000.0)]
+    assert max(counts) <= 60
+    assert max(counts) <= 1.3 * min(counts)
+
+
+@pytest.mark.parametrize("rule", [bf.steps.StronglyConvex(), bf.steps.Smooth(), bf.steps.Semidefinite()])
+def test_rules_of_the_plain_gradient_are_refused_by_scaled_gradient_descent(rule):
+    with pytest.raises(InputError, match=f"{type(rule).__name__} is made for the plain gradient.*CurveSearch"):
+        ScaledGD(rule)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("condition", [1.0, 300.0])
+def test_psd_matrices_are_found(dtype, condition):
+    shape = (24, 24)
+    truth = conditioned(shape, 2, condition, dtype, psd=True)
+    operator = bf.operators.Gaussian(shape, 300, rng=0)
+    problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(*truth))
+    for solver in (PCG(psd=True), ScaledGD(psd=True)):
+        result = bf.solve(problem, 2, solver, rng=0, tol=1e-9, max_iter=300)
+        assert bf.metrics.relative_error(result.U, result.V, *truth) < 1e-6
+        assert result.V is result.U
+
+
+def test_quantum_states_are_found():
+    rho = conditioned((16, 16), 2, 3.0, np.complex128, psd=True)[0]
+    rho = rho / np.linalg.norm(rho)
+    operator = bf.operators.Pauli(4, 160, rng=0)
+    problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(rho, rho))
+    result = bf.solve(problem, 2, PCG(psd=True), rng=0, tol=1e-10)
+    assert bf.metrics.relative_error(result.U, result.V, rho, rho) < 1e-7
+
+
+@pytest.mark.parametrize("rank", [3, 5, 8])
+@pytest.mark.parametrize("condition", [1.0, 1000.0])
+def test_more_columns_than_needed_do_no_harm_in_sensing(rank, condition):
+    problem = sensing(condition, rank=2, size=900)
+    for solver in (PCG(), PCG(damping=0.1)):
+        assert iterations_to(problem, solver, rank, error=1e-6, limit=200) < 200
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision(make_problem, dtype):
+    problem = make_problem(40, 30, dtype=dtype, noiseless=True)
+    result = bf.solve(problem, 2, PCG(), rng=0)
+    assert result.U.dtype == result.V.dtype == dtype
+    assert result.status.converged
+    assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < 1e-4
+
+
+@pytest.mark.parametrize("solver", [PCG(damping=0.0), PCG(damping=0.0, psd=True)], ids=["UV", "UU"])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_renewal_changes_no_matrix(make_problem, monkeypatch, solver, dtype):
+    problem = make_problem(20, 20, dtype=dtype, psd=True)
+    start = [0.3 * F for F in problem.truth]
+    start[1] = start[0] if solver.psd else start[1] * 5  # not balanced
+    monkeypatch.setattr(pcg, "RENEW", 10**9)
+    never = iterates(problem, solver, *start, 14)
+    monkeypatch.setattr(pcg, "RENEW", 3)
+    often = iterates(problem, solver, *start, 14)
+    for s, t in zip(never, often, strict=True):
+        X = s.U @ herm(s.V)
+        np.testing.assert_allclose(t.U @ herm(t.V), X, atol=1e-7 * np.linalg.norm(X))
+    ages = [int(s.extra["age"]) for s in often]
+    assert max(ages) == 3
+    assert 1 in ages[4:]
+
+
+def test_renewal_balances_where_no_penalty_has_a_say(make_problem):
+    problem = make_problem()
+    U, V = problem.truth
+    for penalty in (None, bf.penalties.Ridge(1e-3)):
+        solver = PCG()
+        part = problem.penalized(penalty)
+        state = solver.init(part, 0.02 * U, 5 * V)
+        for _ in range(26):
+            state = solver.step(part, state)
+        before = (state.U.T @ state.U, state.V.T @ state.V)
+        imbalance = np.linalg.norm(before[0] - before[1]) / np.linalg.norm(before[0])
+        assert (imbalance < 0.1) == (penalty is None)
+
+
+def test_every_loss_descends_to_rest(make_problem, loss):
+    for weights in (None, 3.0):
+        problem = make_problem(loss=loss, weights=weights).penalized(bf.penalties.Ridge(0.5))
+        result = bf.solve(problem, 2, PCG(), rng=0, tol=1e-8)
+        objective = result.history.objective
+        assert np.all(np.diff(objective) <= 1e-13 * np.abs(objective[1:]))
+        assert result.status.converged
+        assert result.history.gradient_norm[-1] <= 1e-3 * result.history.gradient_norm[0]
+
+
+def test_scaling_f_changes_nothing(make_problem):
+    # Up to powers of two rounding is the same too.
+    a, b = (iterates(make_problem(weights=w), PCG(), np.ones((30, 2)), np.eye(20, 2), 20) for w in (1.0, 2.0**20))
+    for s, t in zip(a, b, strict=True):
+        np.testing.assert_allclose(s.U, t.U, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_and_columns_observed_unevenly(make_problem):
+    rng = np.random.default_rng(0)
+    U, V = rng.standard_normal((60, 2)), rng.standard_normal((50, 2))
+    chance = np.linspace(0.15, 1, 60)[:, None] * np.linspace(0.3, 1, 50)
+    rows, cols = np.nonzero(rng.random((60, 50)) < chance)
+    problem = bf.Problem(
+        bf.losses.Squared(), bf.operators.Entries(rows, cols, (60, 50)), np.sum(U[rows] * V[cols], axis=1)
+    )
+    problem.truth = (U, V)
+    assert iterations_to(problem, PCG(), 2) <= 0.5 * iterations_to(problem, BFGD(bf.steps.CurveSearch()), 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PCG(psd=1),
+        lambda: PCG(psd="yes"),
+        lambda: PCG(damping=-0.1),
+        lambda: PCG(damping=np.nan),
+        lambda: PCG(damping=np.inf),
+        lambda: PCG(damping="0"),
+        lambda: PCG(damping=True),
+        lambda: ScaledGD(psd=None),
+        lambda: ScaledGD(0.5),
+        lambda: ScaledGD(bf.steps.CurveSearch),
+    ],
+)
+def test_bad_settings_are_refused(make):
+    with pytest.raises(InputError):
+        make()
+    assert PCG(damping=0).damping == 0.0
