@@ -9,7 +9,7 @@ from rich.table import Table
 
 import benchmarks
 
-TOOLS = {"data", "measure", "reach"}
+TOOLS = {"data", "measure", "reach", "rivals"}
 
 
 def main() -> None:

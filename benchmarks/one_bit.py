@@ -1,4 +1,4 @@
-"""1-bit completion with a ridge, rank 3: time to the objective that 2000 iterations of BFGD with the paper's step reach.
+"""1-bit completion with a ridge, rank 3: time to the objective of 2000 iterations of BFGD with the paper's step.
 
 The signs of MovieLens 100k about their mean where that data is at hand, else a synthetic table of its size: 943 × 1682
 with 95,000 observations. Without a ridge the optimum need not exist, as rows with equal signs go to infinity.

@@ -1,4 +1,4 @@
-"""rank="auto" on noisy completion: 500 × 500, a fifth observed, ‖X‖_F/‖noise‖_F = 10; how often the planted rank is found."""
+"""rank="auto" on noisy completion, 500 × 500, a fifth observed, ‖X‖_F/‖noise‖_F = 10: is the planted rank found?"""
 
 import statistics
 import time

@@ -10,6 +10,7 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, herm
 from bifactor.kernels.blas import gram, matmul
+from bifactor.kernels.memory import empty
 from bifactor.objective import Objective
 from bifactor.offsets import free
 from bifactor.state import State
@@ -40,10 +41,15 @@ def _divided(
         values, Q = np.linalg.eigh(gram(other, other))
         block = scale * _lifted(values, damping) + ridge
         return matmul(gradient, (Q / block.astype(values.dtype)) @ herm(Q))
-    share = (across / across.sum()).astype(other.real.dtype)[:, None]
-    values, Q = np.linalg.eigh(gram(other, share * other))
-    blocks = np.where(own > 0, own, own.mean())[:, None] * _lifted(values, damping) + ridge
-    return matmul(matmul(gradient, Q) / blocks.astype(values.dtype), herm(Q))
+    real = np.finfo(other.dtype).dtype
+    share = (across / across.sum()).astype(real)[:, None]
+    values, Q = np.linalg.eigh(gram(other, np.multiply(share, other, out=empty(other.shape, other.dtype))))
+    row = np.where(own > 0, own, own.mean()).astype(real)[:, None]
+    blocks = np.multiply(row, _lifted(values, damping).astype(real), out=empty(gradient.shape, real))
+    blocks += real.type(ridge)
+    turned = matmul(gradient, Q)
+    turned /= blocks
+    return matmul(turned, herm(Q))
 
 
 def _lifted(values: Array, damping: float) -> Array:

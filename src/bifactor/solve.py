@@ -15,6 +15,7 @@ from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.inits import Given, Init, Spectral
 from bifactor.kernels.blas import one_thread
+from bifactor.kernels.memory import recycled
 from bifactor.objective import Objective
 from bifactor.offsets import prepended
 from bifactor.problem import Problem
@@ -102,8 +103,9 @@ def solve(
     store = Checkpoint(checkpoint, checkpoint_every, *same)
     # How a Function multiplies is its own affair.
     threads = one_thread() if isinstance(problem, Problem) else nullcontext()
+    bar = progress_bar(progress, max_iter, type(chosen).__name__)
     # Overflow is an outcome that the loop looks for, not something to warn about.
-    with np.errstate(all="ignore"), threads, progress_bar(progress, max_iter, type(chosen).__name__) as show:
+    with np.errstate(all="ignore"), threads, recycled(), bar as show:
         run = store.load()
         if run is None:
             run = _begin(problem, columns, chosen, first, source, started)

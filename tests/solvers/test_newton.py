@@ -149,7 +149,7 @@ def test_it_ends_faster_than_linearly(make_problem, name, seed):
     result, left = relative_gradient(problem, Newton(), 3)
     assert result.status.converged
     start = np.flatnonzero(left > 1e-4)[-1]
-    assert np.any(left[start : start + 5] < 1e-8)
+    assert np.any(left[start : start + 5] < 1e-7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -175,9 +175,10 @@ def test_it_agrees_with_conjugate_gradients(make_problem, loss):
     assert b.n_iter <= a.n_iter
 
 
+@pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_a_black_box_is_minimised(dtype):
-    problem = black_box(dtype, penalty=bf.penalties.Ridge(0.3))
+def test_a_black_box_is_minimised(dtype, as_sparse):
+    problem = black_box(dtype, as_sparse, penalty=bf.penalties.Ridge(0.3))
     result, left = relative_gradient(problem, Newton(), 2)
     assert result.status.converged
     assert left[-1] < 1e-6

@@ -27,12 +27,8 @@ from bifactor.operators.base import power_norm_squared, probed_mean_square
 from bifactor.problem import Problem
 from bifactor.result import Result
 from bifactor.solve import solve
-from bifactor.solvers import FGD, Solver
-from bifactor.steps import Backtracking
+from bifactor.solvers import PCG, Solver
 from bifactor.validation import is_count, require_finite
-
-SEARCH = Backtracking(grow=2.0)
-"""Twice the last step is tried first: curvature differs much between the start and the optimum."""
 
 
 @dataclass(eq=False)
@@ -52,7 +48,7 @@ class StateTomography:
     rank : int
         r, from 1 (a pure state) to 2ⁿ (any state).
     solver : Solver, optional
-        One for X = UUᴴ. By default FGD with a line search that doubles.
+        One for X = UUᴴ. By default PCG.
     max_iter, tol
         As in `bifactor.solve`.
     rng : Generator, int or None
@@ -177,9 +173,9 @@ class StateTomography:
         return self
 
     def _fit(self, problem: Problem, estimate: Array) -> "StateTomography":
-        solver = FGD(SEARCH) if self.solver is None else self.solver
+        solver = PCG(psd=True) if self.solver is None else self.solver
         if not solver.psd:
-            raise InputError(f"{type(solver).__name__} finds X = UVᴴ. Use a solver for X = UUᴴ, such as solvers.FGD.")
+            raise InputError(f"{type(solver).__name__} finds X = UVᴴ. Use a solver for X = UUᴴ, such as PCG(psd=True).")
         rng, init = generator(self.rng), NearState(estimate)
         result = solve(problem, self.rank, solver, init, rng, max_iter=self.max_iter, tol=self.tol)
         vectors, sizes, _ = np.linalg.svd(result.U, full_matrices=False)

@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from bifactor.arrays import Array, herm, is_numpy
+from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
 MULTIPLY_ADDS = 64
@@ -53,7 +54,7 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
     if not (is_numpy(A) and is_numpy(B)):
         return A @ B
     if out is None:
-        out = np.empty((A.shape[0], B.shape[1]), dtype=np.result_type(A, B))
+        out = empty((A.shape[0], B.shape[1]), np.result_type(A, B))
     run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
     return out
 

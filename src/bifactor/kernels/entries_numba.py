@@ -14,6 +14,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.layout import Layout
+from bifactor.kernels.memory import empty, zeros
 from bifactor.kernels.pool import run, threads_for
 
 
@@ -101,7 +102,7 @@ def _fused(pointwise: Callable[..., Any]) -> Any:
 
 def dot(layout: Layout, P: Array, Q: Array) -> Array:
     P, Q = _contiguous(P, Q)
-    z = np.empty(layout.size, dtype=P.dtype)
+    z = empty(layout.size, P.dtype)
     calls = [(*span, layout.outer, layout.inner, P, Q, z) for span in _spans(layout, P)]
     run(_dot, calls)
     return z
@@ -109,14 +110,14 @@ def dot(layout: Layout, P: Array, Q: Array) -> Array:
 
 def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
     P, Q, D, E = _contiguous(P, Q, D, E)
-    z1, z2 = (np.empty(layout.size, dtype=P.dtype) for _ in range(2))
+    z1, z2 = (empty(layout.size, P.dtype) for _ in range(2))
     run(_curve, [(*span, layout.outer, layout.inner, P, Q, D, E, z1, z2) for span in _spans(layout, P)])
     return z1, z2
 
 
 def left(layout: Layout, w: Array, Q: Array) -> Array:
     w, Q = _contiguous(w, Q)
-    SQ = np.zeros((layout.n_outer, Q.shape[1]), dtype=Q.dtype)
+    SQ = zeros((layout.n_outer, Q.shape[1]), Q.dtype)
     run(_left, [(*span, layout.outer, layout.inner, w, Q, SQ) for span in _spans(layout, Q)])
     return SQ
 
@@ -125,7 +126,7 @@ def right(layout: Layout, w: Array, P: Array) -> Array:
     # The same loop with the roles of the sides exchanged; the short side is private to each thread.
     w, P = _contiguous(w, P)
     spans = _spans(layout, P)
-    private = np.zeros((len(spans), layout.n_inner, P.shape[1]), dtype=P.dtype)
+    private = zeros((len(spans), layout.n_inner, P.shape[1]), P.dtype)
     calls = [(*s, layout.inner, layout.outer, w, P, mine) for s, mine in zip(spans, private, strict=True)]
     run(_left, calls)
     return _total(private)
@@ -157,8 +158,8 @@ def _accumulate(
     kernel: Any, layout: Layout, fixed: tuple[Any, ...], P: Array, Q: Array
 ) -> tuple[list[Any], Array, Array]:
     spans = _spans(layout, P)
-    SQ = np.zeros_like(P)
-    private = np.zeros((len(spans), *Q.shape), dtype=Q.dtype)
+    SQ = zeros(P.shape, P.dtype)
+    private = zeros((len(spans), *Q.shape), Q.dtype)
     calls = [
         (*span, layout.outer, layout.inner, *fixed, P, Q, SQ, mine) for span, mine in zip(spans, private, strict=True)
     ]

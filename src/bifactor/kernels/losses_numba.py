@@ -13,6 +13,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
 Pointwise = Callable[..., Any]
@@ -40,7 +41,7 @@ def _evaluate(pointwise: Pointwise) -> Any:
 def evaluate(pointwise: Pointwise, parameter: float, z: Array, y: Array, weights: Array) -> tuple[float, Array]:
     """Σ w·ℓ(z; y) and w·ℓ′(z; y)."""
     z = np.ascontiguousarray(z)
-    slope = np.empty_like(z)
+    slope = empty(z.size, z.dtype)
     return float(sum(_shared(_evaluate(pointwise), (z, y, weights, slope), z.dtype.type(parameter)))), slope
 
 
@@ -104,7 +105,7 @@ def advance(
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z(a); y), w·ℓ′(z(a); y) and z(a) = z + a·z₁ + a²·z₂: `evaluate` there."""
     z, z1, z2 = (np.ascontiguousarray(part) for part in (z, z1, z2))
-    slope, moved = np.empty_like(z), np.empty_like(z)
+    slope, moved = empty(z.size, z.dtype), empty(z.size, z.dtype)
     arrays = (z, z1, z2, y, weights, slope, moved)
     return float(sum(_shared(_advance(pointwise), arrays, z.dtype.type(parameter), float(a)))), slope, moved
 

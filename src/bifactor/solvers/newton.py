@@ -22,6 +22,9 @@ FORCING = 0.1
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.1, 1e-12, 1e6
 """Levenberg-Marquardt damping in units of the preconditioner: its first value, and its range."""
 
+SHORT = 0.3
+"""A step shorter than this says that the model was trusted too far; a long one, that it was damped too much."""
+
 
 @dataclass(frozen=True)
 class Newton(Solver):
@@ -30,8 +33,8 @@ class Newton(Solver):
     Nothing is formed: H is applied as J*(ℓ″·J·), J the derivative of the measurements, plus the penalty's Hessian and,
     with `full`, the term (∇f E, ∇fᴴ D) by which f curves through the factors. M is block-diagonal: where entries are
     observed its blocks are exact, one r×r matrix per row and column, else see `bifactor.preconditioner`. The damping
-    falls while steps near 1 are taken and rises where they are not. Where the whole Hessian turns out to be indefinite,
-    that step is Gauss-Newton's.
+    rises where the search along the curve cuts a step short, else falls. Where the whole Hessian turns out to be
+    indefinite, that step is Gauss-Newton's. It is a local tool: far from the solution PCG is cheaper and surer.
 
     Parameters
     ----------
@@ -70,6 +73,5 @@ class Newton(Solver):
         new = CurveSearch().next(Path(problem, state, D, E, psd=self.psd))
         if new.stalled is not None:
             return new
-        good = 0.3 <= new.memory <= 2
-        damping = min(max(damping * (0.3 if good else 3.0), LEAST_DAMPING), MOST_DAMPING)
+        damping = min(max(damping * (0.3 if new.memory >= SHORT else 3.0), LEAST_DAMPING), MOST_DAMPING)
         return replace(new, extra={**new.extra, "first": state.extra["first"], "damping": np.array(damping)})

@@ -1,0 +1,175 @@
+"""The certificate against the convex problem solved by another method on dense matrices."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.certificate import certify
+from bifactor.errors import InputError
+from bifactor.penalties import Ridge
+from bifactor.solvers import PCG, Newton
+
+LOSSES = {"Squared": bf.losses.Squared(), "Logistic": bf.losses.Logistic(), "Huber": bf.losses.Huber(0.5)}
+
+
+def convex(problem, X, rho, psd=False):
+    """f(X) + ρ‖X‖_*."""
+    size = np.trace(X).real if psd else np.linalg.svd(X, compute_uv=False).sum()
+    return problem.value(X, np.eye(X.shape[1], dtype=X.dtype)) + rho * size
+
+
+def proximal_gradient(problem, rho, psd=False, tol=1e-13):
+    """min f(X) + ρ‖X‖_*, or over X ⪰ 0 of f(X) + ρ tr X, by accelerated proximal gradient with restarts."""
+    eye = np.eye(problem.shape[1], dtype=problem.dtype)
+    X = Y = np.zeros(problem.shape, problem.dtype)
+    t, L = 1.0, problem.smoothness
+    for _ in range(20000):
+        W = Y - (problem.gradient(Y, eye) @ eye) / L
+        if psd:
+            values, Q = np.linalg.eigh((W + W.conj().T) / 2)
+            new = (Q * np.maximum(values - rho / L, 0)) @ Q.conj().T
+        else:
+            left, s, right = np.linalg.svd(W, full_matrices=False)
+            new = (left * np.maximum(s - rho / L, 0)) @ right
+        if np.real(np.vdot(Y - new, new - X)) > 0:  # O'Donoghue and Candès, 2015
+            t = 1.0
+        after = (1 + np.sqrt(1 + 4 * t * t)) / 2
+        change = np.linalg.norm(new - X)
+        X, Y, t = new, new + (t - 1) / after * (new - X), after
+        if change <= tol * max(np.linalg.norm(X), 1.0):
+            break
+    return convex(problem, X, rho, psd)
+
+
+@pytest.fixture(scope="module", params=[(name, psd) for name in LOSSES for psd in (False, True)], ids=str)
+def solved(request, make_problem):
+    """A problem, its ridge, and the least of the convex problem by proximal gradient."""
+    name, psd = request.param
+    problem = make_problem(20 if psd else 30, 20, loss=LOSSES[name], psd=psd)
+    zero = [np.zeros((k, 1)) for k in problem.shape]
+    rho = 0.25 * np.linalg.norm(problem.gradient(*zero) @ np.eye(20), 2)
+    return problem, rho, psd, proximal_gradient(problem, rho, psd)
+
+
+def test_with_enough_columns_it_is_the_convex_optimum_and_says_so(solved):
+    problem, rho, psd, least = solved
+    for ridge in (Ridge(rho), Ridge((rho / 3, 3 * rho)))[: 1 if psd else 2]:
+        result = bf.solve(problem.penalized(ridge), 20, PCG(psd=psd), rng=0, tol=1e-11, max_iter=5000)
+        certificate = result.certificate
+        assert result.objective == pytest.approx(least, rel=1e-6)
+        assert convex(problem, result.matrix(), rho, psd) == pytest.approx(least, rel=1e-6)
+        assert certificate.optimal()
+        assert certificate.rho == pytest.approx(rho)
+        assert certificate.dual_norm == pytest.approx(rho, rel=1e-5)
+        assert certificate.relative_gradient < 1e-6
+        assert certificate.gap <= 1e-5 * least
+        assert convex(problem, result.matrix(), rho, psd) - least <= certificate.gap + 1e-9 * least
+
+
+def test_the_gap_is_a_bound_wherever_one_stands(solved):
+    problem, rho, psd, least = solved
+    part = problem.penalized(Ridge(rho))
+    for rank in (1, 2, 20):
+        for iterations in (0, 3, 10, 30):
+            result = bf.solve(part, rank, PCG(psd=psd), rng=0, max_iter=iterations, tol=0)
+            above = convex(problem, result.matrix(), rho, psd) - least
+            assert 0 <= above + 1e-9 * least <= result.certificate.gap + 2e-9 * least
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1.0, 10.0):
+        U = size * rng.standard_normal((problem.shape[0], 3))
+        V = U if psd else size * rng.standard_normal((problem.shape[1], 3))
+        above = convex(problem, U @ V.T, rho, psd) - least
+        assert above <= certify(part, U, V, psd).gap + 1e-9 * least
+
+
+def test_too_few_columns_are_noticed(solved):
+    problem, rho, psd, least = solved
+    result = bf.solve(problem.penalized(Ridge(rho)), 1, PCG(psd=psd), rng=0, tol=1e-11, max_iter=5000)
+    assert result.certificate.relative_gradient < 1e-6  # nothing is left to do with one column
+    assert result.objective > least * (1 + 1e-4)
+    assert result.certificate.dual_norm > 1.01 * rho
+    assert not result.certificate.optimal()
+    assert result.certificate.gap >= result.objective - least
+
+
+def test_optimality_is_the_statement_of_its_conditions(solved):
+    problem, rho, psd, _ = solved
+    part = problem.penalized(Ridge(rho))
+    result = bf.solve(part, 20, PCG(psd=psd), rng=0, max_iter=12, tol=0)
+    c = result.certificate
+    assert not c.optimal()
+    G = problem.gradient(result.U, result.V) @ np.eye(20)
+    dual = np.linalg.eigvalsh(-(G + G.T) / 2)[-1] if psd else np.linalg.norm(G, 2)
+    assert c.dual_norm == pytest.approx(dual, rel=1e-7)
+    assert c.gradient_norm == pytest.approx(result.history.gradient_norm[-1], rel=1e-6)
+    assert c.optimal(tol=1e3)
+    assert result.certificate is c  # computed once
+
+
+def test_nothing_is_optimal_under_a_heavy_ridge(make_problem):
+    problem = make_problem()
+    zero = np.zeros((30, 2)), np.zeros((20, 2))
+    top = np.linalg.norm(problem.gradient(*zero) @ np.eye(20), 2)
+    heavy, light = (certify(problem.penalized(Ridge(factor * top)), *zero, False) for factor in (1.01, 0.99))
+    assert heavy.optimal()
+    assert heavy.gap == 0
+    assert not light.optimal()
+    assert light.gap > 0
+
+
+@pytest.mark.parametrize("psd", [False, True])
+def test_complex_data(make_problem, psd):
+    problem = make_problem(14, 14, dtype=np.complex128, psd=True)
+    rho = 2.0
+    least = proximal_gradient(problem, rho, psd)
+    result = bf.solve(problem.penalized(Ridge(rho)), 14, PCG(psd=psd), rng=0, tol=1e-11, max_iter=5000)
+    assert result.objective == pytest.approx(least, rel=1e-6)
+    assert result.certificate.optimal()
+    early = bf.solve(problem.penalized(Ridge(rho)), 14, PCG(psd=psd), rng=0, max_iter=3)
+    assert convex(problem, early.matrix(), rho, psd) - least <= early.certificate.gap
+
+
+def test_weights_and_sensing():
+    rng = np.random.default_rng(0)
+    operator = bf.operators.Gaussian((10, 8), 60, rng=0)
+    problem = bf.Problem(bf.losses.Squared(), operator, rng.standard_normal(60), weights=rng.random(60))
+    least = proximal_gradient(problem, 0.1)
+    for solver in (PCG(), Newton()):
+        result = bf.solve(problem.penalized(Ridge(0.1)), 8, solver, rng=0, tol=1e-11, max_iter=5000)
+        assert result.objective == pytest.approx(least, rel=1e-6)
+        assert result.certificate.optimal()
+
+
+def test_where_the_least_of_f_is_not_known_there_is_no_gap(make_problem):
+    T = np.random.default_rng(0).standard_normal((8, 6))
+    box = bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), lambda X: X - T, T.shape, penalty=Ridge(1.0))
+    for problem, rank in ((box, 6), (make_problem(12, 9, loss=bf.losses.Poisson()).penalized(Ridge(2.0)), 9)):
+        assert problem.least is None
+        result = bf.solve(problem, rank, Newton(), rng=0, tol=1e-11)
+        assert result.certificate.gap is None
+        assert result.certificate.optimal()
+    shrunk = np.maximum(np.linalg.svd(T, compute_uv=False) - 1, 0)
+    found = np.linalg.svd(bf.solve(box, 6, rng=0, tol=1e-11).matrix(), compute_uv=False)
+    np.testing.assert_allclose(found, shrunk, atol=1e-6)
+
+
+def test_without_a_ridge_it_is_about_f_alone(make_problem):
+    problem = make_problem()
+    c = bf.solve(problem, 2, rng=0).certificate
+    assert c.rho == 0
+    assert c.gap is None
+    assert c.dual_norm > 0.1  # noise is left
+    assert not c.optimal()
+    zero = bf.Problem(bf.losses.Squared(), problem.operator, 0 * problem.y)
+    assert bf.solve(zero, 2, rng=0).certificate.optimal()
+
+
+def test_a_result_without_its_problem_has_no_certificate(make_problem, tmp_path):
+    result = bf.solve(make_problem().penalized(Ridge(1.0)), 2, rng=0, max_iter=3)
+    result.save(tmp_path / "result")
+    for copy in (bf.Result.load(tmp_path / "result"), pickle.loads(pickle.dumps(result))):
+        with pytest.raises(InputError, match=r"read from a file.*Solve again"):
+            _ = copy.certificate
+    assert result.certificate.gap >= 0
