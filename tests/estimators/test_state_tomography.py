@@ -285,7 +285,7 @@ def test_other_solvers_serve_and_unfit_ones_are_refused():
     classical = FGD(Constant(0.5 / counts.sum()))  # the diluted iteration of Řeháček et al. (2007)
     fit = StateTomography(2, 1, classical, rng=0).fit_counts(settings, counts)
     np.testing.assert_allclose(fit.fidelity(StateTomography(2, 1, rng=0).fit_counts(settings, counts)), 1, atol=1e-6)
-    with pytest.raises(InputError, match=r"X = UVᴴ.*FGD"):
+    with pytest.raises(InputError, match=r"X = UVᴴ.*PCG"):
         StateTomography(2, 1, BFGD(Backtracking())).fit_counts(settings, counts)
 
 
