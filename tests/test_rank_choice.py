@@ -46,7 +46,7 @@ def test_the_planted_rank_is_found(rank, noise):
         is_consistent(result)
         path = result.rank_path
         assert np.all(np.diff(path.train[:rank]) < 0)
-        # Once all directions are there, what is left of the held-out loss is the noise, ½σ², and a little for fitting it.
+        # With all directions there, the held-out loss is that of the noise, ½σ², and a little for fitting it.
         assert 0.8 < path.held_out[rank - 1] / (noise**2 / 2) < 1.8
 
 

@@ -81,6 +81,9 @@ class Function(Objective):
         estimate = self._smoothness or self._curvature_at_zero()
         return estimate if np.isfinite(estimate) and estimate > 0 else 1.0  # nothing better is known
 
+    def entrywise(self, z: Array) -> None:
+        return None
+
     @property
     def marginals(self) -> None:
         return None

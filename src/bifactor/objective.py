@@ -38,10 +38,14 @@ class Objective(ABC):
         the balance term, first trial steps.
         """
 
+    @abstractmethod
+    def entrywise(self, z: Array) -> LinearMap | None:
+        """The curvature of f at each entry of X at these z, where each measurement sees one entry; else None."""
+
     @property
     @abstractmethod
     def marginals(self) -> tuple[Array, Array] | None:
-        """Σⱼ and Σᵢ of the typical curvature of f at each entry (i, j), where rows and columns are not all alike."""
+        """The row and column sums of the typical such curvature, likewise."""
 
     @property
     @abstractmethod
@@ -50,7 +54,7 @@ class Objective(ABC):
 
     @abstractmethod
     def oversampling(self, rank: int) -> float | None:
-        """Measurements per degree of freedom of a matrix of this rank, where each sees few entries of X; else None.
+        """Measurements per degree of freedom of a matrix of this rank, where each sees one entry of X; else None.
 
         Such measurements can miss what is in X, however many there are in theory: these problems ask for care.
         """

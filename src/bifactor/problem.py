@@ -89,11 +89,15 @@ class Problem(Objective):
     def scale(self) -> float:
         return self.loss.typical_curvature(self.y) * self.operator.mean_square(self.weights)
 
+    def entrywise(self, z: Array) -> LinearMap | None:
+        return self.operator.entrywise(self.bend(z)(np.ones(self.y.shape, np.finfo(self.y.dtype).dtype)))
+
     @cached_property
     def marginals(self) -> tuple[Array, Array] | None:
-        sums = self.operator.marginals(self.weights)
-        curvature = self.loss.typical_curvature(self.y)
-        return None if sums is None else (curvature * sums[0], curvature * sums[1])
+        weights = np.ones(self.y.shape) if self.weights is None else self.weights.astype(np.float64)
+        S = self.operator.entrywise(self.loss.typical_curvature(self.y) * weights)
+        m, n = self.shape
+        return None if S is None else ((S @ np.ones((n, 1)))[:, 0], (S.H @ np.ones((m, 1)))[:, 0])
 
     @property
     def least(self) -> float | None:
@@ -113,7 +117,7 @@ class Problem(Objective):
         return other
 
     def oversampling(self, rank: int) -> float | None:
-        if not self.operator.local:
+        if self.marginals is None:
             return None
         m, n = self.shape
         seen = self.y.size if self.weights is None else int(np.count_nonzero(self.weights))

@@ -22,8 +22,6 @@ class Operator(ABC):
     size: int
     takes_matrix: bool = False
     """Whether y may be given as the m×n matrix itself."""
-    local: bool = False
-    """Whether each measurement sees few entries of X only, so that a matrix of low rank can hide from all of them."""
     complex_matrix: bool | None = None
     """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
 
@@ -49,8 +47,11 @@ class Operator(ABC):
         z1 = self.forward(xp.concat([D, U], axis=1), xp.concat([V, E], axis=1))
         return z1, self.forward(D, E)
 
-    def marginals(self, weights: Array | None = None) -> tuple[Array, Array] | None:
-        """The row and column sums of the curvature of ½ Σ wᵢ zᵢ² at each entry of X, where they differ much."""
+    def entrywise(self, weights: Array) -> LinearMap | None:
+        """The curvature of ½ Σ wᵢ zᵢ² at each entry of X, for operators whose measurements see one entry each.
+
+        Such measurements can miss what is in X, and can be spread unevenly over it: solvers take more care with them.
+        """
         return None
 
     def arrange(self) -> tuple["Operator", Array | None]:

@@ -30,8 +30,6 @@ class Entries(Operator):
         The shape of X. Rows and columns without an observation are allowed.
     """
 
-    local = True
-
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
         i = _indices(rows, "rows", self.shape[0])
@@ -131,11 +129,8 @@ class Entries(Operator):
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return total / (self.shape[0] * self.shape[1])
 
-    def marginals(self, weights: Array | None = None) -> tuple[Array, Array] | None:
-        weights = weights if self._order is None or weights is None else weights[self._order]
-        sides = (self._layout.outer, self._layout.n_outer), (self._layout.inner, self._layout.n_inner)
-        outer, inner = (np.bincount(side, weights, size).astype(np.float64) for side, size in sides)
-        return (inner, outer) if self._flipped else (outer, inner)
+    def entrywise(self, weights: Array) -> LinearMap:
+        return self.adjoint(weights)
 
     def arrange(self) -> tuple[Operator, Array | None]:
         return Entries._arranged(self.shape, self._layout, self._flipped), self._order

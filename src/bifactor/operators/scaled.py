@@ -47,6 +47,9 @@ class Scaled(Operator):
         z1, z2 = self.operator.curve(U, V, D, E)
         return self.factor * z1, self.factor * z2
 
+    def entrywise(self, weights: Array) -> LinearMap | None:
+        return self.operator.entrywise(abs(self.factor) ** 2 * weights)
+
     def arrange(self) -> tuple[Operator, Array | None]:
         arranged, order = self.operator.arrange()
         return Scaled(arranged, self.factor), order

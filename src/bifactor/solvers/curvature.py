@@ -4,6 +4,7 @@ import numpy as np
 
 from bifactor.arrays import Array, conj, inner
 from bifactor.kernels.blas import gram, matmul
+from bifactor.linear_map import LinearMap
 from bifactor.objective import Objective
 from bifactor.offsets import held
 from bifactor.path import MEASUREMENTS
@@ -37,9 +38,9 @@ class Curvature:
         self.inverses: list[Array] | None = None
         m, n = problem.shape
         rank = state.U.shape[1]
-        entries = problem.oversampling(rank) is not None and not problem.offsets
-        if entries and (m + n) * rank**2 <= LARGEST_BLOCKS:
-            self.inverses = self._inverses(self.bend(np.ones_like(z.real)), ridges)
+        entries = problem.entrywise(z)
+        if entries is not None and not problem.offsets and (m + n) * rank**2 <= LARGEST_BLOCKS:
+            self.inverses = self._inverses(entries, ridges)
 
     def apply(self, D: Array, E: Array) -> tuple[Array, Array]:
         """(H + μM)(D, E)."""
@@ -86,9 +87,8 @@ class Curvature:
             P, Q = S + (size / before) * P, T + (size / before) * Q
         return D, D if self.psd else E
 
-    def _inverses(self, weights: Array, ridges: tuple[float, float]) -> list[Array]:
+    def _inverses(self, S: LinearMap, ridges: tuple[float, float]) -> list[Array]:
         """Of Σⱼ wᵢⱼ vⱼᴴvⱼ + μM + ridge for each row i, and likewise for the columns."""
-        S = self.problem.pull_back(weights)
         sides = []
         for product, factor, damped, ridge in zip(
             (S.matmul, S.rmatmul), (self.state.V, self.state.U), self.damped, ridges, strict=True
