@@ -10,7 +10,7 @@ import numpy as np
 
 import bifactor as bf
 from benchmarks.matrix_sensing import RANK, sensing
-from benchmarks.reach import Reach, best_constant, error_to, reach
+from benchmarks.reach import SEED, Reach, best_constant, error_to, reach
 from bifactor.arrays import spectral_norm_squared
 
 GOAL, LIMIT = 1e-6, 4000
@@ -27,7 +27,7 @@ def run() -> list[dict[str, Any]]:
 
         ours = to_goal(bf.solvers.PCG())
         paper = to_goal(bf.solvers.BFGD())
-        first = 1 / spectral_norm_squared(*init(problem, RANK, np.random.default_rng(0), False))
+        first = 1 / spectral_norm_squared(*init(problem, RANK, np.random.default_rng(SEED), False))
         eta, tuned = best_constant(lambda eta: to_goal(bf.solvers.BFGD(bf.steps.Constant(eta)), 1500), first)
         table.append(
             {

@@ -10,6 +10,12 @@ import numpy as np
 import bifactor as bf
 from bifactor.state import State
 
+SEED = 1
+"""Of starts; problems are drawn with others, or a random start would be the truth."""
+
+EVERY, SELDOM = 200, 20
+"""So many iterations are all looked at; after that, one in so many."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -38,23 +44,24 @@ def reach(
 
     Beyond the limit the number of iterations follows from the rate over the last half.
     """
-    seen: list[float] = []
+    seen: dict[int, float] = {}
 
     def look(t: int, state: State) -> bool:
-        seen.append(measure(state))
-        return seen[-1] <= goal
+        if t > EVERY and t % SELDOM:
+            return False
+        seen[t] = measure(state)
+        return seen[t] <= goal
 
-    fit = bf.solve(problem, rank, solver, init, 0, max_iter=limit, tol=0, callback=look)
-    timed = bf.solve(problem, rank, solver, init, 0, max_iter=min(fit.n_iter, 200), tol=0)
+    fit = bf.solve(problem, rank, solver, init, SEED, max_iter=limit, tol=0, callback=look)
+    timed = bf.solve(problem, rank, solver, init, SEED, max_iter=min(fit.n_iter, EVERY), tol=0)
     seconds = timed.history.seconds
     each = statistics.median(np.diff(seconds))
-    if seen[-1] <= goal:
-        total = seconds[-1] if fit.n_iter <= 200 else seconds[0] + each * fit.n_iter
-        return Reach(fit.n_iter, total, each)
-    half = len(seen) // 2
-    rate = (np.log(seen[-1]) - np.log(seen[half])) / (len(seen) - 1 - half)
-    more = (np.log(goal) - np.log(seen[-1])) / rate if rate < 0 else np.inf
-    return Reach(len(seen) + more, each * (len(seen) + more), each, extrapolated=True)
+    (half, there), (last, here) = list(seen.items())[len(seen) // 2], list(seen.items())[-1]
+    if here <= goal:
+        return Reach(last, seconds[-1] if last <= EVERY else seconds[0] + each * last, each)
+    rate = (np.log(here) - np.log(there)) / (last - half)
+    total = last + (np.log(goal / here) / rate if rate < 0 else np.inf)
+    return Reach(total, each * total, each, extrapolated=True)
 
 
 def best_constant(run: Callable[[float], Reach], first: float, factor: float = 1.25) -> tuple[float, Reach]:

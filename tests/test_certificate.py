@@ -173,3 +173,31 @@ def test_a_result_without_its_problem_has_no_certificate(make_problem, tmp_path)
         with pytest.raises(InputError, match=r"read from a file.*Solve again"):
             _ = copy.certificate
     assert result.certificate.gap >= 0
+
+
+def test_psd_with_two_sides_is_a_trace_penalty_of_their_mean(make_problem):
+    problem = make_problem(20, 20, psd=True)
+    a, b = (
+        bf.solve(problem.penalized(Ridge(rho)), 20, PCG(psd=True), rng=0, tol=1e-12, max_iter=5000)
+        for rho in (1.25, (0.5, 2.0))
+    )
+    assert a.objective == pytest.approx(b.objective, rel=1e-9)
+    for result in (a, b):
+        assert result.certificate.rho == pytest.approx(1.25)
+        assert result.certificate.optimal()
+
+
+def test_a_resumed_psd_run_has_the_same_certificate(make_problem, tmp_path):
+    problem = make_problem(20, 20, psd=True).penalized(Ridge(1.25))
+    for _ in range(2):
+        result = bf.solve(problem, 20, PCG(psd=True), rng=0, tol=1e-12, max_iter=5000, checkpoint=tmp_path / "run")
+        assert result.V is result.U
+        assert result.certificate.optimal()
+
+
+def test_without_a_ridge_a_perfect_fit_is_optimal(make_problem):
+    problem = make_problem(noiseless=True)
+    result = bf.solve(problem, 2, rng=0, tol=1e-13)
+    assert result.certificate.optimal()
+    early = bf.solve(problem, 2, rng=0, max_iter=10)
+    assert not early.certificate.optimal()

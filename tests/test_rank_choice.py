@@ -243,3 +243,28 @@ def test_weights_of_zero_do_not_count_among_the_measurements():
     weights[:19] = 1
     with pytest.raises(InputError, match="19 measurements are too few"):
         bf.solve(bf.Problem(P.loss, P.operator, P.y, weights), "auto", rng=0)
+
+
+def counts(seed, rank=3):
+    rng = np.random.default_rng(seed)
+    Z = np.clip(rng.standard_normal((60, rank)) @ rng.standard_normal((rank, 40)), -5, 6)
+    rows, cols = np.nonzero(rng.random(Z.shape) < 0.6)
+    y = rng.poisson(np.exp(Z[rows, cols])).astype(float)
+    return bf.Problem(bf.losses.Poisson(), bf.operators.Entries(rows, cols, Z.shape), y)
+
+
+def test_counts_get_a_path():
+    path = bf.solve(counts(0), "auto", rng=0, max_iter=1).rank_path
+    assert len(path.rank) > 1
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_without_noise_the_rank_is_found(rank, noise):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        U, V = rng.standard_normal((100, rank)), rng.standard_normal((90, rank))
+        rows, cols = np.nonzero(rng.random((100, 90)) < 0.4)
+        y = np.sum(U[rows] * V[cols], axis=1) + noise * rng.standard_normal(rows.size)
+        problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, (100, 90)), y)
+        assert bf.solve(problem, "auto", rng=0, max_iter=1).rank == rank

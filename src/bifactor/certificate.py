@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, inner, pair_norm
+from bifactor.arrays import Array, inner, pair_norm, product_norm
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
 from bifactor.path import state_at
@@ -29,7 +29,7 @@ class Certificate:
     dual_norm : float
         ‖∇f(X)‖₂; for X = UUᴴ the largest eigenvalue of −∇f(X).
     rho : float
-        √(ρ_U ρ_V), or 0.
+        √(ρ_U ρ_V), or 0; for X = UUᴴ the mean of the two.
     gap : float or None
         f(X) + ρ‖X‖_* is at most this much above the least value over all matrices of any rank. By convexity that is
         ⟨∇f(X), X⟩ + ρ‖X‖_* + (‖∇f(X)‖₂ − ρ)₊‖X*‖_*, with ‖X*‖_* ≤ (f(X) + ρ‖X‖_* − inf f)/ρ. None where there is no
@@ -41,10 +41,12 @@ class Certificate:
     dual_norm: float
     rho: float
     gap: float | None
+    level: float = 0.0
+    """Without a ridge, what ∇f(X) is compared with: the typical curvature times ‖X‖_F."""
 
     def optimal(self, tol: float = 1e-6) -> bool:
         """Whether X is a global minimiser, up to a relative `tol` in the norms."""
-        return self.relative_gradient <= tol and self.dual_norm <= self.rho * (1 + tol)
+        return self.relative_gradient <= tol and self.dual_norm <= self.rho + tol * max(self.rho, self.level)
 
 
 def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
@@ -59,10 +61,15 @@ def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
     f, GV, GhU = problem.value_and_products(U, V)
     gradient = pair_norm(state.dU, state.dV)
     parts = pair_norm(GV, GhU) + dual * pair_norm(U, V)
-    rho = 0.0 if problem.penalty is None else float(np.prod(problem.penalty.curvature)) ** 0.5
+    rho = 0.0
+    if problem.penalty is not None:
+        left, right = problem.penalty.curvature
+        rho = (left + right) / 2 if psd else (left * right) ** 0.5
     gap = None
     if rho > 0 and problem.least is not None and not problem.offsets:
         nuclear = rho * nuclear_norm(U, V)
         bound = f + nuclear - problem.least
         gap = max(inner(U, GV) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
-    return Certificate(gradient, gradient / max(parts, 1e-300), dual, rho, gap)
+    level = 0.0 if rho > 0 else problem.scale * product_norm(U, V)
+    parts += level * pair_norm(U, V)
+    return Certificate(gradient, gradient / max(parts, 1e-300), dual, rho, gap, level)

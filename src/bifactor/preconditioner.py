@@ -55,5 +55,5 @@ def _divided(
 def _lifted(values: Array, damping: float) -> Array:
     """Eigenvalues, kept away from zero."""
     top = max(float(values[-1]), 0.0)
-    floor = max(10 * len(values) * epsilon(values) * top, 1e-300)
+    floor = max(10 * len(values) * epsilon(values) * top, 1e6 * float(np.finfo(values.dtype).tiny))
     return np.maximum(values.astype(np.float64), 0.0) + damping + floor

@@ -20,8 +20,8 @@ HELD_OUT = 0.1
 PATIENCE = 3
 """Ranks in a row without a better held-out loss after which no more are tried."""
 
-EXPLAINED = 1e-12
-"""A training loss this small beside that of X = 0 leaves nothing for another column to explain."""
+EXPLAINED = 1e-8
+"""A training loss this small beside that of X = 0, as far as short fits go, leaves nothing for another column."""
 
 Fit = Callable[[Problem, Given], Result]
 """A short fit from a start."""
@@ -46,20 +46,30 @@ def rank_path(
     extra = problem.offset_columns
     if extra:
         U, V = prepended(U, V)
-    rows: list[tuple[float, ...]] = []
+    ranks: list[int] = []
+    fitted: list[float] = []
+    losses: list[Array] = []
     while True:
         result = fit(train, Given(U, None if solver.psd else V))
         U, V = result.U, result.V
         value = train.value(U, V)
-        rows.append((U.shape[1] - extra, value / train.total, *_held_out_loss(problem, held, weights, U, V)))
-        best = int(np.argmin([row[2] for row in rows]))
-        if len(rows) - best > PATIENCE or value <= EXPLAINED * zero or len(rows) == min(m, n) or stop():
+        ranks.append(U.shape[1] - extra)
+        fitted.append(value / train.total)
+        losses.append(problem.loss.value(problem.measure(U, V), problem.y)[held])
+        best = int(np.argmin(_means(losses, weights[held])))
+        if len(ranks) - best > PATIENCE or _explained(train, value, zero) or ranks[-1] == min(m, n) or stop():
             break
         U, V = grown(train, U, V, 1, solver.psd)
-        if U.shape[1] == len(rows) + extra:
+        if U.shape[1] == ranks[-1] + extra:
             break
-    ranks, *losses = np.array(rows).T
-    return RankPath(ranks.astype(np.int64), *losses)
+    means = _means(losses, weights[held])
+    errors = [_standard_error(one - losses[int(np.argmin(means))], weights[held]) for one in losses]
+    return RankPath(np.array(ranks), np.array(fitted), means, np.array(errors))
+
+
+def _explained(problem: Problem, value: float, zero: float) -> bool:
+    least = problem.least
+    return least is not None and value - least <= EXPLAINED * (zero - least)
 
 
 def _held_out(problem: Problem, rng: np.random.Generator) -> Array:
@@ -73,10 +83,12 @@ def _held_out(problem: Problem, rng: np.random.Generator) -> Array:
     return held
 
 
-def _held_out_loss(problem: Problem, held: Array, weights: Array, U: Array, V: Array) -> tuple[float, float]:
-    """The weighted mean of the loss over what was held out, and its standard error."""
-    losses = problem.loss.value(problem.measure(U, V), problem.y)[held].astype(np.float64)
-    w = weights[held].astype(np.float64)
-    mean = float(np.average(losses, weights=w))
-    spread = float(np.average((losses - mean) ** 2, weights=w)) ** 0.5
-    return mean, spread * float(np.sum(w**2)) ** 0.5 / float(np.sum(w))
+def _means(losses: list[Array], weights: Array) -> Array:
+    return np.array([float(np.average(one, weights=weights)) for one in losses])
+
+
+def _standard_error(differences: Array, weights: Array) -> float:
+    """Of the weighted mean."""
+    w = weights.astype(np.float64)
+    spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
+    return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))

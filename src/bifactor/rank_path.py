@@ -11,8 +11,9 @@ from bifactor.arrays import Array
 class RankPath:
     """One number per rank tried, from rank 1 on: mean losses per measurement.
 
-    `train` is over the measurements that were fitted, `held_out` over those that were not, `error` the standard error
-    of the latter.
+    `train` is over the measurements that were fitted, `held_out` over those that were not. `error` is the standard
+    error of the difference of the latter to that of the best rank, measurement by measurement: what is hard to predict
+    at every rank says nothing about which is better.
     """
 
     rank: Array
@@ -23,6 +24,5 @@ class RankPath:
     @property
     def chosen(self) -> int:
         """The least rank whose held-out loss is within one standard error of the best."""
-        best = int(np.argmin(self.held_out))
-        within = self.held_out <= self.held_out[best] + self.error[best]
+        within = self.held_out - np.min(self.held_out) <= self.error
         return int(self.rank[np.flatnonzero(within)[0]])

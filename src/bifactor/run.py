@@ -95,6 +95,7 @@ class Run:
             "memory": state.memory,
             "stalled": state.stalled,
             "waiting": state.waiting,
+            "one_factor": state.V is state.U,
             "best_value": self.best_value,
             "magnitude": self.magnitude,
         }
@@ -115,10 +116,10 @@ class Run:
             state = State(
                 **factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled", "waiting")}
             )
-            if all(np.array_equal(*pair) for pair in ((state.U, state.V), (state.dU, state.dV))):
-                state = replace(state, V=state.U, dV=state.dU)  # one factor, as it was
-            records = [Record(*map(float, row)) for row in arrays["records"].T]
             best = arrays["best_U"], arrays["best_V"]
+            if metadata["one_factor"]:
+                state, best = replace(state, V=state.U, dV=state.dU), (best[0], best[0])
+            records = [Record(*map(float, row)) for row in arrays["records"].T]
             return cls(state, best, metadata["best_value"], records, metadata["magnitude"])
         except KeyError as error:
             raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None

@@ -185,3 +185,8 @@ def test_another_penalty_is_another_problem_and_leaves_the_first_alone(make_prob
     assert other.penalized(None).penalty is None
     assert other.value(U, V) == problem.value(U, V)
     assert other.operator is problem.operator
+
+
+def test_an_array_of_no_dimensions_is_refused_in_words():
+    with pytest.raises(InputError, match="rho"):
+        Ridge(np.array(1.0))

@@ -6,6 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
+from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD
 from bifactor.solvers.growth import grown
 from bifactor.solvers.recommended import recommended
@@ -392,3 +393,34 @@ def test_a_start_that_is_given_is_the_start(make_problem):
     np.testing.assert_allclose(result.matrix(), wanted.matrix(), atol=1e-10)
     first = bf.solve(problem, 2, init=bf.inits.Given(U, V), max_iter=0)
     np.testing.assert_allclose(first.matrix(), U @ V.T, atol=1e-12)
+
+
+def counts(seed, rank=3):
+    rng = np.random.default_rng(seed)
+    Z = np.clip(rng.standard_normal((60, rank)) @ rng.standard_normal((rank, 40)), -5, 6)
+    rows, cols = np.nonzero(rng.random(Z.shape) < 0.6)
+    y = rng.poisson(np.exp(Z[rows, cols])).astype(float)
+    return bf.Problem(bf.losses.Poisson(), bf.operators.Entries(rows, cols, Z.shape), y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_do_not_diverge_by_default(seed):
+    result = bf.solve(counts(seed), 3, rng=0, max_iter=400)
+    assert result.status is not bf.Status.DIVERGED
+    assert result.objective <= 0.95 * bf.solve(counts(seed), 3, Newton(), rng=0).objective  # they are negative
+
+
+@pytest.mark.parametrize("name", ["Poisson", "ExpectedCounts"])
+def test_rank_continuation_always_descends_on_counts(make_problem, name):
+    for penalty in (None, Ridge(0.3)):
+        problem = make_problem(loss=getattr(bf.losses, name)()).penalized(penalty)
+        result = bf.solve(problem, 5, RankContinuation(stage_iterations=6), rng=0, max_iter=60, tol=0)
+        objective = result.history.objective
+        assert np.all(np.diff(objective) <= 1e-12 * np.abs(objective[1:]))
+
+
+def test_a_race_runs_all_its_lanes_where_no_least_is_known():
+    lanes = set()
+    race = Race((PCG(), PCG(damping=0.1)), patience=5)
+    bf.solve(counts(0), 3, race, rng=0, max_iter=60, tol=0, callback=lambda t, s: lanes.add(int(s.extra["race:lane"])))
+    assert lanes == {0, 1}

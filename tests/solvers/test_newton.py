@@ -8,7 +8,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, inner
 from bifactor.errors import InputError
 from bifactor.path import measured_at
-from bifactor.solvers import PCG, Newton
+from bifactor.solvers import PCG, Newton, RankContinuation, ScaledGD
 from bifactor.solvers.curvature import Curvature
 
 RIDGE = bf.penalties.Ridge((0.4, 1.3))
@@ -208,3 +208,19 @@ def test_rows_and_columns_without_data(make_problem):
 def test_bad_settings_are_refused(make):
     with pytest.raises(InputError, match="not True or False"):
         make()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", [Newton(), Newton(full=False), RankContinuation(Newton()), ScaledGD(), PCG()])
+def test_one_factor_may_start_at_zero(make_problem, solver, dtype):
+    problem = make_problem(dtype=dtype, noiseless=True)
+    U, V = problem.truth
+    result = bf.solve(problem, 2, solver, bf.inits.Given(0 * U, V), max_iter=200)
+    assert result.objective < 1e-6 * result.history.objective[0]
+
+
+def test_nothing_to_find_in_single_precision(make_problem):
+    operator = make_problem(9, 6).operator
+    problem = bf.Problem(bf.losses.Squared(), operator, np.zeros(operator.size, np.float32))
+    for solver in (RankContinuation(Newton()), RankContinuation(Newton(full=False))):
+        assert bf.solve(problem, 3, solver, rng=0).objective == 0

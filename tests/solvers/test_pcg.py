@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.path import MEASUREMENTS
-from bifactor.solvers import BFGD, PCG, ScaledGD, pcg
+from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg
 
 
 def conditioned(shape, rank, condition, dtype=np.float64, psd=False, seed=1):
@@ -225,3 +225,25 @@ def test_bad_settings_are_refused(make):
     with pytest.raises(InputError):
         make()
     assert PCG(damping=0).damping == 0.0
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [PCG(), Newton(), ScaledGD(), bf.solvers.BFGD(bf.steps.CurveSearch()), RankContinuation(), RidgeHomotopy(), Race()],
+    ids=lambda s: type(s).__name__,
+)
+def test_single_precision_stays_single_for_every_loss(make_problem, loss, solver):
+    result = bf.solve(make_problem(loss=loss, dtype=np.float32), 2, solver, rng=0, max_iter=20)
+    assert result.U.dtype == result.V.dtype == np.float32
+
+
+def test_black_boxes_in_single_precision_are_asked_in_single_precision():
+    T = np.ones((6, 5), np.float32)
+
+    def gradient(X):
+        assert X.dtype == np.float32
+        return X - T
+
+    box = bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), gradient, T.shape, dtype=np.float32)
+    for solver in (PCG(), bf.solvers.BFGD(bf.steps.CurveSearch())):
+        assert bf.solve(box, 1, solver, rng=0).U.dtype == np.float32

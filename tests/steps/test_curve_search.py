@@ -265,3 +265,10 @@ def test_a_wrong_gradient_is_a_stall_and_not_convergence():
     wrong = bf.Function(lambda X: 0.5 * np.sum((X - 1) ** 2), lambda X: -(X - 1), (4, 4))
     result = bf.solve(wrong, 1, bf.solvers.BFGD(SEARCH), init=bf.inits.Random(), rng=0)
     assert result.status is bf.Status.STALLED
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.floats(-30, 30), min_size=4, max_size=4), st.lists(st.sampled_from([-1, 1]), min_size=2, max_size=2))
+def test_quartics_whose_coefficients_have_nothing_in_common(exponents, signs):
+    size = [10.0**e for e in exponents]
+    is_the_best([0.0, -size[0], signs[0] * size[1], signs[1] * size[2], size[3]])

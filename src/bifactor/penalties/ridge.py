@@ -32,7 +32,7 @@ class Ridge(Penalty):
 
     def __post_init__(self) -> None:
         advice = "Leave the penalty out for none."
-        if isinstance(self.rho, (tuple, list, np.ndarray)):
+        if isinstance(self.rho, (tuple, list, np.ndarray)) and np.ndim(self.rho) > 0:
             if len(self.rho) != 2:
                 raise InputError(f"rho={self.rho!r} is not one number, or one per side. Pass rho or (rho_U, rho_V).")
             object.__setattr__(self, "rho", tuple(positive(r, "rho", advice) for r in self.rho))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, conj, inner
+from bifactor.arrays import Array, conj, epsilon, inner
 from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 from bifactor.objective import Objective
@@ -97,8 +97,9 @@ class Curvature:
             squares = (conj(factor)[:, :, None] * factor[:, None, :]).reshape(-1, r * r)
             blocks = product(squares).reshape(-1, r, r) + damped
             # Rows with too few measurements to fix them are held by a little of the mean.
-            floor = 1e-8 * np.trace(blocks.mean(axis=0)).real / r
-            sides.append(np.linalg.inv(blocks + (ridge + max(floor, 1e-300)) * np.eye(r, dtype=blocks.dtype)))
+            floor = max(1e-8, 10 * r * epsilon(factor)) * float(np.trace(blocks.mean(axis=0)).real) / r
+            floor = floor if floor > float(np.finfo(factor.dtype).tiny) else 1.0  # a factor of zeros
+            sides.append(np.linalg.inv(blocks + (ridge + floor) * np.eye(r, dtype=blocks.dtype)))
         return sides
 
     def _paired(self, left: Array, right: Array) -> tuple[Array, Array]:

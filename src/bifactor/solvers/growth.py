@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gaussian
+from bifactor.arrays import Array, epsilon, gaussian, norm
 from bifactor.inits.spectral import start_faint
 from bifactor.linear_map import LinearMap
 from bifactor.metrics import balanced
@@ -49,7 +49,7 @@ def grown(problem: Objective, U: Array, V: Array, count: int, psd: bool) -> tupl
     rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
     some = U.shape[1] > 0
     size = float(np.max(np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0), initial=0.0))
-    rho = 0.0 if problem.penalty is None else ridge(problem.penalty)
+    rho = 0.0 if problem.penalty is None else ridge(problem.penalty, psd)
     z = problem.measure(*((U, V) if some else (np.zeros((k, 1), U.dtype) for k in problem.shape)))
     G = problem.pull_back(problem.evaluate(z)[1])
     s, A, B = _leading(G, count, rng, psd)
@@ -58,7 +58,7 @@ def grown(problem: Objective, U: Array, V: Array, count: int, psd: bool) -> tupl
         return U, V
     A, B = A[:, keep], B[:, keep]
     root = np.sqrt((s[keep] - rho) / _curvatures(problem, A, B)).astype(A.dtype)
-    A, B = A * root, B * root
+    A, B = _descending(problem, z, A * root, B * root, rho)
     if some and not psd and problem.penalty is None and not problem.offsets:
         U, V = balanced(U, V)
     probe = [gaussian(rng, (k, 1), A.dtype) for k in problem.shape]
@@ -79,6 +79,18 @@ def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
     return (rows @ np.abs(A) ** 2) * (cols @ np.abs(B) ** 2) / rows.sum()
 
 
+def _descending(problem: Objective, z: Array, A: Array, B: Array, rho: float) -> tuple[Array, Array]:
+    """New columns that lower f: where it is no quadratic, its curvature may be far from the one to expect."""
+    dz = problem.measure(A, B)
+    line = problem.along(z, dz, np.zeros_like(dz))
+    if line.quartic is not None:
+        return A, B
+    t, first, cost = 1.0, line.at(0.0)[0], rho * norm(A) ** 2
+    while t > 1e-12 and not line.at(t)[0] + t * cost < first:
+        t /= 2
+    return A * t**0.5, B * t**0.5
+
+
 def _leading(G: LinearMap, count: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array, Array]:
     """The leading singular values and pairs of −G, or its leading eigenpairs."""
     if psd:
@@ -88,10 +100,10 @@ def _leading(G: LinearMap, count: int, rng: np.random.Generator, psd: bool) -> t
     return s, -A, B
 
 
-def ridge(penalty: Penalty) -> float:
-    """The weight of the nuclear norm that a penalty amounts to."""
+def ridge(penalty: Penalty, psd: bool) -> float:
+    """The weight of the nuclear norm that a penalty amounts to; of the trace where X = UUᴴ."""
     left, right = penalty.curvature
-    return (left * right) ** 0.5
+    return (left + right) / 2 if psd else (left * right) ** 0.5
 
 
 def _widened(a: Array, rank: int) -> Array:

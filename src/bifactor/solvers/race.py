@@ -72,7 +72,8 @@ class Race(Solver):
             return _marked(new, own, None)
         age = 0 if new.waiting else int(own["age"]) + 1
         at_rest = inner.value - new.value <= AT_REST * abs(new.value) or new.stalled is not None
-        if new.value <= SUCCESS * float(own["zero"]):
+        least = problem.least
+        if least is not None and new.value - least <= SUCCESS * (float(own["zero"]) - least):
             return _marked(new, {"lane": own["lane"]}, None)
         if new.waiting or (age < self.patience and not at_rest):
             return _marked(new, {**own, "age": np.array(age)}, parked)

@@ -102,9 +102,8 @@ class RidgeHomotopy(Solver):
         share = lam * (inner(state.U, state.U) + inner(state.V, state.V)) / 2
         return 0.0 if share <= SMALL_SHARE * abs(state.value) else self.factor * lam
 
-    @staticmethod
-    def _end(problem: Objective, first: float) -> float:
-        return max(NEGLIGIBLE * first, 0.0 if problem.penalty is None else ridge(problem.penalty))
+    def _end(self, problem: Objective, first: float) -> float:
+        return max(NEGLIGIBLE * first, 0.0 if problem.penalty is None else ridge(problem.penalty, self.psd))
 
     @staticmethod
     def _at(problem: Objective, lam: float) -> Objective:

@@ -86,7 +86,7 @@ def _newton(path: Path, guess: float) -> float | None:
 def _function(path: Path, a: float) -> tuple[float, float, float | None]:
     """F, F′ and, where it is known, F″ at a."""
     value, slope, bend = path.line.at(a)
-    c = path.polynomial
+    c = path.polynomial.tolist()  # Python's numbers: NumPy's would change the precision of arrays
     value += c[0] + a * (c[1] + a * (c[2] + a * (c[3] + a * c[4])))
     slope += c[1] + a * (2 * c[2] + a * (3 * c[3] + a * 4 * c[4]))
     return value, slope, None if bend is None else bend + 2 * c[2] + a * (6 * c[3] + a * 12 * c[4])
