@@ -28,7 +28,7 @@ def run() -> list[dict[str, Any]]:
         ours = to_goal(bf.solvers.PCG())
         paper = to_goal(bf.solvers.BFGD())
         first = 1 / spectral_norm_squared(*init(problem, RANK, np.random.default_rng(SEED), False))
-        eta, tuned = best_constant(lambda eta: to_goal(bf.solvers.BFGD(bf.steps.Constant(eta)), 1500), first)
+        eta, tuned = best_constant(lambda eta: to_goal(bf.solvers.BFGD(bf.steps.Constant(eta)), 1000), first)
         table.append(
             {
                 "C": oversampling,

@@ -15,7 +15,7 @@ import bifactor as bf
 from benchmarks import rivals
 
 N, RANK, GOAL = 1000, 10, 1e-9
-RIVAL_SEEDS, RIVAL_SECONDS = 3, 20.0
+RIVAL_SEEDS, RIVAL_SECONDS = 2, 15.0
 """pymanopt is given this many of the draws, and this long for each."""
 
 Draw = tuple[bf.Problem, np.ndarray, np.ndarray]

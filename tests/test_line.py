@@ -16,7 +16,8 @@ def moving(problem, rank=2, seed=1, size=0.7):
     m, n = problem.shape
     U, D = (size * gaussian(rng, (m, rank), problem.dtype) for _ in range(2))
     V, E = (size * gaussian(rng, (n, rank), problem.dtype) for _ in range(2))
-    return (U, V, D, E), (problem.measure(U, V), *problem.curve(U, V, D, E))
+    z = problem.measure(U, V)
+    return (U, V, D, E), (z, *problem.curve(U, V, D, E, z))
 
 
 def is_f_along(problem, bends=True, tol=1e-12):

@@ -113,7 +113,7 @@ class Function(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return D @ herm(V) + U @ herm(E)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
+    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array) -> tuple[Array, Array]:
         return self.tangent(U, V, D, E), D @ herm(E)
 
     def evaluate(self, z: Array) -> tuple[float, Array]:

@@ -80,8 +80,12 @@ class Objective(ABC):
         """z₁, the derivative of z along (D, E)."""
 
     @abstractmethod
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        """(z₁, z₂): at (U + aD, V + aE) the measurements are z + a·z₁ + a²·z₂ for every a."""
+    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array) -> tuple[Array, Array]:
+        """(z₁, z₂): at (U + aD, V + aE) the measurements are z + a·z₁ + a²·z₂ for every a.
+
+        An empty z₂ stands for one that does not matter. Then z + z₁ is exact at a = 1, whatever z has gathered of
+        rounding.
+        """
 
     @abstractmethod
     def evaluate(self, z: Array) -> tuple[float, Array]:

@@ -83,7 +83,7 @@ class Path:
         """f along the path."""
         U, V, z = self.state.U, self.state.V, self.state.extra.get(MEASUREMENTS)
         z = self.problem.measure(U, V) if z is None else z
-        return self.problem.along(z, *self.problem.curve(U, V, self.D, self.E))
+        return self.problem.along(z, *self.problem.curve(U, V, self.D, self.E, z))
 
     @cached_property
     def polynomial(self) -> Array:

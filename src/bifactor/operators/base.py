@@ -22,6 +22,8 @@ class Operator(ABC):
     size: int
     takes_matrix: bool = False
     """Whether y may be given as the m×n matrix itself."""
+    quick_curve: bool = False
+    """Whether `curve` takes about as long as `forward`."""
     complex_matrix: bool | None = None
     """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
 

@@ -30,6 +30,8 @@ class Entries(Operator):
         The shape of X. Rows and columns without an observation are allowed.
     """
 
+    quick_curve = True
+
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
         i = _indices(rows, "rows", self.shape[0])

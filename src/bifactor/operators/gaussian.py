@@ -39,6 +39,8 @@ class Gaussian(Operator):
     minimization", SIAM Review 52(3), 2010. Streams: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
     """
 
+    quick_curve = True
+
     def __init__(
         self,
         shape: tuple[int, int],

@@ -28,7 +28,7 @@ class Scaled(Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         self.operator, self.factor = operator, _number(factor)
         self.shape, self.size = operator.shape, operator.size
-        self.complex_matrix = operator.complex_matrix
+        self.complex_matrix, self.quick_curve = operator.complex_matrix, operator.quick_curve
         if isinstance(self.factor, complex):
             if takes_real_measurements(operator):
                 raise InputError(

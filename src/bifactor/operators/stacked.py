@@ -42,6 +42,7 @@ class Stacked(Operator):
         self.operators = operators
         self.shape = operators[0].shape
         self.size = sum(operator.size for operator in operators)
+        self.quick_curve = all(operator.quick_curve for operator in operators)
         self.complex_matrix = any(operator.complex_matrix for operator in operators) or None
 
     def forward(self, U: Array, V: Array) -> Array:

@@ -28,9 +28,9 @@ _FACTORS = ("U", "V", "dU", "dV")
 class Race(Solver):
     """Tries solvers in turn, each from the start, and goes on with the one that comes lowest.
 
-    A solver is stopped when it has come to rest, or `patience` iterations after its own stages are over. One that
-    explains the data ends the race at once: with more measurements than degrees of freedom a matrix of low rank that
-    fits them all is the right one, up to coincidence.
+    A solver is stopped when it has come to rest, or `patience` iterations after its own stages are over, unless it is
+    still coming down fast. One that explains the data ends the race at once: with more measurements than degrees of
+    freedom a matrix of low rank that fits them all is the right one, up to coincidence.
 
     Parameters
     ----------
@@ -61,7 +61,14 @@ class Race(Solver):
 
     def init(self, problem: Objective, U: Array, V: Array) -> State:
         zero = problem.value(*(np.zeros((k, 1), U.dtype) for k in problem.shape))
-        own = {"U0": U, "V0": V, "zero": np.array(zero), "lane": np.array(0), "age": np.array(0)}
+        own = {
+            "U0": U,
+            "V0": V,
+            "zero": np.array(zero),
+            "lane": np.array(0),
+            "age": np.array(0),
+            "mark": np.array(zero),
+        }
         return _marked(self.solvers[0].init(problem, U, V), own, None)
 
     def step(self, problem: Objective, state: State) -> State:
@@ -70,18 +77,29 @@ class Race(Solver):
         new = self.solvers[lane].step(problem, inner)
         if "zero" not in own:  # the race is over
             return _marked(new, own, None)
-        age = 0 if new.waiting else int(own["age"]) + 1
+        own |= self._aged(own, new, problem.least)
         at_rest = inner.value - new.value <= AT_REST * abs(new.value) or new.stalled is not None
         least = problem.least
         if least is not None and new.value - least <= SUCCESS * (float(own["zero"]) - least):
             return _marked(new, {"lane": own["lane"]}, None)
-        if new.waiting or (age < self.patience and not at_rest):
-            return _marked(new, {**own, "age": np.array(age)}, parked)
+        if new.waiting or (own["age"] < self.patience and not at_rest):
+            return _marked(new, own, parked)
         best = (lane, new) if parked is None or new.value < parked[1].value else parked
         if lane + 1 == len(self.solvers):
             return _marked(best[1], {"lane": np.array(best[0])}, None)
         fresh = self.solvers[lane + 1].init(problem, own["U0"], own["U0"] if self.psd else own["V0"])
         return _marked(fresh, {**own, "lane": np.array(lane + 1), "age": np.array(0)}, best)
+
+    def _aged(self, own: Mapping[str, Array], new: State, least: float | None) -> dict[str, Array]:
+        """How long the solver has run since its stages, and its objective when half its time was over.
+
+        One that has since come down tenfold is given the second half again: it is on its way.
+        """
+        age, half = 0 if new.waiting else int(own["age"]) + 1, self.patience // 2
+        converging = least is not None and new.value - least <= 0.1 * (float(own["mark"]) - least)
+        if age == half or (age == self.patience and converging):
+            return {"age": np.array(half), "mark": np.array(new.value)}
+        return {"age": np.array(age)}
 
 
 def _marked(inner: State, own: Mapping[str, Array], parked: tuple[int, State] | None) -> State:
