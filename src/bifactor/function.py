@@ -113,7 +113,7 @@ class Function(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return D @ herm(V) + U @ herm(E)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array) -> tuple[Array, Array]:
+    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
         return self.tangent(U, V, D, E), D @ herm(E)
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
@@ -178,6 +178,7 @@ class _FunctionLine(Line):
     """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
 
     quartic = None
+    straight = False
 
     def __init__(self, function: Function, X: Array, X1: Array, X2: Array):
         self.function, self.curve = function, (X, X1, X2)

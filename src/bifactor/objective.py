@@ -80,11 +80,11 @@ class Objective(ABC):
         """z₁, the derivative of z along (D, E)."""
 
     @abstractmethod
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array) -> tuple[Array, Array]:
+    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
         """(z₁, z₂): at (U + aD, V + aE) the measurements are z + a·z₁ + a²·z₂ for every a.
 
-        An empty z₂ stands for one that does not matter. Then z + z₁ is exact at a = 1, whatever z has gathered of
-        rounding.
+        Where z is given, z₂ may come back empty: it is small beside z₁, and z + z₁ is exact at a = 1. For long steps
+        ask again without z.
         """
 
     @abstractmethod

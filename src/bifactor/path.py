@@ -64,6 +64,8 @@ class Path:
     E: Array
     term: Term | None = None
     psd: bool = False
+    exact: bool = False
+    """Whether `line` must hold for steps of any length."""
 
     @cached_property
     def slope(self) -> float:
@@ -83,7 +85,7 @@ class Path:
         """f along the path."""
         U, V, z = self.state.U, self.state.V, self.state.extra.get(MEASUREMENTS)
         z = self.problem.measure(U, V) if z is None else z
-        return self.problem.along(z, *self.problem.curve(U, V, self.D, self.E, z))
+        return self.problem.along(z, *self.problem.curve(U, V, self.D, self.E, None if self.exact else z))
 
     @cached_property
     def polynomial(self) -> Array:

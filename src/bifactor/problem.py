@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, digest, floating, gaussian, is_complex, norm, product_norm
+from bifactor.arrays import Array, digest, epsilon, floating, gaussian, is_complex, norm, product_norm
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.kernels import losses_numba
@@ -145,11 +145,13 @@ class Problem(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return self.operator.forward(np.hstack([D, U]), np.hstack([V, E]))
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array) -> tuple[Array, Array]:
-        if self.operator.quick_curve:
+    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
+        if z is None or self.operator.quick_curve:
             return self.operator.curve(U, V, D, E)
         # Two forwards of rank r at most, and near a solution, where steps are short, only one.
         both = self.operator.forward(U + D, V + E) - z
+        if norm(both) <= epsilon(both) ** 0.5 * norm(z):  # steps so short that a difference does not show them
+            return self.operator.curve(U, V, D, E)
         if self._spread * product_norm(D, E) <= NEGLIGIBLE * norm(both):
             return both, both[:0]
         z2 = self.operator.forward(D, E)

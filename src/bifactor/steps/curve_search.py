@@ -19,6 +19,9 @@ FLAT = 0.1
 
 TRIALS = 30
 
+LONG = 2.0
+"""Steps from here on need the bend of the curve, however small it is."""
+
 
 @dataclass(frozen=True)
 class CurveSearch(StepSize):
@@ -39,13 +42,20 @@ class CurveSearch(StepSize):
     def next(self, path: Path) -> State:
         if not path.slope < 0:
             return replace(path.state, stalled=0.0)
-        quartic = path.line.quartic
-        a = minimiser(quartic + path.polynomial) if quartic is not None else _newton(path, path.state.memory)
+        a = _best(path)
+        if path.line.straight and (a is None or a > LONG):
+            path = replace(path, exact=True)
+            a = _best(path)
         if a is not None:
             new = path.along(a, a)
             if new.value < path.state.value:
                 return new
         return _halved(path, path.state.memory if a is None else a)
+
+
+def _best(path: Path) -> float | None:
+    quartic = path.line.quartic
+    return minimiser(quartic + path.polynomial) if quartic is not None else _newton(path, path.state.memory)
 
 
 def _halved(path: Path, a: float) -> State:
