@@ -20,7 +20,7 @@ from bifactor.operators.base import Fused
 from bifactor.penalties import Penalty
 from bifactor.validation import require_finite, require_flag, require_instance
 
-NEGLIGIBLE = 1e-3
+NEGLIGIBLE = 3e-3
 """The share of the curve's bend z₂ in z₁ below which it is left out, where it would cost another forward."""
 
 
