@@ -152,7 +152,8 @@ class Problem(Objective):
         both = self.operator.forward(U + D, V + E) - z
         if norm(both) <= epsilon(both) ** 0.5 * norm(z):  # steps so short that a difference does not show them
             return self.operator.curve(U, V, D, E)
-        if self._spread * product_norm(D, E) <= NEGLIGIBLE * norm(both):
+        # Other losses can bend sharply where z is small, so that a norm says little.
+        if self.loss.quadratic and self._spread * product_norm(D, E) <= NEGLIGIBLE * norm(both):
             return both, both[:0]
         z2 = self.operator.forward(D, E)
         return both - z2, z2

@@ -247,3 +247,21 @@ def test_black_boxes_in_single_precision_are_asked_in_single_precision():
     box = bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), gradient, T.shape, dtype=np.float32)
     for solver in (PCG(), bf.solvers.BFGD(bf.steps.CurveSearch())):
         assert bf.solve(box, 1, solver, rng=0).U.dtype == np.float32
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_bend_left_out_leaves_no_trace(noise, monkeypatch):
+    """Where a forward is dear the small part of the curve is dropped; what comes out is as exact as with it."""
+    rng = np.random.default_rng(0)
+    operator = bf.operators.Noiselet((64, 64), 1500, 0)
+    U, V = rng.standard_normal((64, 3)), rng.standard_normal((64, 3))
+    y = operator.forward(U, V)
+    problem = bf.Problem(bf.losses.Squared(), operator, y + noise * rng.standard_normal(y.size))
+    fits, states = [], []
+    for share in (bf.problem.NEGLIGIBLE, 0.0):
+        monkeypatch.setattr(bf.problem, "NEGLIGIBLE", share)
+        fits.append(bf.solve(problem, 3, PCG(), rng=0, tol=1e-10, callback=lambda t, s: states.append(s)))
+        assert np.all(np.diff(fits[-1].history.objective) <= 0)
+        last = states[-1]
+        np.testing.assert_allclose(last.extra["z"], problem.measure(last.U, last.V), atol=1e-10)
+    np.testing.assert_allclose(fits[0].matrix(), fits[1].matrix(), atol=1e-6)
