@@ -49,6 +49,21 @@ def test_relative_change_is_that_of_x(make_problem):
     np.testing.assert_allclose(result.history.relative_change[2:], changes, rtol=1e-6, atol=1e-15)
 
 
+def test_a_racer_that_starts_again_is_no_divergence():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 5)), np.outer(np.arange(6.0), np.arange(5.0)))
+    race = bf.solvers.Race((bf.solvers.PCG(), bf.solvers.RidgeHomotopy()))
+    result = bf.solve(problem.penalized(bf.penalties.Ridge(1e-3)), 2, race, rng=0)
+    assert result.status.converged
+
+
+def test_factors_that_overflow_are_a_status(make_problem):
+    class Overflows(bf.solvers.PCG):
+        def step(self, problem, state):
+            raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    assert bf.solve(make_problem(), 2, Overflows(), rng=0).status is bf.Status.DIVERGED
+
+
 def test_relative_change_is_accurate_far_below_single_precision(make_problem):
     # The Gram form of ‖X′ − X‖ loses half the digits unless it works on differences.
     solver = bf.solvers.BFGD(bf.steps.Constant(1e-14))
