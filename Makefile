@@ -17,7 +17,7 @@ $(VENV)/.test: pyproject.toml
 	touch $(VENV)/.demo $@
 
 # Other libraries to compare with; one of them is compiled on installation.
-$(VENV)/.bench: $(VENV)/.bench
+$(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,bench]"
 	touch $@
 

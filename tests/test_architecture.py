@@ -19,6 +19,7 @@ FLOORS = [
     {"kernels"},
     {"linear_map"},
     {"svd", "losses"},
+    {"shrinkage"},
     {"operators", "line", "penalties"},
     {"objective"},
     {"problem", "function", "balance", "state", "metrics"},
@@ -46,8 +47,8 @@ PUBLIC = {
     ),
     "bifactor.penalties": "Penalty Ridge Term",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
-    "bifactor.inits": "Given Init Random Spectral",
-    "bifactor.solvers": "BFGD FGD Newton PCG Race RankContinuation RidgeHomotopy ScaledGD Solver",
+    "bifactor.inits": "Given Init Random Spectral Zero",
+    "bifactor.solvers": "BFGD FGD Newton PCG Race RankContinuation RidgeHomotopy SVP ScaledGD Solver",
     "bifactor.estimators": "StateTomography linear_inversion nearest_state",
     "bifactor.testing": "check_gradient check_loss check_operator check_solver",
 }

@@ -8,7 +8,7 @@ from bifactor.arrays import Array, inner, pair_norm, product_norm
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
 from bifactor.path import state_at
-from bifactor.svd import truncated_eigh, truncated_svd
+from bifactor.svd import leading
 
 TOL, RESTARTS = 1e-8, 200
 """Accuracy of ‖∇f(X)‖₂ relative to itself, and the work it may cost."""
@@ -54,10 +54,7 @@ def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
     state = state_at(problem, U, V, psd=psd)
     G = problem.gradient(U, V)
     rng = np.random.default_rng(0)
-    if psd:
-        dual = max(float(truncated_eigh(G, 1, rng, TOL, RESTARTS, sign=-1)[0][0]), 0.0)
-    else:
-        dual = float(truncated_svd(G, 1, rng, TOL, RESTARTS)[1][0])
+    dual = max(float(leading(G, 1, rng, TOL, RESTARTS, psd, sign=-1)[1][0]), 0.0)
     f, GV, GhU = problem.value_and_products(U, V)
     gradient = pair_norm(state.dU, state.dV)
     parts = pair_norm(GV, GhU) + dual * pair_norm(U, V)

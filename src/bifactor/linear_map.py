@@ -77,6 +77,26 @@ class Dense(LinearMap):
         return self.matmul(V), self.rmatmul(U)
 
 
+class LowRankPlus(LinearMap):
+    """UVᴴ + c·G with a real c: what a gradient step from a factored X leads to."""
+
+    def __init__(self, U: Array, V: Array, c: float, G: LinearMap):
+        self.U, self.V, self.c, self.G = U, V, c, G
+        self.shape = G.shape
+        self.dtype = namespace(U, V).result_type(U, V, G.dtype)
+
+    def matmul(self, V: Array) -> Array:
+        return blas.matmul(self.U, blas.gram(self.V, V)) + self.c * self.G.matmul(V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return blas.matmul(self.V, blas.gram(self.U, U)) + self.c * self.G.rmatmul(U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        GV, GhU = self.G.products(U, V)
+        left, right = blas.matmul(self.U, blas.gram(self.V, V)), blas.matmul(self.V, blas.gram(self.U, U))
+        return left + self.c * GV, right + self.c * GhU
+
+
 class Sampled(LinearMap):
     """The sparse n_outer × n_inner matrix that holds `w` at the coordinates of a layout."""
 

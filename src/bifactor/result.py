@@ -29,6 +29,7 @@ class Status(Enum):
     )
     GRADIENT = "converged: the gradient is zero, or has fallen below gradient_tol times its first norm"
     PLATEAU = "converged: the objective has stopped falling by more than objective_tol"
+    SETTLED = "converged: the solver's own stopping rule is met"
     PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
     STALLED = (
         "stopped because no step lowers the objective, though its gradient says one should: "
@@ -46,7 +47,13 @@ class Status(Enum):
     @property
     def converged(self) -> bool:
         """Whether a convergence test was met."""
-        return self in (Status.RELATIVE_CHANGE, Status.GRADIENT, Status.PLATEAU, Status.PRECISION)
+        return self in (
+            Status.RELATIVE_CHANGE,
+            Status.GRADIENT,
+            Status.PLATEAU,
+            Status.SETTLED,
+            Status.PRECISION,
+        )
 
     def __str__(self) -> str:
         return self.value

@@ -97,6 +97,7 @@ class Run:
             "memory": state.memory,
             "stalled": state.stalled,
             "waiting": state.waiting,
+            "settled": state.settled,
             "one_factor": state.V is state.U,
             "best_value": self.best_value,
             "magnitude": self.magnitude,
@@ -115,9 +116,8 @@ class Run:
         try:
             factors = {name: arrays[name] for name in ("U", "V", "dU", "dV")}
             extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-            state = State(
-                **factors, extra=extra, **{name: metadata[name] for name in ("value", "memory", "stalled", "waiting")}
-            )
+            numbers = {name: metadata[name] for name in ("value", "memory", "stalled", "waiting", "settled")}
+            state = State(**factors, extra=extra, **numbers)
             best = arrays["best_U"], arrays["best_V"]
             if metadata["one_factor"]:
                 state, best = replace(state, V=state.U, dV=state.dU), (best[0], best[0])

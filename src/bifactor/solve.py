@@ -13,7 +13,7 @@ from bifactor.arrays import Array, epsilon, generator
 from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.inits import Given, Init, Spectral
+from bifactor.inits import Given, Init
 from bifactor.kernels.blas import one_thread
 from bifactor.kernels.memory import recycled
 from bifactor.objective import Objective
@@ -62,7 +62,8 @@ def solve(
     solver : Solver, optional
         By default PCG; where entries are observed and nothing is penalised, with rank continuation and, where
         they are scarce, racing against ridge homotopy. The answer is then balanced, UᴴU = VᴴV.
-    init : Init, default inits.Spectral()
+    init : Init, optional
+        By default where the solver's authors start it, mostly `inits.Spectral()`.
     rng : Generator, int or None
         The only source of randomness.
     max_iter : int
@@ -97,7 +98,7 @@ def solve(
         path = _path(problem, solver, generator(rng), started, time_limit)
         columns = path.chosen
     chosen = solver if solver is not None else PCG() if init is not None else recommended(problem, columns)
-    first = Spectral() if init is None else init
+    first = chosen.start if init is None else init
     name, source = describe(chosen), generator(rng)
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, *same)

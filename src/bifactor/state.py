@@ -24,5 +24,7 @@ class State:
     """Where no step was found that decreases the objective: the decrease that the last step length had promised."""
     waiting: bool = False
     """Whether the solver has stages to come: until then, having come to rest is not the end."""
+    settled: bool = False
+    """Whether the solver's own stopping rule is met."""
     extra: Mapping[str, Array] = field(default_factory=dict)
     """Other arrays that a solver carries from step to step, such as a direction; checkpoints keep them."""

@@ -48,6 +48,8 @@ class Stopping:
         first, last = run.records[0], run.records[-1]
         if run.state.stalled is not None:
             return Status.PRECISION if self._at_rounding(run) else Status.STALLED
+        if run.state.settled:
+            return Status.SETTLED
         if last.gradient_norm <= self.gradient_tol * first.gradient_norm or last.gradient_norm == 0:
             return Status.GRADIENT
         if self.tol > 0 and run.iteration >= STILL and all(r.relative_change <= self.tol for r in run.records[-STILL:]):

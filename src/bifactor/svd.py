@@ -12,12 +12,39 @@ from bifactor.arrays import Array, gaussian, herm
 from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
-DEPTH = 4
+DEPTH, WARM_DEPTH = 4, 2
+"""Blocks of a Krylov space; fewer serve where it begins with good directions."""
 MAX_RESTARTS = 25
+
+Pairs = tuple[Array, Array]
+"""Left and right directions, as columns of any length: where a search may begin."""
+
+
+def leading(
+    G: LinearMap,
+    rank: int,
+    rng: np.random.Generator,
+    tol: float,
+    restarts: int,
+    psd: bool = False,
+    sign: int = 1,
+    start: Pairs | None = None,
+) -> tuple[Array, Array, Array]:
+    """The leading singular triplets (A, s, B) of ±G; with `psd` its algebraically largest eigenpairs, and A = B."""
+    if psd:
+        w, A = truncated_eigh(G, rank, rng, tol, restarts, sign, start)
+        return A, w, A
+    A, s, B = truncated_svd(G, rank, rng, tol, restarts, start)
+    return sign * A, s, B
 
 
 def truncated_svd(
-    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, restarts: int = MAX_RESTARTS
+    G: LinearMap,
+    rank: int,
+    rng: np.random.Generator,
+    tol: float = 1e-6,
+    restarts: int = MAX_RESTARTS,
+    start: Pairs | None = None,
 ) -> tuple[Array, Array, Array]:
     """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
 
@@ -26,9 +53,10 @@ def truncated_svd(
     """
     m, n = G.shape
     if m < n:
-        B, s, A = truncated_svd(G.H, rank, rng, tol, restarts)
+        B, s, A = truncated_svd(G.H, rank, rng, tol, restarts, None if start is None else start[::-1])
         return A, s, B
-    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts)
+    first = None if start is None else start[1]
+    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts, first)
     # One more product, so that small singular values do not suffer from the squared Gram matrix.
     Q, R = np.linalg.qr(G @ B)
     left, s, right = np.linalg.svd(R)
@@ -36,7 +64,13 @@ def truncated_svd(
 
 
 def truncated_eigh(
-    G: LinearMap, rank: int, rng: np.random.Generator, tol: float = 1e-6, restarts: int = MAX_RESTARTS, sign: int = 1
+    G: LinearMap,
+    rank: int,
+    rng: np.random.Generator,
+    tol: float = 1e-6,
+    restarts: int = MAX_RESTARTS,
+    sign: int = 1,
+    start: Pairs | None = None,
 ) -> tuple[Array, Array]:
     """The `rank` algebraically largest eigenpairs (w, A) of ±(G + Gᴴ)/2, largest first."""
 
@@ -44,7 +78,8 @@ def truncated_eigh(
         GQ, GhQ = G.products(Q, Q)
         return sign * (GQ + GhQ) / 2
 
-    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts)
+    first = None if start is None else start[0]
+    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts, first)
 
 
 def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> float:
@@ -53,7 +88,14 @@ def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> 
 
 
 def top_eigenpairs(
-    apply: Callable[[Array], Array], n: int, rank: int, dtype: Any, rng: np.random.Generator, tol: float, restarts: int
+    apply: Callable[[Array], Array],
+    n: int,
+    rank: int,
+    dtype: Any,
+    rng: np.random.Generator,
+    tol: float,
+    restarts: int,
+    start: Array | None = None,
 ) -> tuple[Array, Array]:
     """The largest eigenvalues of a Hermitian map on n-vectors, and their eigenvectors."""
     block = min(n, rank + OVERSAMPLE)
@@ -63,11 +105,15 @@ def top_eigenpairs(
         # In blocks, because the other side may be long.
         image = np.hstack([apply(eye[:, start : start + block]) for start in range(0, n, block)])
         return _ritz(eye, image, min(rank, n))[:2]
-    Q = np.linalg.qr(gaussian(rng, (n, block), dtype))[0]
+    # Random columns beside the start, to find what it has nothing of.
+    Q = gaussian(rng, (n, block), dtype)
+    if start is not None:
+        Q[:, : min(start.shape[1], rank)] = start[:, :rank]
+    Q = np.linalg.qr(Q)[0]
     AQ = apply(Q)
     for _ in range(restarts):
         K, AK = Q, AQ
-        for _ in range(DEPTH - 1):
+        for _ in range((DEPTH if start is None else WARM_DEPTH) - 1):
             Q = _orthonormal_against(K, AQ)
             AQ = apply(Q)
             K, AK = np.hstack([K, Q]), np.hstack([AK, AQ])

@@ -33,6 +33,7 @@ SOLVERS = {
         bf.solvers.ScaledGD(bf.steps.Backtracking()),
         bf.solvers.ScaledGD(bf.steps.Constant(0.5)),
     ],
+    "SVP": [bf.solvers.SVP(0.3), bf.solvers.SVP(normalized=True), bf.solvers.SVP(0.3, psd=True)],
     "RankContinuation": [
         bf.solvers.RankContinuation(),
         bf.solvers.RankContinuation(bf.solvers.PCG(psd=True)),

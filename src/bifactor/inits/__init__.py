@@ -4,5 +4,6 @@ from bifactor.inits.base import Init
 from bifactor.inits.given import Given
 from bifactor.inits.random import Random
 from bifactor.inits.spectral import Spectral
+from bifactor.inits.zero import Zero
 
-__all__ = ["Given", "Init", "Random", "Spectral"]
+__all__ = ["Given", "Init", "Random", "Spectral", "Zero"]

@@ -10,7 +10,7 @@ from bifactor.errors import InputError
 from bifactor.inits.base import Init
 from bifactor.line import Line
 from bifactor.objective import Objective
-from bifactor.svd import truncated_eigh, truncated_svd
+from bifactor.svd import leading
 
 TOL, RESTARTS = 1e-3, 4
 """Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
@@ -36,12 +36,7 @@ class Spectral(Init):
         seen = G @ gaussian(rng, (n, 1), problem.dtype), G.H @ gaussian(rng, (m, 1), problem.dtype)
         if not all(np.all(np.isfinite(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
-        if psd:
-            values, A = truncated_eigh(G, rank, rng, TOL, RESTARTS, sign=-1)
-            B = A
-        else:
-            A, values, B = truncated_svd(G, rank, rng, TOL, RESTARTS)
-            A = -A
+        A, values, B = leading(G, rank, rng, TOL, RESTARTS, psd, sign=-1)
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
             return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
         sizes = np.sqrt(np.maximum(values, 0)).astype(values.dtype)

@@ -9,5 +9,6 @@ from bifactor.solvers.race import Race
 from bifactor.solvers.rank_continuation import RankContinuation
 from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.solvers.scaled_gd import ScaledGD
+from bifactor.solvers.svp import SVP
 
-__all__ = ["BFGD", "FGD", "PCG", "Newton", "Race", "RankContinuation", "RidgeHomotopy", "ScaledGD", "Solver"]
+__all__ = ["BFGD", "FGD", "PCG", "SVP", "Newton", "Race", "RankContinuation", "RidgeHomotopy", "ScaledGD", "Solver"]

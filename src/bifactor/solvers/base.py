@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 
 from bifactor.arrays import Array
+from bifactor.inits import Init, Spectral
 from bifactor.objective import Objective
 from bifactor.state import State
 
@@ -12,6 +13,9 @@ class Solver(ABC):
 
     psd: bool = False
     """Whether the solver works on X = UUᴴ, with V = U throughout."""
+
+    start: Init = Spectral()
+    """Where the solver starts unless told otherwise."""
 
     def check(self, problem: Objective) -> None:  # noqa: B027 (a solver that serves every problem has nothing to say)
         """Raise `InputError` where the solver cannot serve a problem; called before any work."""

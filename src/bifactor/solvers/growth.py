@@ -7,12 +7,11 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, gaussian, norm
 from bifactor.inits.spectral import start_faint
-from bifactor.linear_map import LinearMap
 from bifactor.metrics import balanced
 from bifactor.objective import Objective
 from bifactor.penalties import Penalty
 from bifactor.state import State
-from bifactor.svd import truncated_eigh, truncated_svd
+from bifactor.svd import leading
 
 TOL, RESTARTS = 0.1, 1
 """Accuracy of new directions, and the work they may cost: the iterations that follow correct them."""
@@ -26,8 +25,8 @@ def padded(inner: State, rank: int, extra: Mapping[str, Array], waiting: bool) -
     U, dU = (_widened(a, rank) for a in (inner.U, inner.dU))
     V, dV = (U, dU) if inner.V is inner.U else (_widened(a, rank) for a in (inner.V, inner.dV))
     extra = {**inner.extra, COLUMNS: np.array(columns), **extra}
-    stalled = None if waiting else inner.stalled
-    return replace(inner, U=U, V=V, dU=dU, dV=dV, stalled=stalled, extra=extra, waiting=waiting)
+    stalled, settled = (None, False) if waiting else (inner.stalled, inner.settled)
+    return replace(inner, U=U, V=V, dU=dU, dV=dV, stalled=stalled, settled=settled, extra=extra, waiting=waiting)
 
 
 def stripped(state: State) -> State:
@@ -52,7 +51,7 @@ def grown(problem: Objective, U: Array, V: Array, count: int, psd: bool) -> tupl
     rho = 0.0 if problem.penalty is None else ridge(problem.penalty, psd)
     z = problem.measure(*((U, V) if some else (np.zeros((k, 1), U.dtype) for k in problem.shape)))
     G = problem.pull_back(problem.evaluate(z)[1])
-    s, A, B = _leading(G, count, rng, psd)
+    A, s, B = leading(G, count, rng, TOL, RESTARTS, psd, sign=-1)
     keep = s > max(1e3 * epsilon(U) * problem.scale * size, rho)
     if not np.any(keep):
         return U, V
@@ -89,15 +88,6 @@ def _descending(problem: Objective, z: Array, A: Array, B: Array, rho: float) ->
     while t > 1e-12 and not line.at(t)[0] + t * cost < first:
         t /= 2
     return A * t**0.5, B * t**0.5
-
-
-def _leading(G: LinearMap, count: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array, Array]:
-    """The leading singular values and pairs of −G, or its leading eigenpairs."""
-    if psd:
-        s, A = truncated_eigh(G, count, rng, TOL, RESTARTS, sign=-1)
-        return s, A, A
-    A, s, B = truncated_svd(G, count, rng, TOL, RESTARTS)
-    return s, -A, B
 
 
 def ridge(penalty: Penalty, psd: bool) -> float:

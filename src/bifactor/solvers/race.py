@@ -78,7 +78,7 @@ class Race(Solver):
         if "zero" not in own:  # the race is over
             return _marked(new, own, None)
         own |= self._aged(own, new, problem.least)
-        at_rest = inner.value - new.value <= AT_REST * abs(new.value) or new.stalled is not None
+        at_rest = inner.value - new.value <= AT_REST * abs(new.value) or new.stalled is not None or new.settled
         least = problem.least
         if least is not None and new.value - least <= SUCCESS * (float(own["zero"]) - least):
             return _marked(new, {"lane": own["lane"]}, None)
@@ -112,8 +112,9 @@ def _marked(inner: State, own: Mapping[str, Array], parked: tuple[int, State] | 
         held |= {name: getattr(best, name) for name in _FACTORS}
         notes |= {_PARKED + name: array for name, array in held.items()}
         notes |= {_PARKED + _EXTRA + name: array for name, array in best.extra.items()}
-    stalled = None if racing else inner.stalled
-    return replace(inner, waiting=racing or inner.waiting, stalled=stalled, extra={**inner.extra, **notes})
+    stalled, settled = (None, False) if racing else (inner.stalled, inner.settled)
+    waiting = racing or inner.waiting
+    return replace(inner, waiting=waiting, stalled=stalled, settled=settled, extra={**inner.extra, **notes})
 
 
 def _own(state: State) -> dict[str, Array]:

@@ -79,7 +79,7 @@ class RankContinuation(Solver):
 
     def _stage(self, inner: State, rank: int, count: int, before: float | None = None, finished: bool = False) -> State:
         slow = before is not None and before - inner.value <= self.stage_decrease * abs(inner.value)
-        over = slow or count >= self.stage_iterations or inner.stalled is not None
+        over = slow or count >= self.stage_iterations or inner.stalled is not None or inner.settled
         waiting = inner.U.shape[1] < rank and not finished
         return padded(inner, rank, {"count": np.array(count), "over": np.array(over)}, waiting)
 

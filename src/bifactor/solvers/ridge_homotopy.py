@@ -79,7 +79,7 @@ class RidgeHomotopy(Solver):
             return self._stage(problem, before.U, before.V, rank, lam, first)
         new = self.solver.step(self._at(problem, lam), before)
         slow = before.value - new.value <= self.stage_decrease * abs(new.value)
-        over = slow or count + 1 >= self.stage_iterations or new.stalled is not None
+        over = slow or count + 1 >= self.stage_iterations or new.stalled is not None or new.settled
         return self._recorded(new, rank, lam, first, count + 1, over)
 
     def _stage(self, problem: Objective, U: Array, V: Array, rank: int, lam: float, first: float) -> State:
