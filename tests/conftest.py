@@ -46,7 +46,17 @@ def make_problem() -> Callable[..., bf.Problem]:
     """A completion problem with a planted low-rank matrix; its factors are `problem.truth`."""
 
     def make(
-        m=30, n=20, rank=2, observed=0.5, loss=None, dtype=np.float64, seed=0, weights=None, noiseless=False, psd=False
+        m=30,
+        n=20,
+        rank=2,
+        observed=0.5,
+        loss=None,
+        dtype=np.float64,
+        seed=0,
+        weights=None,
+        noiseless=False,
+        psd=False,
+        penalty=None,
     ) -> bf.Problem:
         rng = np.random.default_rng(seed)
         loss = bf.losses.Squared() if loss is None else loss
@@ -55,7 +65,7 @@ def make_problem() -> Callable[..., bf.Problem]:
         rows, cols = np.nonzero(rng.random((m, V.shape[0])) < observed)
         z = np.einsum("ik,ik->i", U[rows], V[cols].conj())
         y = z if noiseless else targets(loss, z, rng)
-        problem = bf.Problem(loss, bf.operators.Entries(rows, cols, (m, V.shape[0])), y, weights)
+        problem = bf.Problem(loss, bf.operators.Entries(rows, cols, (m, V.shape[0])), y, weights, penalty)
         problem.truth = (U, V)
         return problem
 

@@ -48,7 +48,10 @@ PUBLIC = {
     "bifactor.penalties": "Penalty Ridge Term",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral Zero",
-    "bifactor.solvers": "BFGD FGD Newton PCG Race RankContinuation RidgeHomotopy SVP ScaledGD Solver",
+    "bifactor.solvers": (
+        "AltMin BFGD FGD GuaranteedMC MiFGD Newton NuclearNorm PCG ProcrustesFlow Race RankContinuation RidgeHomotopy "
+        "SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP"
+    ),
     "bifactor.estimators": "StateTomography linear_inversion nearest_state",
     "bifactor.testing": "check_gradient check_loss check_operator check_solver",
 }

@@ -10,6 +10,7 @@ from typing import Any
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+import scipy.linalg
 
 from bifactor.errors import InputError
 
@@ -82,6 +83,20 @@ def product_norm(A: Array, B: Array) -> float:
     xp = namespace(A, B)
     squared = float(xp.sum(real(_double(herm(A) @ A) * _double(herm(B) @ B).T)))
     return max(squared, 0.0) ** 0.5
+
+
+def thin_svd(a: Array) -> tuple[Array, Array, Array]:
+    """The thin SVD (A, s, Bᴴ) of a matrix that is there.
+
+    The fast routine of LAPACK gives up on some matrices that are perfectly finite; the slow one then does it.
+    """
+    try:
+        A, s, Bh = np.linalg.svd(a, full_matrices=False)
+    except np.linalg.LinAlgError:
+        if not np.all(np.isfinite(a)):
+            raise
+        A, s, Bh = scipy.linalg.svd(a, full_matrices=False, lapack_driver="gesvd")
+    return A, s, Bh
 
 
 def epsilon(array: Array) -> float:

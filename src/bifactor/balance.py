@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bifactor.arrays import Array, herm, inner, is_complex, namespace
+from bifactor.arrays import Array, herm, inner, is_complex, namespace, thin_svd
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul
 from bifactor.penalties import Term
@@ -32,7 +32,7 @@ from bifactor.validation import settle_positive
 def balancing(U: Array, V: Array) -> tuple[Array, Array] | None:
     """r×r matrices (P, Q) with UP·(VQ)ᴴ = UVᴴ and UP, VQ balanced; None where X has fewer than r directions."""
     RU, RV = np.linalg.qr(U, mode="r"), np.linalg.qr(V, mode="r")
-    left, s, right = np.linalg.svd(RU @ herm(RV))
+    left, s, right = thin_svd(RU @ herm(RV))
     if not s[-1] > len(s) * float(np.finfo(s.dtype).eps) * s[0]:
         return None
     # U = Q_U R_U, so the balanced U, Q_U·left·s^½, is U R_U⁻¹·left·s^½, and R_U⁻¹·left·s = R_Vᴴ·right.

@@ -8,6 +8,7 @@ from bifactor.arrays import Array, inner, pair_norm, product_norm
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
 from bifactor.path import state_at
+from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.svd import leading
 
 TOL, RESTARTS = 1e-8, 200
@@ -58,10 +59,7 @@ def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
     f, GV, GhU = problem.value_and_products(U, V)
     gradient = pair_norm(state.dU, state.dV)
     parts = pair_norm(GV, GhU) + dual * pair_norm(U, V)
-    rho = 0.0
-    if problem.penalty is not None:
-        left, right = problem.penalty.curvature
-        rho = (left + right) / 2 if psd else (left * right) ** 0.5
+    rho = nuclear_weight(problem.penalty, psd)
     gap = None
     if rho > 0 and problem.least is not None and not problem.offsets:
         nuclear = rho * nuclear_norm(U, V)

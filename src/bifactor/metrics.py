@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, herm, namespace, product_norm
+from bifactor.arrays import Array, herm, namespace, product_norm, thin_svd
 from bifactor.errors import InputError
+from bifactor.shrinkage import factors, triplets
 
 
 def distance(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
@@ -18,18 +19,14 @@ def distance(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
             f"The factors have shapes {U.shape}, {V.shape} and {U_star.shape}, {V_star.shape}. They must be alike."
         )
     U_star, V_star = balanced(U_star, V_star)
-    left, _, right = np.linalg.svd(herm(U_star) @ U + herm(V_star) @ V)
+    left, _, right = thin_svd(herm(U_star) @ U + herm(V_star) @ V)
     R = left @ right
     return float(np.hypot(np.linalg.norm(U - U_star @ R), np.linalg.norm(V - V_star @ R)))
 
 
 def balanced(U: Array, V: Array) -> tuple[Array, Array]:
     """Factors of the same UVᴴ on an equal footing, A Σ^½ and B Σ^½, through r×r matrices only."""
-    QU, RU = np.linalg.qr(U)
-    QV, RV = np.linalg.qr(V)
-    left, s, right = np.linalg.svd(RU @ herm(RV))
-    root = np.sqrt(s)
-    return QU @ (left * root), QV @ (herm(right) * root)
+    return factors(*triplets(U, V))
 
 
 def nuclear_norm(U: Array, V: Array) -> float:
@@ -43,8 +40,13 @@ def relative_error(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
     size = product_norm(U_star, V_star)
     if size == 0:
         raise InputError("X* is zero, so no error is relative to it. Compare norms instead.")
-    xp = namespace(U, V, U_star, V_star)
+    return difference_norm(U, V, U_star, V_star) / size
+
+
+def difference_norm(A: Array, B: Array, C: Array, D: Array) -> float:
+    """‖ABᴴ − CDᴴ‖_F, without forming either matrix."""
+    xp = namespace(A, B, C, D)
     # An orthonormal basis first: Gram matrices of the raw factors would lose half the digits.
-    RU = np.linalg.qr(xp.concat([U, U_star], axis=1), mode="r")
-    RV = np.linalg.qr(xp.concat([V, -V_star], axis=1), mode="r")
-    return float(np.linalg.norm(RU @ herm(RV))) / size
+    left = np.linalg.qr(xp.concat([A, C], axis=1), mode="r")
+    right = np.linalg.qr(xp.concat([B, -D], axis=1), mode="r")
+    return float(np.linalg.norm(left @ herm(right)))

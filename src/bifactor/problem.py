@@ -83,8 +83,9 @@ class Problem(Objective):
     def smoothness(self) -> float:
         if self.loss.smoothness is None:
             raise SmoothnessError(
-                f"{type(self.loss).__name__} has no global smoothness constant L, which this rule needs. "
-                "Use steps.Backtracking() or steps.Constant(eta), or give the rule an L that holds where you work."
+                f"{type(self.loss).__name__} has no global smoothness constant L, which is needed here. "
+                "Use a solver that needs none, such as PCG; for BFGD steps.Backtracking() or steps.Constant(eta), "
+                "or give the rule an L that holds where you work."
             )
         return self.loss.smoothness * self.operator.norm_squared(self.weights)
 

@@ -15,7 +15,11 @@ from bifactor.errors import FileError, InputError
 from bifactor.metrics import balanced
 from bifactor.objective import Objective
 from bifactor.operators import Entries
+from bifactor.path import state_at
+from bifactor.penalties.nuclear import sided
 from bifactor.rank_path import RankPath
+from bifactor.shrinkage import factors, triplets
+from bifactor.validation import is_count
 
 _PATH = "rank_path:"
 
@@ -123,6 +127,20 @@ class Result:
             return self
         U, V = balanced(self.U, self.V)
         return replace(self, U=U, V=V)
+
+    def truncated(self, rank: int) -> "Result":
+        """The nearest matrix of a lower rank, by balanced factors, with the objective there.
+
+        After a convex solver, whose X pays for every singular value, this is also known as debiasing.
+        """
+        if self.problem is None:
+            raise InputError("This Result was read from a file, which holds no problem. Truncate it before saving.")
+        if self.problem.offsets or not (is_count(rank, 1) and rank <= self.rank):
+            raise InputError(f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; offsets allow none.")
+        psd = self.V is self.U
+        A, s, B = triplets(self.U, self.V)
+        U, V = sided(self.problem.penalty, *factors(A[:, :rank], s[:rank], B[:, :rank], psd))
+        return replace(self, U=U, V=V, objective=state_at(self.problem, U, V, psd=psd).value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "problem"} | {"problem": None}

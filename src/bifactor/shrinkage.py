@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, epsilon, herm, thin_svd
 from bifactor.linear_map import LinearMap
 from bifactor.svd import Pairs, leading
 
@@ -59,3 +59,29 @@ def factors(A: Array, s: Array, B: Array, psd: bool = False) -> tuple[Array, Arr
     root = np.sqrt(s).astype(s.dtype)
     U = np.ascontiguousarray(A * root)
     return U, U if psd else np.ascontiguousarray(B * root)
+
+
+def blend(U: Array, V: Array, P: Array, Q: Array, t: float, limit: int) -> tuple[Array, Array, bool]:
+    """Factors of (1 − t)UVᴴ + tPQᴴ with no more than `limit` columns, and whether they are exact.
+
+    Where there would be more, the singular values beyond are left out: the nearest such matrix, of no larger norm.
+    """
+    psd = V is U and Q is P
+    if t == 1 or not U.any():
+        left = t**0.5 * P
+        return left, left if psd else t**0.5 * Q, True
+    left = np.hstack([(1 - t) ** 0.5 * U, t**0.5 * P])
+    right = left if psd else np.hstack([(1 - t) ** 0.5 * V, t**0.5 * Q])
+    if left.shape[1] <= limit:
+        return left, right, True
+    A, s, B = triplets(left, right)
+    exact = not np.any(s[limit:] > s.size * epsilon(s) * s[0])
+    return *factors(A[:, :limit], s[:limit], B[:, :limit], psd), exact
+
+
+def triplets(U: Array, V: Array) -> tuple[Array, Array, Array]:
+    """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
+    QU, RU = np.linalg.qr(U)
+    QV, RV = (QU, RU) if V is U else np.linalg.qr(V)
+    left, s, right = thin_svd(RU @ herm(RV))
+    return QU @ left, s, QV @ herm(right)

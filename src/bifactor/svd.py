@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, herm
+from bifactor.arrays import Array, gaussian, herm, thin_svd
 from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
@@ -59,7 +59,7 @@ def truncated_svd(
     _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts, first)
     # One more product, so that small singular values do not suffer from the squared Gram matrix.
     Q, R = np.linalg.qr(G @ B)
-    left, s, right = np.linalg.svd(R)
+    left, s, right = thin_svd(R)
     return Q @ left, s, B @ herm(right)
 
 

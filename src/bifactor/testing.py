@@ -3,6 +3,9 @@
 Each check raises `CheckError` with the law that broke and by how much, and returns None when all hold.
 """
 
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from bifactor.losses import Loss
 from bifactor.objective import Objective
 from bifactor.offsets import held
 from bifactor.operators import Operator
-from bifactor.result import Status
+from bifactor.result import Result, Status
 from bifactor.solve import solve
 from bifactor.solvers import Solver
 from bifactor.state import State
@@ -164,7 +167,7 @@ def check_gradient(problem: Objective, rank: int = 2, seed: int = 0, tol: float 
 
 
 def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -> None:
-    """It descends, is repeatable, keeps its states as values, and reports a value and gradient that are true.
+    """It descends, is repeatable, can be stopped and resumed, keeps its states as values, and reports true numbers.
 
     `value` and `gradient` are those of what the solver minimises, so the check of the slope holds for any balance term.
     """
@@ -172,8 +175,7 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
     result = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     _true(f"{name}: does not diverge", result.status is not Status.DIVERGED)
     _true(f"{name}: ends lower than it starts", result.objective < result.history.objective[0])
-    again = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
-    _true(f"{name}: the same seed gives the same fit", np.array_equal(result.U, again.U))
+    _check_run(solver, problem, rank, seed, result)
     rng = np.random.default_rng(seed)
     start = solver.init(problem, *Random()(problem, rank, rng, solver.psd))
     kept = [np.array(a) for a in (start.U, start.V, start.dU, start.dV)]
@@ -184,7 +186,33 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
     if solver.psd:
         _true(f"{name}: V = U", np.array_equal(result.U, result.V))
     if not first.waiting:  # a solver with stages may minimise another function in each
-        _check_slope(solver, problem, first, rng)
+        _check_slope(solver, problem, start, rng)
+        same = solver.init(problem, first.U, first.V)
+        tol = 1e4 * float(np.finfo(first.U.dtype).eps)
+        for part in ("value", "dU", "dV"):
+            _close(f"{name}: a state and its {part} belong together", getattr(first, part), getattr(same, part), tol)
+
+
+def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result: Result) -> None:
+    name, history = type(solver).__name__, result.history
+    lengths = {len(column) for column in asdict(history).values()}
+    _true(f"{name}: one record per iteration, and one of the start", lengths == {result.n_iter + 1})
+    _true(f"{name}: the best objective is the result's", result.objective == history.objective.min())
+    _true(f"{name}: factors are of the problem's dtype", result.U.dtype == result.V.dtype == problem.dtype)
+    again = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
+    _true(f"{name}: the same seed gives the same fit", np.array_equal(result.U, again.U))
+    if result.n_iter < 4:
+        return
+    stopped = solve(problem, rank, solver, rng=seed, tol=0.0, callback=lambda t, state: t == 3)
+    _true(f"{name}: a callback stops it", stopped.status is Status.CALLBACK and stopped.n_iter == 3)
+    with TemporaryDirectory() as folder:
+        for iterations in (3, 20):
+            resumed = solve(
+                problem, rank, solver, rng=seed, max_iter=iterations, tol=0.0, checkpoint=Path(folder) / "run"
+            )
+    same = np.array_equal(result.U, resumed.U) and np.array_equal(result.V, resumed.V)
+    same = same and np.array_equal(history.objective, resumed.history.objective)
+    _true(f"{name}: resumed, it ends as if it had not been interrupted", same)
 
 
 def _check_slope(solver: Solver, problem: Objective, state: State, rng: np.random.Generator) -> None:

@@ -34,6 +34,26 @@ SOLVERS = {
         bf.solvers.ScaledGD(bf.steps.Constant(0.5)),
     ],
     "SVP": [bf.solvers.SVP(0.3), bf.solvers.SVP(normalized=True), bf.solvers.SVP(0.3, psd=True)],
+    "ProcrustesFlow": [
+        bf.solvers.ProcrustesFlow(),
+        bf.solvers.ProcrustesFlow(psd=True),
+        bf.solvers.ProcrustesFlow(unit=1.0, condition=2.0),
+    ],
+    "SparseApproxSDP": [
+        bf.solvers.SparseApproxSDP(40.0),
+        bf.solvers.SparseApproxSDP(40.0, line_search=True),
+        bf.solvers.SparseApproxSDP(40.0, psd=True),
+    ],
+    "GuaranteedMC": [
+        bf.solvers.GuaranteedMC(),
+        bf.solvers.GuaranteedMC(alternating=True),
+        bf.solvers.GuaranteedMC(sigma_max=20.0, sigma_min=5.0, incoherence=2.0),
+    ],
+    "SPG": [bf.solvers.SPG(40.0), bf.solvers.SPG(40.0, bound=3.0)],
+    "NuclearNorm": [bf.solvers.NuclearNorm(), bf.solvers.NuclearNorm(psd=True)],
+    "AltMin": [bf.solvers.AltMin(), bf.solvers.AltMin(incoherence=5.0)],
+    "SoftImpute": [bf.solvers.SoftImpute()],
+    "MiFGD": [bf.solvers.MiFGD(), bf.solvers.MiFGD(0.25), bf.solvers.MiFGD(psd=False)],
     "RankContinuation": [
         bf.solvers.RankContinuation(),
         bf.solvers.RankContinuation(bf.solvers.PCG(psd=True)),
@@ -54,7 +74,9 @@ def test_every_exported_solver_is_tested():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("solver", ALL)
 def test_laws(make_problem, solver, dtype):
-    check_solver(solver, make_problem(15, 15, dtype=dtype, psd=True), rank=2)
+    penalty = bf.penalties.Ridge(1.0) if isinstance(solver, bf.solvers.NuclearNorm) else None
+    rank = 15 if isinstance(solver, bf.solvers.SPG) and solver.bound is not None else 2
+    check_solver(solver, make_problem(15, 15, dtype=dtype, psd=True, penalty=penalty), rank)
 
 
 @pytest.mark.parametrize("solver", SOLVERS["BFGD"][:4])

@@ -60,7 +60,7 @@ def best_multiple(line: Line, guess: float, ridge: float = 0.0) -> float:
     """
     quartic = line.quartic
     if quartic is not None and quartic[2] > 0:  # f is quadratic, so φ is
-        return max(-(quartic[1] + ridge) / (2 * quartic[2]), 0.0)
+        return max(float(-(quartic[1] + ridge) / (2 * quartic[2])), 0.0)
     first = line.at(0.0)[1] + ridge
 
     def slope(s: float) -> float:

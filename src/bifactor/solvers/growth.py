@@ -9,7 +9,7 @@ from bifactor.arrays import Array, epsilon, gaussian, norm
 from bifactor.inits.spectral import start_faint
 from bifactor.metrics import balanced
 from bifactor.objective import Objective
-from bifactor.penalties import Penalty
+from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.state import State
 from bifactor.svd import leading
 
@@ -48,7 +48,7 @@ def grown(problem: Objective, U: Array, V: Array, count: int, psd: bool) -> tupl
     rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
     some = U.shape[1] > 0
     size = float(np.max(np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0), initial=0.0))
-    rho = 0.0 if problem.penalty is None else ridge(problem.penalty, psd)
+    rho = nuclear_weight(problem.penalty, psd)
     z = problem.measure(*((U, V) if some else (np.zeros((k, 1), U.dtype) for k in problem.shape)))
     G = problem.pull_back(problem.evaluate(z)[1])
     A, s, B = leading(G, count, rng, TOL, RESTARTS, psd, sign=-1)
@@ -88,12 +88,6 @@ def _descending(problem: Objective, z: Array, A: Array, B: Array, rho: float) ->
     while t > 1e-12 and not line.at(t)[0] + t * cost < first:
         t /= 2
     return A * t**0.5, B * t**0.5
-
-
-def ridge(penalty: Penalty, psd: bool) -> float:
-    """The weight of the nuclear norm that a penalty amounts to; of the trace where X = UUᴴ."""
-    left, right = penalty.curvature
-    return (left + right) / 2 if psd else (left * right) ** 0.5
 
 
 def _widened(a: Array, rank: int) -> Array:

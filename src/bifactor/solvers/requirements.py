@@ -24,7 +24,7 @@ def require_ridge(solver: Solver, problem: Objective, optional: bool = False) ->
         return
     if not isinstance(problem.penalty, Ridge):
         raise InputError(
-            f"{_name(solver)} minimises f + ρ‖X‖_*, but the penalty is {problem.penalty!r}. "
+            f"{_name(solver)} is made for a ridge, ρ‖X‖_* in disguise, but the penalty is {problem.penalty!r}. "
             "Pass Problem(…, penalty=penalties.Ridge(rho))."
         )
 

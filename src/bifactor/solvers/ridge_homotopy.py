@@ -8,8 +8,9 @@ from bifactor.arrays import Array, inner
 from bifactor.errors import InputError
 from bifactor.objective import Objective
 from bifactor.penalties import Ridge
+from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import grown, padded, ridge, stripped
+from bifactor.solvers.growth import grown, padded, stripped
 from bifactor.solvers.pcg import PCG
 from bifactor.state import State
 from bifactor.svd import spectral_norm
@@ -103,7 +104,7 @@ class RidgeHomotopy(Solver):
         return 0.0 if share <= SMALL_SHARE * abs(state.value) else self.factor * lam
 
     def _end(self, problem: Objective, first: float) -> float:
-        return max(NEGLIGIBLE * first, 0.0 if problem.penalty is None else ridge(problem.penalty, self.psd))
+        return max(NEGLIGIBLE * first, nuclear_weight(problem.penalty, self.psd))
 
     @staticmethod
     def _at(problem: Objective, lam: float) -> Objective:

@@ -12,6 +12,7 @@ from bifactor.path import MEASUREMENTS, measured_at
 from bifactor.shrinkage import factors
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_plain
+from bifactor.solvers.units import typical_curvature
 from bifactor.state import State
 from bifactor.svd import leading
 from bifactor.validation import require_flag, settle_positive
@@ -72,7 +73,7 @@ class SVP(Solver):
         return measured_at(problem, U, V, self.psd)
 
     def _step(self, problem: Objective, state: State, G: LinearMap) -> float:
-        mu = 1 / ((1 + DELTA) * problem.scale) if self.mu is None else self.mu
+        mu = 1 / ((1 + DELTA) * typical_curvature(problem, self.psd)) if self.mu is None else self.mu
         if not (self.normalized and state.U.any()):
             return mu
         Q = np.linalg.qr(state.U)[0]

@@ -1,0 +1,78 @@
+"""Alternating minimisation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array, herm
+from bifactor.errors import InputError
+from bifactor.metrics import balanced
+from bifactor.objective import Objective
+from bifactor.path import state_at
+from bifactor.problem import Problem
+from bifactor.solvers.base import Solver
+from bifactor.solvers.least_squares import Half
+from bifactor.solvers.requirements import require_no_offsets, require_ridge
+from bifactor.state import State
+from bifactor.validation import settle_positive
+
+
+@dataclass(frozen=True)
+class AltMin(Solver):
+    """V ← argmin f(UVᴴ), then U ← argmin f(UVᴴ) with the new V, for least squares f.
+
+    The article's AltMinSense and AltMinComplete, from the start of both: the leading left singular vectors of A*(y).
+    With a ridge it is the regularised alternating least squares of recommender systems. Of observed entries each row
+    is a system of r equations, solved as such; other measurements are fitted by conjugate gradients on the normal
+    equations, in an orthonormal basis of the factor that is held. A row without observations stays as it is, a row with
+    too few goes to the nearest best fit. The objective never rises.
+
+    The article takes other measurements in every half step. That serves its proof only; here all are used in each. It
+    ends after a number of steps of the order log(‖X‖_F/ε); here `tol` and `max_iter` of `solve` decide.
+
+    Parameters
+    ----------
+    incoherence : float, optional
+        μ: entries of the left singular vectors of the start above 2μ√(r/m) are set to zero, as AltMinComplete begins.
+        By default the start is taken as it is.
+
+    References
+    ----------
+    P. Jain, P. Netrapalli and S. Sanghavi, Low-rank matrix completion using alternating minimization, STOC 2013.
+    """
+
+    incoherence: float | None = None
+
+    def __post_init__(self) -> None:
+        settle_positive(self, "incoherence", "Leave it out to keep the start as it is.", optional=True)
+
+    def check(self, problem: Objective) -> None:
+        if not (isinstance(problem, Problem) and problem.loss.quadratic):
+            loss = type(problem.loss if isinstance(problem, Problem) else problem).__name__
+            raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")
+        require_ridge(self, problem, optional=True)
+        require_no_offsets(self, problem)
+
+    def init(self, problem: Objective, U: Array, V: Array) -> State:
+        if self.incoherence is not None:
+            A, B = balanced(U, V)  # singular vectors, but for their length
+            m, r = U.shape
+            limit = 2 * self.incoherence * (r / m) ** 0.5
+            high = np.abs(A) > limit * np.linalg.norm(A, axis=0)
+            U, V = (np.where(high, 0, A), B) if high.any() else (U, V)
+        return state_at(problem, U, V)
+
+    def step(self, problem: Objective, state: State) -> State:
+        U, V = _orthonormal(problem, state.U, state.V)
+        V = Half(problem, U, left=False).minimiser(V)
+        V, U = _orthonormal(problem, V, U)
+        U = Half(problem, V, left=True).minimiser(U)
+        return state_at(problem, U, V)
+
+
+def _orthonormal(problem: Objective, held: Array, other: Array) -> tuple[Array, Array]:
+    """The same X with a held factor of condition number 1; a ridge would feel that, and sees to conditioning itself."""
+    if problem.penalty is not None:
+        return held, other
+    Q, R = np.linalg.qr(held)
+    return np.ascontiguousarray(Q), other @ herm(R)

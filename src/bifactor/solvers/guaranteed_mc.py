@@ -1,0 +1,126 @@
+"""GuaranteedMC: descent on the factors, whose rows are kept from growing large."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.objective import Objective
+from bifactor.path import Path, state_at
+from bifactor.solvers.base import Solver
+from bifactor.solvers.incoherence import Incoherence, shrunk_rows
+from bifactor.solvers.requirements import require_plain
+from bifactor.state import State
+from bifactor.steps import Backtracking, StepSize
+from bifactor.svd import leading
+from bifactor.validation import require_flag, require_instance, settle_positive
+
+C_T = 5.0
+"""How much larger than Σ_max·r the article lets ‖U‖²_F become."""
+
+TOL, RESTARTS = 1e-3, 10
+"""Accuracy of the singular pairs that bounds are estimated from, and the work they may cost."""
+
+BOUNDS, LENGTHS = "bounds", "lengths"
+
+
+@dataclass(frozen=True)
+class GuaranteedMC(Solver):
+    """Descent on F = f(UVᴴ) + R[Σᵢ G(‖Uᵢ‖/b₁) + Σⱼ G(‖Vⱼ‖/b₂) + G(‖U‖_F/b_T) + G(‖V‖_F/b_T)], see `Incoherence`.
+
+        b_T² = 5r·Σ_max,   b₁² = 3μr·b_T²/m,   b₂² = 3μr·b_T²/n,   R = 8·scale·(Σ_min/6)²
+
+    with Σ the singular values of X and μ its incoherence. `scale`, the typical curvature of f, stands where the article
+    has the share of observed entries, so that any operator and loss can be served; its theory is about completion.
+
+    The start is the spectral one with long rows cut, Uᵢ ← Uᵢ·min(1, √(2/3) b₁/‖Uᵢ‖), beyond which the regulariser is
+    felt. Any start is cut so; most others, such as small random ones, have no row that long.
+
+    Parameters
+    ----------
+    sigma_max, sigma_min, incoherence : float, optional
+        Σ_max, Σ_min and μ. What is left out is estimated at the start from P_r(−∇f(0))/scale: its largest and r-th
+        singular values, and the larger of (m/r)·maxᵢ‖Aᵢ‖² and (n/r)·maxⱼ‖Bⱼ‖² over the rows of its singular vectors.
+    alternating : bool
+        Move U, then V with the new U, each by a step of its own length, and not both at once. The article minimises
+        over each block, or over an upper bound of F in it; a descent step is the cheapest of the latter.
+    step_size : StepSize
+        One that does not look along the curve, where F is no polynomial. By default Armijo's rule. The article's
+        "restricted" rule also bounds the distance to the start; that serves its proof only, and is left out.
+
+    References
+    ----------
+    R. Sun and Z.-Q. Luo, Guaranteed matrix completion via non-convex factorization, FOCS 2015; IEEE Trans. Inf. Theory
+    62 (2016).
+    """
+
+    sigma_max: float | None = None
+    sigma_min: float | None = None
+    incoherence: float | None = None
+    alternating: bool = False
+    step_size: StepSize = Backtracking()
+
+    def __post_init__(self) -> None:
+        for name in ("sigma_max", "sigma_min", "incoherence"):
+            settle_positive(self, name, "Leave it out to have it estimated.", optional=True)
+        if self.sigma_max is not None and self.sigma_min is not None and self.sigma_min > self.sigma_max:
+            raise InputError(f"sigma_min={self.sigma_min} is above sigma_max={self.sigma_max}. Exchange them.")
+        if self.incoherence is not None and self.incoherence < 1:
+            raise InputError(f"incoherence={self.incoherence} is below 1, which no matrix is. Leave it out if unsure.")
+        require_flag(self.alternating, "alternating")
+        require_instance(self.step_size, StepSize, "step_size")
+        if self.step_size.polynomial:
+            name = type(self.step_size).__name__
+            raise InputError(f"{name} needs an F that is a polynomial along curves. Use steps.Backtracking.")
+
+    def check(self, problem: Objective) -> None:
+        require_plain(self, problem)
+        self.step_size.check(problem)
+
+    def init(self, problem: Objective, U: Array, V: Array) -> State:
+        term = self._term(problem, U.shape[1])
+        state = state_at(problem, shrunk_rows(U, term.rows), shrunk_rows(V, term.cols), term)
+        length = self.step_size.init(problem, state, 0.0)
+        bounds = np.array([term.rows, term.cols, term.whole, term.weight])
+        return replace(state, memory=length, extra={BOUNDS: bounds, LENGTHS: np.array([length, length])})
+
+    def step(self, problem: Objective, state: State) -> State:
+        term = Incoherence(*state.extra[BOUNDS].tolist())
+        if self.alternating:
+            left = self._block(problem, state, term, 0)
+            right = self._block(problem, left, term, 1)
+            stuck = left.stalled is not None and right.stalled is not None
+            return replace(right, stalled=max(left.stalled or 0.0, right.stalled or 0.0) if stuck else None)
+        new = self.step_size.next(Path(problem, state, -state.dU, -state.dV, term))
+        return replace(new, extra=state.extra)
+
+    def _block(self, problem: Objective, state: State, term: Incoherence, block: int) -> State:
+        """The state after a step in U (block 0) or V (block 1) alone."""
+        lengths = state.extra[LENGTHS].copy()
+        state = replace(state, memory=float(lengths[block]), stalled=None)
+        D, E = (np.zeros_like(state.U), -state.dV) if block else (-state.dU, np.zeros_like(state.V))
+        new = self.step_size.next(Path(problem, state, D, E, term))
+        lengths[block] = new.memory
+        return replace(new, extra={**state.extra, LENGTHS: lengths})
+
+    def _term(self, problem: Objective, rank: int) -> Incoherence:
+        given = (self.sigma_max, self.sigma_min, self.incoherence)
+        guesses = _estimates(problem, rank) if None in given else (1.0, 1.0, 1.0)
+        top, low, mu = (guess if number is None else number for number, guess in zip(given, guesses, strict=True))
+        whole = (C_T * rank * top) ** 0.5
+        rows, cols = (whole * (3 * mu * rank / k) ** 0.5 for k in problem.shape)
+        return Incoherence(rows, cols, whole, 8 * problem.scale * (low / 6) ** 2)
+
+
+def _estimates(problem: Objective, rank: int) -> tuple[float, float, float]:
+    """Σ_max, Σ_min and μ of P_r(−∇f(0))/scale."""
+    m, n = problem.shape
+    G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
+    if not np.all(np.isfinite(G @ np.ones((n, 1), problem.dtype))):
+        raise InputError("∇f(0) is not finite, so no bounds can be estimated. Give sigma_max, sigma_min, incoherence.")
+    A, s, B = leading(G, rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)  # the same each time
+    mu = max(float(np.max(np.sum(np.abs(F) ** 2, axis=1))) * F.shape[0] / rank for F in (A, B))
+    # Without any gradient X = 0 is the answer, and any size will do.
+    top = float(s[0]) / problem.scale if s[0] > 0 else 1.0
+    return top, float(s[-1]) / problem.scale, mu

@@ -1,0 +1,56 @@
+"""A regulariser that keeps every row of the factors, and the factors, from growing large."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array, inner
+from bifactor.errors import InputError
+from bifactor.penalties import Term
+
+
+@dataclass(frozen=True)
+class Incoherence(Term):
+    """R·[Σᵢ G(‖Uᵢ‖/b₁) + Σⱼ G(‖Vⱼ‖/b₂) + G(‖U‖_F/b_T) + G(‖V‖_F/b_T)],   G(t) = max(0, (3/2)t² − 1)².
+
+    Uᵢ and Vⱼ are rows. Nothing is felt up to √(2/3) of a bound b. The term is convex in U and in V, once continuously
+    differentiable, and no polynomial along a curve.
+
+    Parameters
+    ----------
+    rows, cols, whole : float
+        b₁, b₂ and b_T.
+    weight : float
+        R.
+
+    References
+    ----------
+    R. Sun and Z.-Q. Luo, Guaranteed matrix completion via non-convex factorization, IEEE Trans. Inf. Theory 62 (2016).
+    """
+
+    rows: float
+    cols: float
+    whole: float
+    weight: float
+
+    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
+        left, dU = self._side(U, self.rows)
+        right, dV = self._side(V, self.cols)
+        return left + right, dU, dV
+
+    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
+        raise InputError("The regulariser of GuaranteedMC is no polynomial along a curve. Use steps.Backtracking.")
+
+    def _side(self, F: Array, bound: float) -> tuple[float, Array]:
+        """The two parts of one factor, and their gradient."""
+        above = np.maximum(1.5 * (np.linalg.norm(F, axis=1, keepdims=True) / bound) ** 2 - 1, 0)
+        beyond = max(1.5 * inner(F, F) / self.whole**2 - 1, 0.0)
+        value = float(np.sum(above**2, dtype=np.float64)) + beyond**2
+        pull = (6 / bound**2) * above + 6 / self.whole**2 * beyond  # G₀′(z)·∇z, with G₀′(z) = 2(z − 1)₊ and ∇z = 3F/b²
+        return self.weight * value, self.weight * pull * F
+
+
+def shrunk_rows(F: Array, bound: float) -> Array:
+    """The factor with its long rows cut to √(2/3)·bound, the length up to which nothing is felt."""
+    limit = (2 / 3) ** 0.5 * bound
+    return F * (limit / np.maximum(np.linalg.norm(F, axis=1, keepdims=True), limit))

@@ -1,0 +1,87 @@
+"""Soft-impute by alternating least squares."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
+from bifactor.inits import Zero
+from bifactor.linear_map import LinearMap, LowRankPlus
+from bifactor.objective import Objective
+from bifactor.path import MEASUREMENTS, measured_at
+from bifactor.penalties.nuclear import nuclear_weight, side
+from bifactor.solvers.base import Solver
+from bifactor.solvers.requirements import require_no_offsets, require_ridge
+from bifactor.state import State
+from bifactor.svd import spectral_norm
+
+
+@dataclass(frozen=True)
+class SoftImpute(Solver):
+    """A ridge regression of the filled matrix X* = X − ∇f(X)/L on one factor, then of a new one on the other.
+
+    With A = UD, B = VD and λ = ρ/L, half of a step is
+
+        B̃ᴴ = (D² + λ)⁻¹ D Uᴴ X*,   B̃D = Ṽ D̃² Rᴴ (an SVD),   V ← Ṽ,  D ← D̃,  U ← UR
+
+    and the other half is the same with the sides exchanged. It minimises f(X) + ρ‖X‖_* over matrices of the rank asked
+    for, ρ the nuclear weight of the problem's ridge (0 without one), each half a majorant: the objective never rises.
+
+    For observed entries without weights L is 1, and X* holds what is observed where it is observed and X elsewhere: the
+    article's algorithm. Other smooth losses and operators have the same majorant with their own L. X* is never formed.
+
+    The start is the article's: U random with orthonormal columns (the same in each run), D = I and V = 0; from other
+    factors, D is what their SVD says. A ridge with two sides scales the factors so that these pay alike. The article's
+    last step, an SVD of X*V with its singular values lowered by λ, only polishes (what is left of directions that λ
+    kills becomes 0) and is left out. It stops by the square of the relative change of X, here by `tol` of `solve`.
+
+    References
+    ----------
+    T. Hastie, R. Mazumder, J. Lee and R. Zadeh, Matrix completion and low-rank SVD via fast alternating least squares,
+    JMLR 16 (2015), Algorithm 3.1.
+    """
+
+    start = Zero()
+
+    def check(self, problem: Objective) -> None:
+        require_ridge(self, problem, optional=True)
+        require_no_offsets(self, problem)
+        _ = problem.smoothness  # refuses a loss without one
+
+    def init(self, problem: Objective, U: Array, V: Array) -> State:
+        if not U.any():
+            U = np.linalg.qr(gaussian(np.random.default_rng(0), U.shape, U.dtype))[0] * side(problem.penalty)
+            V = np.zeros_like(V)
+        return measured_at(problem, U, V)
+
+    def step(self, problem: Objective, state: State) -> State:
+        rho, ratio = nuclear_weight(problem.penalty, psd=False), side(problem.penalty)
+        lam = rho / problem.smoothness
+        U, D, _ = thin_svd(state.U / ratio)
+        X = _filled(problem, state.U, state.V, state.extra[MEASUREMENTS])
+        V, D, R = _regressed(X.H @ U, D, lam)
+        A, B = (U @ R) * D, V * D
+        X = _filled(problem, A, B, problem.measure(A, B))
+        U, D, R = _regressed(X @ V, D, lam)
+        new = measured_at(problem, U * D * ratio, (V @ R) * D / ratio)
+        return measured_at(problem, 0 * new.U, 0 * new.V) if _vanishing(problem, new, rho, D) else new
+
+
+def _filled(problem: Objective, A: Array, B: Array, z: Array) -> LinearMap:
+    """X* = X − ∇f(X)/L, lazily."""
+    return LowRankPlus(A, B, -1 / problem.smoothness, problem.pull_back(problem.evaluate(z)[1]))
+
+
+def _regressed(M: Array, D: Array, lam: float) -> tuple[Array, Array, Array]:
+    """(Ṽ, D̃, R) of B̃D = M D²/(D² + λ), where M = X*ᴴU."""
+    # Without a ridge a direction of length 0 is as good as any other.
+    V, square, Rh = thin_svd(M * (D**2 / (D**2 + lam)) if lam > 0 else M)
+    return V, np.sqrt(square), herm(Rh)
+
+
+def _vanishing(problem: Objective, state: State, rho: float, D: Array) -> bool:
+    """Whether X = 0 is optimal and all that is left of X is rounding: it would shrink on for ever."""
+    if not rho > 0 or rho * D.size * float(D[0]) ** 2 > epsilon(D) * abs(state.value):
+        return False
+    G = problem.pull_back(problem.evaluate(state.extra[MEASUREMENTS])[1])
+    return spectral_norm(G, np.random.default_rng(0)) <= rho
