@@ -28,7 +28,10 @@ def draw(name: str, seed: int) -> tuple[bf.Problem, float]:
     return problem.penalized(bf.penalties.Ridge(rho)), rho
 
 
-def convex(problem: bf.Problem, name: str, rho: float) -> float:
+def optimum(
+    problem: bf.Problem, name: str, rho: float = 0.0, radius: float | None = None, bound: float | None = None
+) -> float:
+    """The least f + ρ‖X‖_* over ‖X‖_* ≤ radius and |Xᵢⱼ| ≤ bound, by CVXPY."""
     import cvxpy
 
     op, y = problem.operator, problem.y
@@ -39,7 +42,9 @@ def convex(problem: bf.Problem, name: str, rho: float) -> float:
         "logistic": lambda: cvxpy.sum(cvxpy.logistic(-cvxpy.multiply(y, z))),
         "huber": lambda: 0.5 * cvxpy.sum(cvxpy.huber(z - y, 1.0)),
     }[name]()
-    return float(cvxpy.Problem(cvxpy.Minimize(f + rho * cvxpy.normNuc(X))).solve(solver="CLARABEL"))
+    norm = cvxpy.normNuc(X)
+    limits = ([] if radius is None else [norm <= radius]) + ([] if bound is None else [cvxpy.abs(X) <= bound])
+    return float(cvxpy.Problem(cvxpy.Minimize(f + rho * norm), limits).solve(solver="CLARABEL"))
 
 
 def run(seeds: int = 20) -> list[dict[str, Any]]:
@@ -51,7 +56,7 @@ def run(seeds: int = 20) -> list[dict[str, Any]]:
             started = time.perf_counter()
             fit = bf.solve(problem, min(SHAPE), bf.solvers.Newton(), rng=seed, tol=1e-12)
             seconds.append(time.perf_counter() - started)
-            best = convex(problem, name, rho)
+            best = optimum(problem, name, rho)
             differences.append((fit.objective - best) / best)
             gaps.append(fit.certificate.gap / fit.objective)
             optimal += fit.certificate.optimal(1e-5)

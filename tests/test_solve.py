@@ -102,7 +102,13 @@ def test_every_way_to_stop(make_problem, options, status):
 
 
 def test_statuses_are_sentences_and_some_are_convergence():
-    assert {s.name for s in bf.Status if s.converged} == {"RELATIVE_CHANGE", "GRADIENT", "PLATEAU", "PRECISION"}
+    assert {s.name for s in bf.Status if s.converged} == {
+        "RELATIVE_CHANGE",
+        "GRADIENT",
+        "PLATEAU",
+        "SETTLED",
+        "PRECISION",
+    }
     for status in bf.Status:
         assert len(str(status).split()) > 5
     assert "Backtracking" in str(bf.Status.DIVERGED)

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, herm, thin_svd
+from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
 from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
 DEPTH, WARM_DEPTH = 4, 2
 """Blocks of a Krylov space; fewer serve where it begins with good directions."""
 MAX_RESTARTS = 25
+PASSES = 5
+"""How often a block is made orthogonal to the others, at most."""
 
 Pairs = tuple[Array, Array]
 """Left and right directions, as columns of any length: where a search may begin."""
@@ -131,7 +133,11 @@ def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:
 
 
 def _orthonormal_against(K: Array, Q: Array) -> Array:
-    # Twice is enough (Giraud, Langou and Rozložník, 2005).
-    for _ in range(2):
-        Q = np.linalg.qr(Q - K @ (herm(K) @ Q))[0]
+    for done in range(PASSES):
+        overlap = herm(K) @ Q
+        # Twice is enough (Giraud, Langou and Rozložník, 2005), but not where K holds all there is to find: what is left
+        # of Q is then rounding, and without a third time K would lose its orthogonality from restart to restart.
+        if done >= 2 and np.max(np.abs(overlap)) <= 10 * epsilon(Q):
+            break
+        Q = np.linalg.qr(Q - K @ overlap)[0]
     return Q

@@ -79,6 +79,45 @@ def test_laws(make_problem, solver, dtype):
     check_solver(solver, make_problem(15, 15, dtype=dtype, psd=True, penalty=penalty), rank)
 
 
+def recovering(problem):
+    """Every exported solver with settings by which it finds the truth of a well-conditioned problem without noise."""
+    radius = bf.metrics.nuclear_norm(*problem.truth)
+    return {
+        "AltMin": bf.solvers.AltMin(),
+        "BFGD": bf.solvers.BFGD(bf.steps.Backtracking()),
+        "GuaranteedMC": bf.solvers.GuaranteedMC(),
+        "MiFGD": bf.solvers.MiFGD(psd=False),
+        "Newton": bf.solvers.Newton(),
+        "NuclearNorm": bf.solvers.NuclearNorm(),
+        "PCG": bf.solvers.PCG(),
+        "ProcrustesFlow": bf.solvers.ProcrustesFlow(),
+        "Race": bf.solvers.Race(),
+        "RankContinuation": bf.solvers.RankContinuation(),
+        "RidgeHomotopy": bf.solvers.RidgeHomotopy(),
+        "SPG": bf.solvers.SPG(radius),
+        "SVP": bf.solvers.SVP(),
+        "ScaledGD": bf.solvers.ScaledGD(),
+        "SoftImpute": bf.solvers.SoftImpute(),
+    }
+
+
+SUBLINEAR = {"SparseApproxSDP"}  # within O(1/k) of the least f, and no faster
+SEMIDEFINITE = {"FGD"}  # recovery of X = UUᴴ has a test of its own
+
+
+@pytest.mark.parametrize("kind", ["sensing", "completion"])
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - SUBLINEAR - SEMIDEFINITE))
+def test_recovery(make_problem, sensing, kind, name):
+    problem = sensing(20, 15, size=280) if kind == "sensing" else make_problem(60, 50, noiseless=True, observed=0.6)
+    solver = recovering(problem)[name]
+    truth = problem.truth
+    if name == "NuclearNorm":  # exact in the limit of no ridge
+        G = problem.gradient(*(np.zeros((k, 1)) for k in problem.shape)) @ np.eye(problem.shape[1])
+        problem = problem.penalized(bf.penalties.Ridge(1e-6 * np.linalg.norm(G, 2)))
+    result = bf.solve(problem, 2, solver, rng=1, tol=1e-9, max_iter=10_000)
+    assert bf.metrics.relative_error(result.U, result.V, *truth) < 1e-5
+
+
 @pytest.mark.parametrize("solver", SOLVERS["BFGD"][:4])
 def test_bfgd_on_every_loss(make_problem, loss, solver):
     if loss.smoothness is None and not isinstance(solver.step_size, bf.steps.Backtracking):
