@@ -3,7 +3,7 @@
 The goal is a relative error of 1e-5 to the truth; for the problems with noise, an objective within 1e-6 of the least.
 `SPG` and `SparseApproxSDP` are told ‖X*‖_*; `NuclearNorm` gets a ridge of 1e-6 of ‖∇f(0)‖₂ where there is no noise. The
 rank is the true one, with noise 20, and a ridge there 0.4 of ‖∇f(0)‖₂, above what noise alone shows. Each solver has 20
-seconds. `python -m benchmarks.choose PATH` draws the picture.
+seconds. `python -m benchmarks.choose PATH` draws the picture too.
 """
 
 import sys
@@ -225,17 +225,19 @@ def curves() -> list[tuple[Case, dict[str, Curve]]]:
     return done
 
 
-def run() -> list[dict[str, Any]]:
-    found = curves()
+def table(found: list[tuple[Case, dict[str, Curve]]]) -> list[dict[str, Any]]:
     names = dict.fromkeys(name for case, _ in found for name in case.solvers)
     return [{"solver": name, **{case.name: got.get(name, "") for case, got in found}} for name in names]
 
 
-def draw(path: str) -> None:
+def run() -> list[dict[str, Any]]:
+    return table(curves())
+
+
+def draw(found: list[tuple[Case, dict[str, Curve]]], path: str) -> None:
     import matplotlib.pyplot as plt
 
     colours = plt.get_cmap("tab20").colors
-    found = curves()
     names = list(dict.fromkeys(name.split(",")[0] for case, _ in found for name in case.solvers))
     figure, axes = plt.subplots(2, 3, figsize=(15, 8.5), layout="constrained")
     for ax, (case, got) in zip(axes.flat, found, strict=True):
@@ -252,4 +254,7 @@ def draw(path: str) -> None:
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1])
+    everything = curves()
+    draw(everything, sys.argv[1])
+    for row in table(everything):
+        print("|", " | ".join(map(str, row.values())), "|")

@@ -117,3 +117,71 @@ def test_a_failed_write_leaves_the_old_file(make_problem, tmp_path, monkeypatch)
         result.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def _tol(result):
+    return 1e-4 if np.finfo(result.U.dtype).eps > 1e-10 else 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_truncated_is_the_nearest_matrix_of_its_rank(make_problem, dtype):
+    for shape in ((9, 7), (7, 9), (5, 1)):
+        problem = make_problem(*shape, dtype=dtype)
+        whole = bf.solve(problem, min(shape), rng=0, max_iter=5)
+        A, s, Bh = np.linalg.svd(whole.matrix(), full_matrices=False)
+        for rank in range(1, min(shape) + 1):
+            cut = whole.truncated(rank)
+            tol = _tol(whole) * float(s[0])
+            assert cut.rank == rank
+            assert cut.U.dtype == cut.V.dtype == dtype
+            np.testing.assert_allclose(cut.matrix(), (A[:, :rank] * s[:rank]) @ Bh[:rank], atol=tol)
+            # Eckart and Young: what is missing is the tail.
+            missing = np.linalg.norm(whole.matrix() - cut.matrix())
+            assert missing == pytest.approx(np.linalg.norm(s[rank:]), abs=tol)
+            np.testing.assert_allclose(cut.U.conj().T @ cut.U, cut.V.conj().T @ cut.V, atol=tol)
+            assert cut.objective == pytest.approx(problem.value(cut.U, cut.V), rel=_tol(whole))
+            assert (cut.status, cut.n_iter, cut.solver) == (whole.status, whole.n_iter, whole.solver)
+        assert whole.rank == min(shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_truncated_stays_semidefinite(make_problem, dtype):
+    problem = make_problem(12, psd=True, dtype=dtype)
+    whole = bf.solve(problem, 5, bf.solvers.PCG(psd=True), rng=0, max_iter=5)
+    cut = whole.truncated(np.int64(2))
+    assert cut.V is cut.U
+    assert cut.U.dtype == dtype
+    w, Q = np.linalg.eigh(whole.matrix())
+    np.testing.assert_allclose(cut.matrix(), (Q[:, -2:] * w[-2:]) @ Q[:, -2:].conj().T, atol=_tol(whole) * w[-1])
+    assert cut.objective == pytest.approx(problem.value(cut.U, cut.V), rel=1e-6)
+    assert cut.certificate.dual_norm >= 0
+
+
+def test_truncated_counts_the_penalty_at_its_least(make_problem):
+    problem = make_problem(9, 7, penalty=bf.penalties.Ridge((0.5, 2.0)))
+    cut = bf.solve(problem, 4, rng=0, max_iter=5).truncated(2)
+    assert np.linalg.norm(cut.U) == pytest.approx(2 * np.linalg.norm(cut.V))
+    nuclear = np.linalg.norm(cut.matrix(), "nuc")
+    assert cut.objective == pytest.approx(problem.value(cut.U, cut.V) + nuclear)
+
+
+def test_truncated_of_nothing_is_nothing():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 4)), np.zeros((5, 4)))
+    cut = bf.solve(problem, 3, bf.solvers.SVP(), rng=0).truncated(2)
+    assert not cut.matrix().any()
+    assert cut.objective == 0
+
+
+def test_what_cannot_be_truncated(make_problem, tmp_path):
+    problem = make_problem(9, 7)
+    result = bf.solve(problem, 3, rng=0, max_iter=3)
+    for rank in (0, -1, 4, 1.5, "2", None):
+        with pytest.raises(InputError, match="is not possible"):
+            result.truncated(rank)
+    with_offsets = bf.Problem(problem.loss, problem.operator, problem.y, offsets=True)
+    with pytest.raises(InputError, match="offsets allow none"):
+        bf.solve(with_offsets, 2, rng=0, max_iter=3).truncated(1)
+    result.save(tmp_path / "fit")
+    with pytest.raises(InputError, match="read from a file"):
+        bf.Result.load(tmp_path / "fit").truncated(1)
+    np.testing.assert_array_equal(result.truncated(2).balanced().U.shape, (9, 2))

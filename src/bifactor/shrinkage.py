@@ -38,8 +38,9 @@ def shrunk(
         if s[-1] <= theta or count == limit:
             break
         start, count = (A, B), min(limit, 2 * count)
-    stay = s > theta
-    return A[:, stay], s[stay] - theta, B[:, stay]
+    lowered = s.astype(np.float64) - theta  # a θ of nearly s itself leaves nothing right in single precision
+    stay = lowered > 0
+    return A[:, stay], lowered[stay].astype(s.dtype), B[:, stay]
 
 
 def ball_threshold(s: Array, radius: float) -> float:

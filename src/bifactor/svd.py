@@ -120,8 +120,9 @@ def top_eigenpairs(
             AQ = apply(Q)
             K, AK = np.hstack([K, Q]), np.hstack([AK, AQ])
         values, Q, AQ = _ritz(K, AK, block)
-        residuals = np.linalg.norm(AQ[:, :rank] - Q[:, :rank] * values[:rank], axis=0)
-        if residuals.max() <= tol * np.abs(values).max():
+        # In double precision: of a Gram matrix these are fourth powers, which leave the range of single precision.
+        off = (AQ[:, :rank] - Q[:, :rank] * values[:rank]).astype(np.result_type(dtype, np.float64))
+        if np.linalg.norm(off, axis=0).max() <= tol * float(np.abs(values).max()):
             break
     return values[:rank], Q[:, :rank]
 

@@ -7,9 +7,14 @@ import numpy as np
 from bifactor.arrays import Array, epsilon, norm, thin_svd
 from bifactor.shrinkage import ball_threshold
 
-PENALTY, GROWTH = 0.998, 1.01
-"""The penalty μ at first, and what it is multiplied by. The authors' toolbox has 1.05, which brings X to rest up to
-1e-4 away from the nearest matrix (measured against Dykstra's algorithm)."""
+RELAXATION = 1.6
+"""How far the method goes beyond X₁ on its way to X₂ (Boyd et al., 2011, section 3.4.3)."""
+
+EVERY, APART, UNTIL = 10, 3.0, 500
+"""The penalty μ is doubled or halved, every few iterations and up to some number of them, where X₁ − X₂ and the change
+of X₂, each in its own units, are further apart than this (section 3.4.1). The authors' toolbox has a μ from 1 that
+grows by 1.05, which brings X to rest up to 1e-4 away from the nearest matrix, and further where B lies far outside
+(measured against Dykstra's algorithm)."""
 
 TOL, MOST = 1e-10, 1000
 """Accuracy, relative to X, and iterations."""
@@ -26,23 +31,43 @@ class Split:
 def project(B: Array, radius: float, bound: float, known: Split) -> tuple[Array, Split]:
     """argmin ‖X − B‖_F over ‖X‖_* ≤ radius and |Xᵢⱼ| ≤ bound, always inside of both.
 
-    μ starts anew at each call: carried on, as the multipliers are, it would soon hold X where it was. What is left of
-    the constraints at the end is taken off by scaling.
+    Where the nearest matrix in one of the sets is in the other too, that is it. What is left of the constraints at the
+    end is taken off by scaling.
+
+    References
+    ----------
+    S. Boyd, N. Parikh, E. Chu, B. Peleato and J. Eckstein, Distributed optimization and statistical learning via the
+    alternating direction method of multipliers, Found. Trends Mach. Learn. 3 (2011).
     """
-    if _nuclear(B) <= radius and float(np.max(np.abs(B))) <= bound:
-        return B, known
-    X2, Y, mu = known.X2, known.Y, PENALTY
+    cut = clipped(B, bound)
+    if _nuclear(cut) <= radius:
+        return cut, Split(cut, 0 * B)
+    low = in_ball(B, radius)
+    if float(np.max(np.abs(low))) > bound:
+        return _alternating(B, radius, bound, known, cut)
+    return _inside(low, radius, bound), Split(low, low - B)
+
+
+def _alternating(B: Array, radius: float, bound: float, known: Split, cut: Array) -> tuple[Array, Split]:
+    near = in_ball(cut, radius)
+    X2, Y, mu = known.X2, known.Y, max(1.0, norm(B - near) / norm(near))  # Y is as large as B − X in the end
     tol = max(TOL, 10 * epsilon(B))
-    for _ in range(MOST):
+    for count in range(1, MOST + 1):
         X1 = clipped((B + Y + mu * X2) / (1 + mu), bound)
-        old, X2 = X2, in_ball(X1 - Y / mu, radius)
-        Y = Y - mu * (X1 - X2)
-        mu *= GROWTH
-        if not max(norm(X1 - X2), norm(X2 - old)) > tol * norm(X1):
+        between = RELAXATION * X1 + (1 - RELAXATION) * X2
+        old, X2 = X2, in_ball(between - Y / mu, radius)
+        Y = Y - mu * (between - X2)
+        size, apart, change = norm(X1), norm(X1 - X2), norm(X2 - old)
+        if not max(apart, change) > tol * size:
             break
-    X = (X1 + X2) / 2
-    excess = max(1.0, _nuclear(X) / radius, float(np.max(np.abs(X))) / bound)
-    return X / excess, Split(X2, Y)
+        if count % EVERY == 0 and count <= UNTIL:
+            left, right = apart * norm(Y), mu * change * size
+            mu *= 2.0 if left > APART * right else 0.5 if right > APART * left else 1.0
+    return _inside((X1 + X2) / 2, radius, bound), Split(X2, Y)
+
+
+def _inside(X: Array, radius: float, bound: float) -> Array:
+    return X / max(1.0, _nuclear(X) / radius, float(np.max(np.abs(X))) / bound)
 
 
 def clipped(X: Array, bound: float) -> Array:
@@ -54,7 +79,7 @@ def clipped(X: Array, bound: float) -> Array:
 def in_ball(X: Array, radius: float) -> Array:
     """The nearest matrix with ‖X‖_* ≤ radius."""
     A, s, Bh = thin_svd(X)
-    return (A * np.maximum(s - s.dtype.type(ball_threshold(s, radius)), 0)) @ Bh
+    return (A * np.maximum(s.astype(np.float64) - ball_threshold(s, radius), 0).astype(s.dtype)) @ Bh
 
 
 def _nuclear(X: Array) -> float:

@@ -49,7 +49,7 @@ class Half:
         entries = self.problem.entrywise(z)
         rows, r = E.shape
         if entries is not None and rows * r * (r + 1) // 2 * E.itemsize <= LARGEST:
-            return E + self._by_blocks(entries, missing)
+            return E + self.divided(entries, missing)
         bend = self.problem.bend(z)
         dot = inner if entries is None else _row_inner
         return E + self._by_products(lambda P: self.pull_back(bend(self.measure(P)), P), missing, E, dot)
@@ -62,8 +62,8 @@ class Half:
         G = self.problem.pull_back(slopes)
         return (G if self.left else G.H).matmul(self.held) + self.ridge * E
 
-    def _by_blocks(self, S: LinearMap, missing: Array) -> Array:
-        """Each row of `missing`, divided by Σⱼ wᵢⱼ vⱼᴴvⱼ + ρ."""
+    def divided(self, S: LinearMap, missing: Array) -> Array:
+        """Each row of `missing`, divided by Σⱼ sᵢⱼ vⱼᴴvⱼ + ρ."""
         rows, r = missing.shape
         first, second = np.triu_indices(r)
         packed = np.empty((rows, first.size), missing.dtype)

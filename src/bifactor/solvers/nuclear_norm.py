@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from bifactor.arrays import Array, epsilon, inner, product_norm
-from bifactor.errors import InputError, SmoothnessError
+from bifactor.errors import InputError
 from bifactor.inits import Zero
 from bifactor.linear_map import LowRankPlus
 from bifactor.metrics import difference_norm
@@ -41,9 +41,9 @@ class NuclearNorm(Solver):
 
         Y = X + β(X − X⁻),  X⁺ = S_{λ/L}(Y − ∇f(Y)/L),  S the soft threshold of singular values
 
-    λ falls from near ‖∇f(X₀)‖₂ to ρ, so that X grows from low rank to high. L is found by backtracking, and the
-    momentum starts anew when the objective rises. Only the singular pairs above the threshold are computed, each time
-    from those of the last step. Serves every loss and operator.
+    λ falls from near ‖∇f(X₀)‖₂ to ρ, so that X grows from low rank to high. L is found by backtracking. A step that
+    raises the objective is taken again from X itself, and the momentum starts anew. Only the singular pairs above the
+    threshold are computed, each time from those of the last step. Serves every loss and operator.
 
     The rank asked for bounds the columns kept; if all of them are in use, `Result.certificate` tells whether X is
     optimal among all matrices.
@@ -94,12 +94,14 @@ class NuclearNorm(Solver):
             lam = max(self.factor * lam, rho)
         ahead = (1 + (1 + 4 * t * t) ** 0.5) / 2
         new, L = self._proximal(problem, now, (t - 1) / ahead, state.U.shape[1], EASE * L, lam)
-        if _objective(problem, new, lam / rho) > _objective(problem, now, lam / rho):
-            ahead = 1.0
+        if t > 1 and not _objective(problem, new, lam / rho) <= _objective(problem, now, lam / rho):
+            ahead, (new, L) = 1.0, self._proximal(problem, now, 0.0, state.U.shape[1], L, lam)
         change = difference_norm(new.U, new.V, now.U, now.V)
         over = lam > rho and change <= STEADY * lam / first * product_norm(new.U, new.V)
         numbers = {"t": ahead, "L": L, "lam": lam, "first": first, "over": over}
-        return self._noted(new, now, state.U.shape[1], numbers, waiting=lam > rho)
+        # An X that has just become 0 may leave it again.
+        waiting = lam > rho or bool(now.U.any() and not new.U.any())
+        return self._noted(new, now, state.U.shape[1], numbers, waiting)
 
     def _proximal(
         self, problem: Objective, now: State, beta: float, columns: int, L: float, lam: float
@@ -109,7 +111,9 @@ class NuclearNorm(Solver):
         YU, YV = np.hstack([(1 + beta) * now.U, -beta * PU]), np.hstack([now.V, PV])
         zY = z + beta * (z - now.extra["before"])
         fY, slopes = problem.evaluate(zY)
-        G, ceiling = problem.pull_back(slopes), _smoothness(problem)
+        if beta > 0 and not np.isfinite(fY):
+            return self._proximal(problem, now, 0.0, columns, L, lam)
+        G = problem.pull_back(slopes)
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
             triplets = shrunk(M, columns, partial(_constant, level), TOL, RESTARTS, self.psd, (now.U, now.V))
@@ -118,7 +122,7 @@ class NuclearNorm(Solver):
             f, after = problem.evaluate(z)
             apart, dz = difference_norm(U, V, YU, YV) ** 2, z - zY
             bend = max(f - fY - inner(slopes, dz) - ROUNDING * epsilon(U) * abs(fY), inner(after - slopes, dz) / 2)
-            if not bend > L / 2 * apart or ceiling <= L:
+            if not bend > L / 2 * apart:
                 return state_at(problem, U, V, psd=self.psd, known=(f, after, z)), L
             L *= TIGHTEN
 
@@ -137,10 +141,3 @@ def _objective(problem: Objective, state: State, share: float) -> float:
     """f + λ‖X‖_*, where λ is `share` of the problem's own weight."""
     assert problem.penalty is not None  # checked at the door
     return state.value + (share - 1) * problem.penalty.evaluate(state.U, state.V)[0]
-
-
-def _smoothness(problem: Objective) -> float:
-    try:
-        return problem.smoothness
-    except SmoothnessError:
-        return np.inf

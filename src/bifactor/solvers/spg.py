@@ -67,8 +67,8 @@ class SPG(Solver):
     memory : int
         How many of the last values count.
     tol : float
-        Stop when ‖D‖_F ≤ tol·max(‖X‖_F, 1). The toolbox has more stopping rules, of which the one its scripts set
-        is not used in it.
+        Stop when ‖D‖_F ≤ tol·max(‖X‖_F, 1), with τ for 1 if it is smaller. The toolbox has more stopping rules, of
+        which the one its scripts set is not used in it.
 
     References
     ----------
@@ -119,7 +119,7 @@ class SPG(Solver):
         target = self._nearest(ahead, state.U.shape[1], self._here(state))
         dz = problem.measure(target.U, target.V) - z
         slope, length = inner(slopes, dz), difference_norm(target.U, target.V, now.U, now.V)
-        if slope >= 0 or length <= self.tol * max(product_norm(now.U, now.V), 1.0):
+        if slope >= 0 or length <= self.tol * max(product_norm(now.U, now.V), min(1.0, self.radius)):
             return replace(state, settled=True, waiting=False)
         t = search(problem.along(z, dz, np.zeros_like(dz)), slope, float(state.extra["recent"].max()))
         if t is None:
@@ -131,7 +131,10 @@ class SPG(Solver):
         if self.bound is None:
             known = (here.U, here.V) if here.U.any() else None
             threshold = partial(ball_threshold, radius=self.radius)
-            return Target(*factors(*shrunk(M, limit, threshold, TOL, RESTARTS, start=known)), None)
+            A, s, B = shrunk(M, limit, threshold, TOL, RESTARTS, start=known)
+            # After a long step the singular values are large, and rounding would leave them a little too long.
+            s = s * min(1.0, self.radius / max(float(np.sum(s, dtype=np.float64)), self.radius))
+            return Target(*factors(A, s, B), None)
         B = M @ np.eye(M.shape[1], dtype=M.dtype)
         X, split = project(B, self.radius, self.bound, here.split or Split(0 * B, 0 * B))
         A, s, Bh = thin_svd(X)
@@ -160,8 +163,8 @@ class SPG(Solver):
         """The state at the first P(X − ts∇f(X)) that is low enough, t = 1, ½, ¼, …"""
         now, z, t = stripped(state), state.extra[MEASUREMENTS], float(state.extra["s"])
         here, ceiling = self._here(state), float(state.extra["recent"].max())
-        slope = 0.0
-        for _ in range(TRIALS):
+        slope, shortest = 0.0, min(t, 1.0) / 2**TRIALS  # a spectral step of LONGEST says nothing of the length needed
+        while t > shortest:
             target = self._nearest(LowRankPlus(now.U, now.V, -t, G), state.U.shape[1], here)
             dz = problem.measure(target.U, target.V) - z
             slope = inner(slopes, dz)
@@ -191,6 +194,7 @@ def search(line: Line, slope: float, ceiling: float) -> float | None:
         f = line.at(t)[0]
         if f < ceiling + DECREASE * t * slope:
             return t
-        between = -slope * t * t / (2 * (f - first - t * slope)) if t > 0.1 else 0.0
+        bend = f - first - t * slope
+        between = -slope * t * t / (2 * bend) if t > 0.1 and bend > 0 else 0.0
         t = between if 0.1 <= between <= 0.9 * t else t / 2
     return None
