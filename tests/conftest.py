@@ -1,9 +1,10 @@
 """Problems and instances that many tests share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import bifactor as bf
 from bifactor.arrays import gaussian
@@ -15,6 +16,7 @@ LOSSES = {
     "Probit": bf.losses.Probit(0.6),
     "Poisson": bf.losses.Poisson(),
     "ExpectedCounts": bf.losses.ExpectedCounts(0.5),
+    "Shifted": bf.losses.Shifted(bf.losses.Probit(0.6), -0.4),
 }
 STEPS = {
     "StronglyConvex": bf.steps.StronglyConvex(),
@@ -27,6 +29,8 @@ STEPS = {
 
 def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Data that the loss accepts and that z could have made."""
+    if isinstance(loss, bf.losses.Shifted):
+        return targets(loss.loss, z + z.dtype.type(loss.shift), rng)
     if isinstance(loss, (bf.losses.Logistic, bf.losses.Probit)):
         return np.where(rng.random(z.shape) < loss.mean(z), 1.0, -1.0).astype(z.dtype)
     if isinstance(loss, bf.losses.ExpectedCounts):
@@ -34,6 +38,13 @@ def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np
     if isinstance(loss, bf.losses.Poisson):
         return rng.poisson(np.exp(np.clip(z, -5, 3))).astype(z.dtype)
     return (z + 0.1 * rng.standard_normal(z.shape)).astype(z.dtype)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    """Threads of BLAS that wait for each other take a hundred times as long where other programs run too."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture(params=LOSSES, scope="session")

@@ -28,7 +28,8 @@ FLOORS = [
     {"solvers", "rank_path"},
     {"result"},
     {"run"},
-    {"stopping", "progress", "checkpoint", "rank_choice"},
+    {"stopping", "progress", "checkpoint", "holdout"},
+    {"rank_choice"},
     {"solve"},
     {"estimators"},
     {"testing"},
@@ -41,7 +42,7 @@ PUBLIC = {
         "Function History Problem Result StateTomography Status solve "
         "balance errors estimators inits losses metrics operators penalties solvers steps testing"
     ),
-    "bifactor.losses": "ExpectedCounts Huber Logistic Loss Poisson Probit Squared Targets",
+    "bifactor.losses": "ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
         "DCT Entries Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli RankOne Scaled Stacked Subsampled"
     ),

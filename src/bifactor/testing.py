@@ -65,7 +65,7 @@ def _check_far_out(loss: Loss, y: Array, z_max: float) -> None:
 
 
 def _check_pointwise(loss: Loss, z: Array, y: Array) -> None:
-    pointwise = type(loss).pointwise
+    pointwise = loss.pointwise
     if pointwise is None:
         return
     name, dtype = type(loss).__name__, z.dtype

@@ -105,7 +105,7 @@ def test_line_of_complex_measurements(each, weighted, bent, curve_of):
 def test_line_in_double_precision_whatever_the_arrays_hold(loss, curve_of):
     single = curve_of(loss, np.float32, True, True)
     double = [part.astype(np.float64) for part in single]
-    parameter = float(np.float32(loss.parameter(np.float32)))
+    parameter = np.float32(loss.parameter(np.float32)).astype(np.float64)
     got, wanted = (losses_numba.line(loss.pointwise, parameter, *curve, 0.3) for curve in (single, double))
     np.testing.assert_allclose(got, wanted, rtol=1e-12)
 

@@ -20,6 +20,7 @@ TARGETS = {
     "Probit": [-1.0, 1.0],
     "Poisson": [0.0, 1.0, 2.5, 40.0],
     "ExpectedCounts": [0.0, 1.0, 2.5],
+    "Shifted": [-1.0, 1.0],
 }
 
 
@@ -39,7 +40,7 @@ def test_laws(loss):
 def test_compiled_equals_reference(loss):
     y = y_of(loss)
     z = np.concatenate([np.linspace(-60, 60, 2401), [-1e4, -300, 299, 301, 1e4]])
-    function = numba.njit(type(loss).pointwise)
+    function = numba.njit(loss.pointwise)
     for dtype, tol in ((np.float64, 1e-11), (np.float32, 2e-4)):
         parameter = dtype(loss.parameter(dtype))
         for target in y.astype(dtype):
@@ -123,6 +124,42 @@ def test_labels_outside_the_domain_are_refused():
         bf.Problem(bf.losses.Poisson(), op, [1, -1])
     with pytest.raises(InputError, match="real y"):
         bf.Problem(bf.losses.Probit(), op, [1j, 1])
+
+
+BASES = {name: values for name, values in TARGETS.items() if name != "Shifted"}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_a_shift_of_any_loss_is_that_loss_further_on(name):
+    base = getattr(bf.losses, name)()
+    shifted, y = bf.losses.Shifted(base, 0.75), np.array(BASES[name])
+    check_loss(shifted, y)
+    assert shifted.pointwise is not None
+    z = np.linspace(-5, 5, 41)[:, None] + np.zeros_like(y)
+    for part in ("value", "gradient", "curvature"):
+        np.testing.assert_array_equal(getattr(shifted, part)(z, y), getattr(base, part)(z + 0.75, y))
+    np.testing.assert_array_equal(shifted.mean(z), base.mean(z + 0.75))
+    assert (shifted.smoothness, shifted.least, shifted.targets) == (base.smoothness, base.least, base.targets)
+
+
+def test_a_shifted_loss_of_the_users_own_is_numpys_and_solves_the_same(make_problem):
+    class Own(bf.losses.Logistic):
+        pointwise = None
+
+    problem = make_problem(loss=bf.losses.Shifted(bf.losses.Logistic(), 1.5), penalty=bf.penalties.Ridge(1.0))
+    loss = bf.losses.Shifted(Own(), 1.5)
+    assert loss.pointwise is None
+    other = bf.Problem(loss, problem.operator, problem.y, penalty=problem.penalty)
+    wanted, got = (bf.solve(p, 2, rng=0, tol=1e-10).matrix() for p in (problem, other))
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("shift", [np.nan, np.inf, "1", None, True, 1j])
+def test_a_shift_that_is_no_number_is_refused(shift):
+    with pytest.raises(InputError, match="not a finite number"):
+        bf.losses.Shifted(bf.losses.Logistic(), shift)
+    with pytest.raises(InputError, match="not a Loss"):
+        bf.losses.Shifted(bf.losses.Logistic, 0.0)
 
 
 def test_check_loss_finds_a_wrong_gradient():

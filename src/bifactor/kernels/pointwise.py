@@ -78,3 +78,45 @@ def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     if z < 0.0:
         bend += 1.0 / floor
     return value, 1.0 - y * (1.0 - t) / near + below / floor, bend
+
+
+@register_jitable
+def shifted_squared(z, y, numbers):  # type: ignore[no-untyped-def]
+    return squared(z + numbers[0], y, numbers[1])
+
+
+@register_jitable
+def shifted_huber(z, y, numbers):  # type: ignore[no-untyped-def]
+    return huber(z + numbers[0], y, numbers[1])
+
+
+@register_jitable
+def shifted_logistic(z, y, numbers):  # type: ignore[no-untyped-def]
+    return logistic(z + numbers[0], y, numbers[1])
+
+
+@register_jitable
+def shifted_probit(z, y, numbers):  # type: ignore[no-untyped-def]
+    return probit(z + numbers[0], y, numbers[1])
+
+
+@register_jitable
+def shifted_poisson(z, y, numbers):  # type: ignore[no-untyped-def]
+    return poisson(z + numbers[0], y, numbers[1])
+
+
+@register_jitable
+def shifted_expected_counts(z, y, numbers):  # type: ignore[no-untyped-def]
+    return expected_counts(z + numbers[0], y, numbers[1])
+
+
+# Functions of a module, not closures over a loss: those numba cannot keep on disk under a name that lasts.
+SHIFTED = {
+    squared: shifted_squared,
+    huber: shifted_huber,
+    logistic: shifted_logistic,
+    probit: shifted_probit,
+    poisson: shifted_poisson,
+    expected_counts: shifted_expected_counts,
+}
+"""Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""

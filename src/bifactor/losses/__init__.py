@@ -6,6 +6,7 @@ from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
+from bifactor.losses.shifted import Shifted
 from bifactor.losses.squared import Squared
 
-__all__ = ["ExpectedCounts", "Huber", "Logistic", "Loss", "Poisson", "Probit", "Squared", "Targets"]
+__all__ = ["ExpectedCounts", "Huber", "Logistic", "Loss", "Poisson", "Probit", "Shifted", "Squared", "Targets"]

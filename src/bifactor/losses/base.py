@@ -68,8 +68,8 @@ class Loss(ABC):
             return self.smoothness
         return float(np.mean(self.curvature(np.zeros_like(y), y)))
 
-    def parameter(self, dtype: Any) -> float:
-        """The number handed to `pointwise`; 0 where the loss has none."""
+    def parameter(self, dtype: Any) -> Any:
+        """The number handed to `pointwise`, 0 where the loss has none; a tuple of numbers arrives as an array."""
         return 0.0
 
     @abstractmethod

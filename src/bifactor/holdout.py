@@ -1,0 +1,48 @@
+"""Measurements held out, to tell how well a fit predicts."""
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.problem import Problem
+
+FRACTION = 0.1
+"""Of the measurements."""
+
+FEWEST = 2
+
+
+class Holdout:
+    """A problem without a tenth of its measurements, and that tenth.
+
+    Attributes
+    ----------
+    train : Problem
+        The same measurements, those held out with weight 0.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator):
+        usable = np.ones(problem.y.shape, bool) if problem.weights is None else problem.weights > 0
+        index = np.flatnonzero(usable)
+        count = int(FRACTION * index.size)
+        if count < FEWEST:
+            raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, and a ridge.")
+        self.problem = problem
+        self.held = np.zeros(problem.y.shape, bool)
+        self.held[rng.choice(index, count, replace=False)] = True
+        weights = np.ones(problem.y.shape) if problem.weights is None else problem.weights
+        self.train = problem.reweighted(np.where(self.held, 0.0, weights))
+        self.weights = weights[self.held].astype(np.float64)
+
+    def losses(self, U: Array, V: Array) -> Array:
+        """ℓ at every measurement held out."""
+        return self.problem.loss.value(self.problem.measure(U, V), self.problem.y)[self.held]
+
+    def mean(self, losses: Array) -> float:
+        return float(np.average(losses, weights=self.weights))
+
+    def standard_error(self, differences: Array) -> float:
+        """Of their weighted mean."""
+        w = self.weights
+        spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
+        return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))

@@ -1,0 +1,59 @@
+"""A loss with an intercept."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.kernels.pointwise import SHIFTED
+from bifactor.losses.base import Loss
+from bifactor.validation import require_instance
+
+
+@dataclass(frozen=True)
+class Shifted(Loss):
+    """ℓ(z; y) = ℓ₀(z + shift; y): a fixed intercept, which no penalty on the factors sees.
+
+    Parameters
+    ----------
+    loss : Loss
+        ℓ₀. Where it is one of the library's own, passes over the measurements are compiled, else they are NumPy's.
+    shift : float
+    """
+
+    loss: Loss
+    shift: float
+
+    def __post_init__(self) -> None:
+        require_instance(self.loss, Loss, "loss")
+        if isinstance(self.shift, bool) or not isinstance(self.shift, Real) or not np.isfinite(self.shift):
+            raise InputError(f"shift={self.shift!r} is not a finite number. Pass one in the units of z.")
+        object.__setattr__(self, "shift", float(self.shift))
+        object.__setattr__(self, "targets", self.loss.targets)
+        object.__setattr__(self, "least", self.loss.least)
+        object.__setattr__(self, "pointwise", SHIFTED.get(self.loss.pointwise))
+
+    @property
+    def smoothness(self) -> float | None:
+        return self.loss.smoothness
+
+    def typical_curvature(self, y: Array) -> float:
+        return self.loss.typical_curvature(y)
+
+    def parameter(self, dtype: Any) -> tuple[float, Any]:
+        return self.shift, self.loss.parameter(dtype)
+
+    def value(self, z: Array, y: Array) -> Array:
+        return self.loss.value(z + self.shift, y)
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        return self.loss.gradient(z + self.shift, y)
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        return self.loss.curvature(z + self.shift, y)
+
+    def mean(self, z: Array) -> Array:
+        return self.loss.mean(z + self.shift)
