@@ -44,15 +44,15 @@ def test_the_normalized_step_is_the_best_one_in_the_columns_of_X(make_problem, d
     f, gradient = dense(problem)
 
     def iterates():
-        X = next(naive(gradient, problem.shape, 2, 0.75 / problem.scale))
+        X = np.zeros(problem.shape)
         while True:
-            yield X
             G = gradient(X)
-            Q = np.linalg.svd(X)[0][:, :2]
+            Q = np.linalg.svd(X if X.any() else G)[0][:, :2]
             P = Q @ Q.T @ G
             mu = np.sum(P**2) / (2 * (f(P) - f(0 * P) - np.sum(gradient(0 * P) * P)))
             A, s, Bh = np.linalg.svd(X - mu * G)
             X = (A[:, :2] * s[:2]) @ Bh[:2]
+            yield X
 
     follow(problem, 2, SVP(normalized=True), iterates())
 
@@ -64,6 +64,14 @@ def test_other_losses_descend(make_problem, loss):
     values = bf.solve(problem, 2, SVP(1 / problem.smoothness), rng=0, max_iter=50).history.objective
     assert np.all(np.diff(values) <= 1e-12 * values[0])
     assert values[-1] < 0.9 * values[0]
+
+
+@pytest.mark.parametrize("psd", [False, True])
+def test_one_entry_is_enough_for_the_normalized_step(psd):
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries([3], [3], (20, 20)), np.array([5.0]))
+    result = bf.solve(problem, 1, SVP(normalized=True, psd=psd), rng=0)
+    assert result.status.converged
+    assert result.predict([3], [3])[0] == pytest.approx(5.0)
 
 
 def test_no_data_no_matrix():

@@ -74,9 +74,12 @@ class SVP(Solver):
 
     def _step(self, problem: Objective, state: State, G: LinearMap) -> float:
         mu = 1 / ((1 + DELTA) * typical_curvature(problem, self.psd)) if self.mu is None else self.mu
-        if not (self.normalized and state.U.any()):
+        if not self.normalized:
             return mu
-        Q = np.linalg.qr(state.U)[0]
+        if state.U.any():
+            Q = np.linalg.qr(state.U)[0]
+        else:  # X = 0 has no columns; those that the gradient leads to take their place
+            Q = leading(G, state.U.shape[1], np.random.default_rng(0), TOL, RESTARTS, self.psd, sign=-1)[0]
         P = G.H @ Q  # the projected gradient is QPᴴ
         dz = problem.measure(Q, P)
         bend = inner(dz, problem.bend(state.extra[MEASUREMENTS])(dz))
