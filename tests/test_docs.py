@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXTEND = sorted((ROOT / "docs" / "extend").glob("*.md"))
-PAGES = [*EXTEND, ROOT / "README.md"]
+PAGES = [*EXTEND, ROOT / "docs" / "estimators.md", ROOT / "README.md"]
 
 SOURCE = "<!-- source:"
 BLOCK = re.compile(

@@ -26,7 +26,7 @@ class Holdout:
         index = np.flatnonzero(usable)
         count = int(FRACTION * index.size)
         if count < FEWEST:
-            raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, and a ridge.")
+            raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, not rank='auto'.")
         self.problem = problem
         self.held = np.zeros(problem.y.shape, bool)
         self.held[rng.choice(index, count, replace=False)] = True

@@ -1,6 +1,7 @@
 """Laws of every exported loss, and each against an independent library."""
 
 import inspect
+import pickle
 from decimal import Decimal, localcontext
 
 import numba
@@ -48,6 +49,12 @@ def test_compiled_equals_reference(loss):
             whole = np.full(z.shape, target)
             for number, part in zip(got.T, (loss.value, loss.gradient, loss.curvature), strict=True):
                 np.testing.assert_allclose(number, part(z.astype(dtype), whole), rtol=tol, atol=tol)
+
+
+def test_pickles(loss):
+    again = pickle.loads(pickle.dumps(loss))
+    assert again == loss
+    assert (again.targets, again.least, again.pointwise) == (loss.targets, loss.least, loss.pointwise)
 
 
 def test_read_only_and_non_contiguous_input(loss):

@@ -1,11 +1,11 @@
 """Quantum state tomography: a density matrix of low rank from counts or from expectation values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
+from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array, floating, generator, herm, is_complex
 from bifactor.errors import InputError
@@ -25,14 +25,12 @@ from bifactor.losses import ExpectedCounts, Squared
 from bifactor.operators import Operator, Pauli, RankOne
 from bifactor.operators.base import power_norm_squared, probed_mean_square
 from bifactor.problem import Problem
-from bifactor.result import Result
 from bifactor.solve import solve
 from bifactor.solvers import PCG, Solver
 from bifactor.validation import is_count, require_finite
 
 
-@dataclass(eq=False)
-class StateTomography:
+class StateTomography(BaseEstimator):  # type: ignore[misc]
     """The state ρ = UUᴴ of n qubits, tr ρ = 1, that explains measurements best among those of rank ≤ r.
 
     `fit_counts` maximises the likelihood Σ y log tr(ρ Π) of the counts; `fit_expectations` minimises
@@ -68,14 +66,21 @@ class StateTomography:
     Phys. Rev. Lett. 105 (2010).
     """
 
-    n_qubits: int
-    rank: int
-    solver: Solver | None = None
-    max_iter: int = 5000
-    tol: float = 1e-7
-    rng: np.random.Generator | int | None = None
-    factor_: Array = field(init=False, repr=False)
-    result_: Result = field(init=False, repr=False)
+    def __init__(
+        self,
+        n_qubits: int,
+        rank: int,
+        solver: Solver | None = None,
+        max_iter: int = 5000,
+        tol: float = 1e-7,
+        rng: np.random.Generator | int | None = None,
+    ):
+        self.n_qubits = n_qubits
+        self.rank = rank
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rng = rng
 
     def fit_counts(self, settings: Sequence[str], counts: Any) -> "StateTomography":
         """Fit to how often each outcome of each setting was seen.
@@ -158,19 +163,6 @@ class StateTomography:
         p = self.probabilities(settings)
         y = self._counts(settings, counts)[1]
         return float(xlogy(y, p).sum() / y.sum())
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings, as scikit-learn asks for them."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-
-    def set_params(self, **params: Any) -> "StateTomography":
-        """Change settings, as scikit-learn does."""
-        unknown = params.keys() - self.get_params().keys()
-        if unknown:
-            raise InputError(f"StateTomography has no {sorted(unknown)[0]}. It has {', '.join(self.get_params())}.")
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
 
     def _fit(self, problem: Problem, estimate: Array) -> "StateTomography":
         solver = PCG(psd=True) if self.solver is None else self.solver

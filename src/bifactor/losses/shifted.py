@@ -36,6 +36,9 @@ class Shifted(Loss):
         object.__setattr__(self, "least", self.loss.least)
         object.__setattr__(self, "pointwise", SHIFTED.get(self.loss.pointwise))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.loss, self.shift)  # made anew: targets hold functions that have no name to pickle
+
     @property
     def smoothness(self) -> float | None:
         return self.loss.smoothness

@@ -1,0 +1,122 @@
+"""Binary data and counts, some hidden: losses that know what an entry is, against squared errors at the same rank.
+
+House votes of 1984 and Senate roll calls of the 90th congress: a fifth of the votes is hidden, and the share of these
+that is told right is shown, against the majority in each column and MatrixCompletion. Counts of genes in blood cells:
+a tenth is hidden, and the mean Poisson deviance of these is shown (less is better), against the mean of each column
+times the share of each row, and MatrixCompletion of log(1 + x), turned back and multiplied by the number that makes the
+total of what is known right: without that its deviance is 6 to 8 % higher. All choose their ridge. Means over
+seeds; gains are mean differences to squared errors, with their standard errors over seeds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from benchmarks.data import DATA
+from bifactor.estimators.logistic_pca import LogisticPCA
+from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.estimators.one_bit import OneBitCompletion
+from bifactor.estimators.poisson_pca import PoissonPCA
+
+VOTE_RANKS, COUNT_RANKS = (1, 2, 3, 5), (1, 2, 3, 5, 10)
+VOTE_SEEDS, COUNT_SEEDS = 10, 3
+FAINTEST = 0.01
+"""The least count that squared errors may predict: the deviance of 0 is infinite."""
+
+OURS = ("completion", "components")
+
+Scores = dict[str, float]
+
+
+def votes(name: str) -> np.ndarray | None:
+    """1 for yea, 0 for nay, NaN for neither."""
+    path = DATA / name / f"{name}.npz"
+    if not path.exists():
+        return None
+    with np.load(path) as file:
+        return np.where(file["votes"] < 0, np.nan, file["votes"])
+
+
+def cells() -> np.ndarray | None:
+    path = DATA / "scrna-pbmc-small" / "scrna-pbmc-small.npz"
+    if not path.exists():
+        return None
+    with np.load(path) as file:
+        parts = file["data"], file["indices"], file["indptr"]
+        return sparse.csr_array(parts, shape=tuple(file["shape"])).toarray().astype(float)
+
+
+def hidden(X: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rest of X, and where it was hidden."""
+    rows, cols = np.nonzero(~np.isnan(X))
+    chosen = np.random.default_rng(seed).random(rows.size) < share
+    rest = X.copy()
+    rest[rows[chosen], cols[chosen]] = np.nan
+    return rest, rows[chosen], cols[chosen]
+
+
+def vote_scores(X: np.ndarray, rank: int, seed: int) -> Scores:
+    rest, *at = hidden(X, 0.2, seed)
+    truth = X[at[0], at[1]] > 0.5
+    common = {"n_components": rank, "random_state": seed}
+    components = LogisticPCA(**common).fit(rest)
+    told = {
+        "columns alone": np.nanmean(rest, axis=0)[at[1]],
+        "squared errors": MatrixCompletion(**common).fit(rest).predict(*at),
+        "completion": OneBitCompletion(**common).fit(rest).predict(*at),
+        "components": components.inverse_transform(components.transform(rest))[at[0], at[1]],
+    }
+    return {name: float(np.mean((p > 0.5) == truth)) for name, p in told.items()}
+
+
+def count_scores(X: np.ndarray, rank: int, seed: int) -> Scores:
+    rest, *at = hidden(X, 0.1, seed)
+    truth = X[at[0], at[1]]
+    common = {"n_components": rank, "random_state": seed}
+    components = PoissonPCA(exposure="total", **common).fit(rest)
+    rates = components.inverse_transform(components.transform(rest)) * components.exposure_[:, None]
+    mean = np.nanmean(rest, axis=0)
+    told = {
+        "columns alone": components.exposure_[at[0]] * mean[at[1]],
+        "squared errors": from_logarithms(MatrixCompletion(**common).fit(np.log1p(rest)), rest, at),
+        "completion": MatrixCompletion(loss="poisson", **common).fit(rest).predict(*at),
+        "components": rates[at[0], at[1]],
+    }
+    return {name: deviance(truth, np.maximum(p, FAINTEST)) for name, p in told.items()}
+
+
+def from_logarithms(model: MatrixCompletion, rest: np.ndarray, at: list[np.ndarray]) -> np.ndarray:
+    """Counts that a fit to log(1 + x) predicts: the mean of x is more than what the mean of its logarithm says."""
+    known = np.nonzero(~np.isnan(rest))
+    fitted, told = (np.maximum(np.expm1(model.predict(*places)), FAINTEST) for places in (known, at))
+    return told * (rest[known].sum() / fitted.sum())
+
+
+def deviance(y: np.ndarray, mean: np.ndarray) -> float:
+    return float(np.mean(2 * (xlogy(y, y / mean) - y + mean)))
+
+
+def row(data: str, rank: int, seeds: int, scores: Callable[[int], Scores]) -> dict[str, Any]:
+    found = [scores(seed) for seed in range(seeds)]
+    means = {name: f"{np.mean([one[name] for one in found]):.4f}" for name in found[0]}
+    return {"data": data, "rank": rank, **means, **{f"gain of {name}": gain(found, name) for name in OURS}}
+
+
+def gain(found: list[Scores], name: str) -> str:
+    difference = np.array([one[name] - one["squared errors"] for one in found])
+    return f"{difference.mean():+.4f} ± {difference.std(ddof=1) / len(found) ** 0.5:.4f}"
+
+
+def run() -> list[dict[str, Any]]:
+    table = []
+    for name in ("house-votes-84", "senate-90"):
+        X = votes(name)
+        for k in VOTE_RANKS if X is not None else ():
+            table.append(row(name, k, VOTE_SEEDS, lambda seed, X=X, k=k: vote_scores(X, k, seed)))
+    X = cells()
+    for k in COUNT_RANKS if X is not None else ():
+        table.append(row("blood cells", k, COUNT_SEEDS, lambda seed, k=k: count_scores(X, k, seed)))
+    return table or [{"skipped": "No data at hand: set BIFACTOR_DATA to the folder that holds house-votes-84"}]

@@ -1,0 +1,217 @@
+"""`bifactor doctor`: what is installed, how it is set up, and whether it works."""
+
+import os
+import platform
+import sys
+import tempfile
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from threadpoolctl import threadpool_info
+
+from bifactor.cli.options import emit_json, json_option, wants_json
+from bifactor.kernels import entries_numba, entries_reference, has_compiled
+from bifactor.kernels.layout import arrange
+from bifactor.kernels.pool import threads
+from bifactor.losses import Squared
+from bifactor.metrics import relative_error
+from bifactor.operators import Entries
+from bifactor.problem import Problem
+from bifactor.solve import solve
+
+NEEDED = (
+    "bifactor",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "narwhals",
+    "array-api-compat",
+    "threadpoolctl",
+    "safetensors",
+)
+OPTIONAL = ("matplotlib", "pillow", "pandas", "polars", "pyarrow")
+
+EXACT = 1e-8
+"""The relative error to which the completion problem must be solved."""
+
+SPEED = (4000, 3000, 1_000_000, 10)
+"""Rows, columns, entries and rank of the matrix that the speed is measured on."""
+
+SECONDS = 1.0
+"""For which it is measured."""
+
+
+@click.command()
+@json_option
+def doctor() -> None:
+    """Show versions, cores, caches and BLAS, and check in a few seconds that bifactor works here.
+
+    The exit code is 1 where something is wrong; what to do about it is then said.
+    """
+    versions, machine, compiler = _versions(), _machine(), _numba()
+    checks = [_kernels(), _recovery(), _speed()]
+    wrong = [*_missing(versions), *(check["advice"] for check in checks if not check["ok"])]
+    answer: dict[str, Any] = {
+        "ok": not wrong,
+        "versions": versions,
+        "machine": machine,
+        "numba": compiler,
+        "blas": _blas(),
+    }
+    shown = [{name: value for name, value in check.items() if name != "advice"} for check in checks]
+    answer |= {"checks": shown, "advice": [*wrong, *_advice(compiler, machine["usable"])]}
+    if wants_json():
+        emit_json(answer)
+    else:
+        _told(answer)
+    if wrong:
+        click.get_current_context().exit(1)
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for name in (*NEEDED, *OPTIONAL):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def _missing(versions: dict[str, str | None]) -> list[str]:
+    return [f"{name} is not installed. Run: pip install {name}" for name in NEEDED if versions[name] is None]
+
+
+def _machine() -> dict[str, Any]:
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(), "usable": usable}
+
+
+def _numba() -> dict[str, Any]:
+    cache = _cache()
+    return {
+        "compiled": has_compiled(np.float64),
+        "threads": threads(),
+        # bifactor's kernels release the GIL and run on threads of its own, so no layer has to be installed.
+        "threading_layer": "bifactor's own",
+        "cache": None if cache is None else str(cache),
+        "cache_writable": cache is not None and _writable(cache),
+    }
+
+
+def _cache() -> Path | None:
+    """Where numba keeps what it has compiled; None where there is no place, or nothing is compiled."""
+    stats = getattr(entries_numba._dot, "stats", None)
+    return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _blas() -> list[dict[str, Any]]:
+    found = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        {"library": library["internal_api"], "version": library["version"], "threads": library["num_threads"]}
+        for library in found
+    ]
+
+
+def _advice(compiler: dict[str, Any], usable: int) -> list[str]:
+    """What is slow, though not wrong."""
+    said = []
+    if not compiler["compiled"]:
+        said.append("Kernels are not compiled, which is slow. Unset NUMBA_DISABLE_JIT.")
+    elif not compiler["cache_writable"]:
+        said.append("Kernels are compiled anew in every process. Set NUMBA_CACHE_DIR to a folder that can be written.")
+    if compiler["threads"] < usable:
+        said.append(f"{compiler['threads']} of {usable} cores are used. Unset NUMBA_NUM_THREADS to use all.")
+    return said
+
+
+def _kernels() -> dict[str, Any]:
+    """Compiled kernels against their reference."""
+    rng = np.random.default_rng(0)
+    layout, _ = arrange(rng.integers(300, size=5000), rng.integers(200, size=5000), 300, 200)
+    P, Q, w = rng.standard_normal((300, 5)), rng.standard_normal((200, 5)), rng.standard_normal(5000)
+    pairs = [(module.dot(layout, P, Q), *module.both(layout, w, P, Q)) for module in (entries_numba, entries_reference)]
+    error = max(float(np.max(np.abs(got - wanted))) for got, wanted in zip(*pairs, strict=True))
+    return {
+        "name": "compiled kernels agree with their reference",
+        "ok": error <= 1e-9,  # NaN is no agreement either
+        "found": f"largest difference {error:.1e}",
+        "advice": "Compiled kernels give wrong numbers. Empty numba's cache, then reinstall numba and llvmlite.",
+    }
+
+
+def _recovery() -> dict[str, Any]:
+    """A matrix of rank 3 from a third of its entries."""
+    rng = np.random.default_rng(0)
+    U, V = rng.standard_normal((200, 3)), rng.standard_normal((150, 3))
+    rows, cols = np.nonzero(rng.random((200, 150)) < 0.33)
+    problem = Problem(Squared(), Entries(rows, cols, (200, 150)), np.einsum("ik,ik->i", U[rows], V[cols]))
+    started = time.perf_counter()
+    result = solve(problem, 3, rng=0, max_iter=1000, tol=1e-12)
+    seconds = time.perf_counter() - started
+    error = relative_error(result.U, result.V, U, V)
+    return {
+        "name": f"a completion problem is solved to {EXACT:g}",
+        "ok": error <= EXACT,
+        "found": f"relative error {error:.1e} after {result.n_iter} iterations and {seconds:.2f} s",
+        "advice": f"The run ended with: {result.status}. Reinstall numpy, scipy and numba, then report it as a bug.",
+    }
+
+
+def _speed() -> dict[str, Any]:
+    """Entries per second of the value and both products of the gradient, in one pass."""
+    m, n, size, rank = SPEED
+    rng = np.random.default_rng(0)
+    operator = Entries(rng.integers(m, size=size), rng.integers(n, size=size), (m, n))
+    problem = Problem(Squared(), operator, rng.standard_normal(size))
+    U, V = rng.standard_normal((m, rank)), rng.standard_normal((n, rank))
+    problem.value_and_products(U, V)
+    calls, started = 0, time.perf_counter()
+    while (seconds := time.perf_counter() - started) < SECONDS:
+        finite = np.isfinite(problem.value_and_products(U, V)[0])
+        calls += 1
+    rate = calls * size / seconds / 1e6
+    return {
+        "name": "the gradient is fast",
+        "ok": bool(finite) and rate > 1,
+        "found": f"{rate:.0f} million entries per second, rank {rank}, {threads()} threads",
+        "million_entries_per_second": rate,
+        "advice": f"{rate:.2g} million entries per second is very slow. Unset NUMBA_DISABLE_JIT; look for other load.",
+    }
+
+
+def _told(answer: dict[str, Any]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(show_header=False, box=None)
+    told, machine, compiler = answer["versions"], answer["machine"], answer["numba"]
+    table.add_row("versions", ", ".join(f"{name} {told[name]}" for name in ("python", *NEEDED) if told[name]))
+    table.add_row("optional", ", ".join(f"{name} {told[name] or '(absent)'}" for name in OPTIONAL))
+    table.add_row("machine", f"{machine['system']}, {machine['usable']} of {machine['cores']} cores")
+    state = "writable" if compiler["cache_writable"] else "not writable"
+    layer = f"{compiler['threads']} threads (layer: {compiler['threading_layer']})"
+    on = f"{layer}, cache {compiler['cache']} ({state})" if compiler["compiled"] else "turned off"
+    table.add_row("numba", on)
+    for library in answer["blas"]:
+        table.add_row("BLAS", f"{library['library']} {library['version']}, {library['threads']} threads")
+    for check in answer["checks"]:
+        table.add_row("ok" if check["ok"] else "FAILED", f"{check['name']}: {check['found']}")
+    console.print(table)
+    for sentence in answer["advice"]:
+        console.print(sentence, markup=False)
+    console.print("All is well." if answer["ok"] else "Something is wrong: see above.")

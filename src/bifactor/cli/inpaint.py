@@ -1,0 +1,271 @@
+"""`bifactor inpaint`: a picture with holes, filled in."""
+
+import struct
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.cli import watch
+from bifactor.cli.demo import psnr
+from bifactor.cli.options import (
+    INPUT,
+    INTERRUPTED,
+    emit_json,
+    force_option,
+    json_option,
+    say,
+    seed_option,
+    wants_json,
+)
+from bifactor.cli.output import new_file, require_free
+from bifactor.datasets.numbers import number_of
+from bifactor.datasets.source import reading, require_file
+from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.estimators.model import Model, Settings, fit_model
+from bifactor.estimators.observations import Observations
+from bifactor.estimators.settings import settings
+from bifactor.result import Status
+
+EXAMPLES = """\b
+Examples:
+  bifactor inpaint photo.jpg --mask mask.png -o whole.png
+  bifactor inpaint photo.jpg --keep 0.35 -o recovered.png
+  bifactor inpaint large.jpg --mask mask.png --alpha 1 -o whole.png
+"""
+
+FORMATS = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".webp": "WEBP",
+    ".bmp": "BMP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+}
+
+GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
+"""Pillow's names for pictures of 8 bits."""
+
+LUMA = np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("picture", type=INPUT)
+@click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is to be filled in.")
+@click.option("--keep", type=float, help="Instead: hide pixels at random, and keep this share of them.")
+@click.option("--truth", type=INPUT, help="With --mask: the whole picture, to compare with.")
+@click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
+@click.option("--rank", default="40", show_default=True, help="Of each channel, or auto, which takes longer.")
+@click.option("--alpha", default="auto", show_default=True, help="Ridge of each channel; a number saves its choice.")
+@seed_option
+@force_option
+@json_option
+def inpaint(
+    picture: Path,
+    mask: Path | None,
+    keep: float | None,
+    truth: Path | None,
+    output: Path,
+    rank: str,
+    alpha: str,
+    seed: int,
+    force: bool,
+) -> None:
+    """Fill in the holes of PICTURE, grey or in colour.
+
+    Pixels that are known stay as they are. Colours are completed one by one, with a ridge that was chosen on their
+    brightness. Where the whole picture is known, as with --keep, the peak signal-to-noise ratio is told.
+    """
+    chosen = _settings(rank, alpha, seed)
+    _require_options(mask, keep, truth)
+    kind = FORMATS.get(output.suffix.lower())
+    if kind is None:
+        raise InputError(f"{output} should end in one of {', '.join(FORMATS)}.")
+    require_free(output, force, folder=False)
+    pixels, notes = _pixels(picture)
+    if keep is not None:
+        known, whole = _kept(pixels.shape[:2], keep, seed), pixels
+    else:
+        assert mask is not None
+        known = _known(mask, pixels.shape[:2], picture)
+        whole = None if truth is None else _whole(truth, pixels.shape)
+    started = time.perf_counter()
+    full, model = _completed(pixels, known, chosen, notes)
+    _write(full, output, kind)
+    height, width, channels = pixels.shape
+    answer: dict[str, Any] = {"output": str(output), "width": width, "height": height, "channels": channels}
+    answer |= {"known": float(known.mean()), "seconds": time.perf_counter() - started}
+    answer |= {"rank": None if model is None else int(model.U.shape[1]) - model.extra}
+    answer |= {"alpha": None if model is None else model.ridge}
+    answer |= {"psnr": _ratio(full, whole), "psnr_hidden": _ratio(full, whole, ~known)}
+    _told({**answer, "notes": notes}, whole is not None)
+    if model is not None and model.result.status is Status.INTERRUPTED:
+        click.get_current_context().exit(INTERRUPTED)
+
+
+def _settings(rank: str, alpha: str, seed: int) -> Settings:
+    if rank != "auto" and not (rank.isdecimal() and int(rank) >= 1):
+        raise InputError(f"--rank {rank} is not an integer ≥ 1, nor auto.")
+    ridge = number_of(alpha)
+    if alpha != "auto" and (ridge is None or not ridge >= 0):
+        raise InputError(f"--alpha {alpha} is not a number ≥ 0, nor auto.")
+    return settings(
+        loss="squared",
+        n_components=rank if rank == "auto" else int(rank),
+        alpha=alpha if alpha == "auto" else ridge,
+        offsets=True,
+        solver=None,
+        max_iter=500,
+        tol=1e-4,
+        random_state=seed,
+        verbose=0,
+    )
+
+
+def _require_options(mask: Path | None, keep: float | None, truth: Path | None) -> None:
+    if (mask is None) == (keep is None):
+        raise InputError("Pass either --mask, a picture of what is known, or --keep, the share of pixels to keep.")
+    if keep is not None and not 0 < keep <= 1:
+        raise InputError(f"--keep {keep:g} is not possible. Choose a share above 0 and at most 1.")
+    if keep is not None and truth is not None:
+        raise InputError("--truth goes with --mask. With --keep the picture itself is the truth.")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A picture of Pillow's, upright; what goes wrong is said in one sentence."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise BifactorError("Pictures need Pillow. Install it with: pip install 'bifactor[plot]'") from None
+    require_file(path)
+    try:
+        with reading(path), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with path.open("rb") as file, Image.open(file) as image:
+                image.load()
+                upright = ImageOps.exif_transpose(image)
+    except Image.DecompressionBombError:
+        raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
+    except (FileError, SyntaxError, ValueError, EOFError, struct.error) as error:
+        if isinstance(error, FileError) and "permissions" in str(error):
+            raise
+        raise FileError(f"{path} is no picture, or is damaged or cut short. Pass png, jpeg or the like.") from None
+    yield upright
+
+
+def _pixels(path: Path) -> tuple[Array, list[str]]:
+    """Height × width × 1 or 3 numbers from 0 to 255, and what there is to say about them."""
+    with _opened(path) as image:
+        if image.mode not in (*GREY, *COLOUR):
+            raise InputError(f"{path} has pixels of kind {image.mode}. Convert it to 8 bits per colour first.")
+        notes = []
+        if image.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in image.info:
+            notes.append("Transparency is not kept.")
+        values = np.asarray(image.convert("L" if image.mode in GREY else "RGB"))
+    return values.reshape(*values.shape[:2], -1), notes
+
+
+def _kept(shape: tuple[int, ...], keep: float, seed: int) -> Array:
+    """Which pixels to keep."""
+    size = int(np.prod(shape))
+    known = np.zeros(size, bool)
+    known[np.random.default_rng(seed).choice(size, max(round(keep * size), 1), replace=False)] = True
+    return known.reshape(shape)
+
+
+def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
+    with _opened(mask) as image:
+        light = np.asarray(image.convert("L"))
+    if light.shape != shape:
+        raise InputError(
+            f"{mask} has {light.shape[1]}×{light.shape[0]} pixels, {picture} has {shape[1]}×{shape[0]}. "
+            "Pass a mask of the same size."
+        )
+    known = light >= 128
+    if not known.any():
+        raise InputError(f"{mask} hides every pixel. White is what is known; is it the other way round?")
+    return known
+
+
+def _whole(truth: Path, shape: tuple[int, ...]) -> Array:
+    whole, _ = _pixels(truth)
+    if whole.shape != shape:
+        raise InputError(
+            f"{truth} is {whole.shape[1]}×{whole.shape[0]} with {whole.shape[2]} channels, the picture is "
+            f"{shape[1]}×{shape[0]} with {shape[2]}. Pass the same picture, whole."
+        )
+    return whole
+
+
+def _completed(pixels: Array, known: Array, chosen: Settings, notes: list[str]) -> tuple[Array, Model | None]:
+    """The picture without holes, and the last fit."""
+    if known.all():
+        notes.append("No pixel is hidden, so there was nothing to fill in.")
+        return pixels, None
+    full = pixels.copy()
+    model = _fit(pixels @ LUMA if pixels.shape[2] == 3 else pixels[:, :, 0], known, chosen, "choosing the ridge")
+    if model.path is not None and model.path.interrupted:
+        notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
+    full[~known] = _shades(model, known)[:, None]
+    same = replace(chosen, alpha=model.ridge, n_components=int(model.U.shape[1]) - model.extra)
+    for k in range(pixels.shape[2] if pixels.shape[2] > 1 else 0):
+        if model.result.status is Status.INTERRUPTED:
+            break
+        model = _fit(pixels[:, :, k], known, same, "filling in")
+        full[~known, k] = _shades(model, known)
+    if model.result.status is Status.INTERRUPTED:
+        notes.append("Interrupted: what was best so far was written.")
+    return full, model
+
+
+def _fit(plane: Array, known: Array, chosen: Settings, before: str) -> Model:
+    rows, cols = np.nonzero(known)
+    data = Observations(rows, cols, (plane[known] / 255).astype(np.float32), known.shape)
+    with watch.fitting("filling in", before) as show:
+        return fit_model(data, replace(chosen, callback=show))
+
+
+def _shades(model: Model, known: Array) -> Array:
+    """What is not known, as bytes."""
+    found = model.U @ model.V.T + np.float32(model.intercept)
+    return np.clip(np.rint(255 * found[~known]), 0, 255).astype(np.uint8)
+
+
+def _write(full: Array, output: Path, kind: str) -> None:
+    from PIL import Image
+
+    with new_file(output) as temporary, temporary.open("wb") as file:
+        quality = {"quality": 95} if kind in ("JPEG", "WEBP") else {}
+        Image.fromarray(full[:, :, 0] if full.shape[2] == 1 else full).save(file, format=kind, **quality)
+
+
+def _ratio(full: Array, whole: Array | None, where: Array | None = None) -> float | None:
+    """The PSNR in dB; None where the two are the same, or nothing is known."""
+    if whole is None:
+        return None
+    a, b = (part if where is None else part[where] for part in (full, whole))
+    return None if np.array_equal(a, b) else psnr(a / 255, b / 255)
+
+
+def _told(answer: dict[str, Any], compared: bool) -> None:
+    if wants_json():
+        emit_json(answer)
+        return
+    kind = "grey" if answer["channels"] == 1 else "colour"
+    say(f"{answer['width']}×{answer['height']} pixels in {kind}, {answer['known']:.1%} known: {answer['output']}")
+    if answer["alpha"] is not None:
+        say(f"rank {answer['rank']}, ridge {answer['alpha']:.3g}, {answer['seconds']:.1f} s")
+    if compared:
+        whole, hidden = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in ("psnr", "psnr_hidden"))
+        say(f"PSNR {whole}, of the hidden pixels {hidden}")
+    for note in answer["notes"]:
+        say(f"Note: {note}")

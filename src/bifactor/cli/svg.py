@@ -1,0 +1,159 @@
+"""Small charts as SVG text; colours come from the classes of the page around them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from bifactor.arrays import Array
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 46
+
+CELLS = 24
+"""Of a density, along each side."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From numbers to pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, values: Array, start: float, end: float, log: bool = False, room: float = 0.04) -> "Axis":
+        """An axis with all the values on it, and some room around them."""
+        numbers = np.log10(values) if log else np.asarray(values, np.float64)
+        low, high = float(numbers.min()), float(numbers.max())
+        if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
+            low, high = low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1)
+        margin = room * (high - low)
+        return cls(low - margin, high + margin, start, end, log)
+
+    def __call__(self, value: float) -> float:
+        number = float(np.log10(value)) if self.log else float(value)
+        return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Round numbers along the axis."""
+        span = self.high - self.low
+        if self.log and span >= 1:
+            step = max(1, int(np.ceil(span / 5)))
+            decades = range(int(np.floor(self.low)), int(np.floor(self.high)) + 1, step)
+            every = [k * 10.0**e for e in decades for k in ((1, 2, 5) if span < 3 else (1,))]
+            return [tick for tick in every if self.low <= np.log10(tick) <= self.high]
+        low, high = (10**self.low, 10**self.high) if self.log else (self.low, self.high)
+        raw = (high - low) / 5
+        unit = 10.0 ** np.floor(np.log10(raw))
+        step = unit * min((k for k in (1, 2, 5, 10) if k * unit >= raw), default=10)
+        return [float(k * step) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
+def line_chart(
+    x: Array,
+    y: Array,
+    x_name: str,
+    y_name: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    errors: Array | None = None,
+    mark: int | None = None,
+) -> str:
+    """A curve; with `errors` its points have bars, and the point `mark` stands out."""
+    extent = y if errors is None else np.concatenate([y - errors, y + errors])
+    across = Axis.over(x, LEFT, WIDTH - RIGHT, log_x)
+    up = Axis.over(extent, HEIGHT - BOTTOM, TOP, log_y, 0.08)
+    parts = [_axes(across, up, x_name, y_name)]
+    points = [(across(a), up(b)) for a, b in zip(x, y, strict=True)]
+    path = " ".join(f"{'L' if k else 'M'}{a:.1f} {b:.1f}" for k, (a, b) in enumerate(points))
+    parts.append(f'<path class="curve" d="{path}"/>')
+    if errors is not None:
+        for (a, _), value, error in zip(points, y, errors, strict=True):
+            parts.append(f'<path class="error" d="M{a:.1f} {up(value - error):.1f}V{up(value + error):.1f}"/>')
+    if errors is not None or len(points) <= 40:
+        parts += [f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>' for a, b in points]
+    if mark is not None:
+        a, b = points[mark]
+        parts.append(f'<circle class="mark" cx="{a:.1f}" cy="{b:.1f}" r="6"/>')
+    return _svg(parts, f"{y_name} over {x_name}")
+
+
+def bar_chart(values: Array, x_name: str, y_name: str) -> str:
+    """Bars numbered from 1."""
+    count = len(values)
+    across = Axis(0.4, count + 0.6, LEFT, WIDTH - RIGHT)
+    up = Axis(0.0, 1.06 * (float(np.max(values)) or 1.0), HEIGHT - BOTTOM, TOP)
+    parts = [_axes(across, up, x_name, y_name, whole=True)]
+    for k, value in enumerate(values, start=1):
+        left, right, top = across(k - 0.38), across(k + 0.38), up(value)
+        height = HEIGHT - BOTTOM - top
+        parts.append(
+            f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{height:.1f}"/>'
+        )
+    return _svg(parts, f"{y_name} over {x_name}")
+
+
+def density(observed: Array, predicted: Array) -> str:
+    """How predictions are spread for each observed value: the darker, the more of them."""
+    both = np.concatenate([observed, predicted])
+    low, high = np.quantile(both, [0.001, 0.999]) if both.size > 2000 else (both.min(), both.max())
+    levels = np.unique(observed)
+    across = Axis.over(np.array([low, high]), LEFT, WIDTH - RIGHT)
+    up = Axis.over(np.array([low, high]), HEIGHT - BOTTOM, TOP)
+    if levels.size <= CELLS and levels.size > 1:  # ratings: a column of cells for each
+        half = float(np.min(np.diff(levels))) / 2
+        across = Axis(float(levels[0]) - half, float(levels[-1]) + half, LEFT, WIDTH - RIGHT)
+        x_edges = np.concatenate([[levels[0] - half], (levels[1:] + levels[:-1]) / 2, [levels[-1] + half]])
+    else:
+        x_edges = np.linspace(across.low, across.high, CELLS + 1)
+    y_edges = np.linspace(up.low, up.high, 2 * CELLS + 1)
+    counts = np.histogram2d(observed, predicted, bins=[x_edges, y_edges])[0]
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    parts = []
+    for a, b in zip(*np.nonzero(counts), strict=True):
+        x, right, y, top = across(x_edges[a]), across(x_edges[a + 1]), up(y_edges[b]), up(y_edges[b + 1])
+        opacity = 0.08 + 0.92 * float(share[a, b] / share.max()) ** 0.6
+        parts.append(
+            f'<rect class="cell" x="{x:.1f}" y="{top:.1f}" width="{right - x - 0.5:.1f}" height="{y - top:.1f}" '
+            f'fill-opacity="{opacity:.2f}"/>'
+        )
+    start, end = max(across.low, up.low), min(across.high, up.high)
+    parts.append(f'<path class="diagonal" d="M{across(start):.1f} {up(start):.1f}L{across(end):.1f} {up(end):.1f}"/>')
+    return _svg([_axes(across, up, "observed", "predicted"), *parts], "predicted over observed values")
+
+
+def _axes(across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
+    parts = []
+    bottom = HEIGHT - BOTTOM
+    for tick in across.ticks():
+        if not whole or tick == round(tick):
+            x = across(tick)
+            parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{_short(tick)}</text>')
+    for tick in up.ticks():
+        y = up(tick)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
+    middle, height = (LEFT + WIDTH - RIGHT) / 2, (TOP + bottom) / 2
+    parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
+    parts.append(
+        f'<text class="name" transform="translate(13 {height})rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
+    )
+    return "".join(parts)
+
+
+def _short(value: float) -> str:
+    if value != 0 and not 1e-3 <= abs(value) < 1e5:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.6g}".replace("-", "−")
+
+
+def _svg(parts: Sequence[str], label: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'

@@ -1,0 +1,143 @@
+"""Labels with holes."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.estimators.completion import Completion
+from bifactor.estimators.model import Settings
+from bifactor.estimators.observations import Observations, is_triples, observations
+from bifactor.estimators.scoring import left_out_scores
+from bifactor.estimators.settings import settings
+from bifactor.estimators.two_classes import above, check_binarize, signs, two_classes
+
+LINKS = ("logistic", "probit")
+
+
+class OneBitCompletion(Completion):
+    """Completes a matrix of which some entries are known, each one of two classes: P(upper) = σ(μ + bᵢ + cⱼ + uᵢ·vⱼ).
+
+    Labels that a matrix of this rank separates drive it to infinity, so that without a ridge there need not be a best
+    fit at all. The ridge on b, c, u and v is the one under which a tenth of the entries, held out, is most likely; it
+    is never 0 unless you pass that.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        The rank, at most the smaller side of the matrix.
+    link : {"logistic", "probit"}
+        What σ is: 1/(1 + e^{−z}), or the distribution function of the normal law.
+    alpha : float or "auto"
+        The ridge: u, v, b and c are normal a priori, with variance 1/alpha. With 0 the fit may only stop at `max_iter`.
+    offsets : bool
+        Fit an intercept and an offset for every row and column.
+    binarize : float, optional
+        Entries above it are of class 1, others of class 0. By default X must hold two values: 0 and 1, −1 and +1,
+        booleans, or any two numbers.
+    solver : Solver, optional
+        By default what `bifactor.solve` takes.
+    max_iter, tol
+        Of the fit.
+    warm_start : bool
+        Begin where the last fit of the same shape and rank ended.
+    verbose : int
+        1 shows a progress bar.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : array of two
+        The lower and the upper class.
+    components_ : array, n_components_ × n columns
+        The v of each column.
+    row_factors_ : array, n rows × n_components_
+        The u of each row.
+    intercept_, row_offsets_, column_offsets_
+        μ, b and c; zero without offsets.
+    n_components_ : int
+    alpha_ : float
+        The ridge that was used.
+    ridge_path_ : RidgePath or None
+        How it was chosen.
+    result_ : Result
+        The run, with its history.
+    row_labels_, column_labels_ : Labels or None
+        The names of rows and columns, after `fit_long`.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    M. A. Davenport, Y. Plan, E. van den Berg and M. Wootters, 1-Bit matrix completion, Inf. Inference 3 (2014).
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int | str = 10,
+        link: str = "logistic",
+        alpha: float | str = "auto",
+        offsets: bool = True,
+        binarize: float | None = None,
+        solver: Any = None,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.link = link
+        self.alpha = alpha
+        self.offsets = offsets
+        self.binarize = binarize
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def predict_proba(self, rows: Any, cols: Any = None) -> Array:
+        """The probabilities of the two `classes_` at the entries (rows[t], cols[t]), one pair for each.
+
+        Without `cols`, `rows` is a table of new rows as for `transform`, and there is a pair for all their entries.
+        """
+        z = self.decision_function(rows, cols)
+        return np.stack([self.model_.loss.mean(-z), self.model_.loss.mean(z)], axis=-1)
+
+    def predict(self, rows: Any, cols: Any = None) -> Array:
+        """The likelier of the two `classes_` at the entries (rows[t], cols[t]).
+
+        Without `cols`, `rows` is a table of new rows as for `transform`, and all their entries are told.
+        """
+        upper = self.decision_function(rows, cols) > 0
+        return self.classes_[upper.astype(np.intp)]
+
+    def accuracy(self, X: Any) -> float:
+        """The share of the known entries of X whose class is told right, each predicted as `score` does."""
+        check_is_fitted(self, "model_")
+        data = self._encoded(observations(self, X, reset=False), reset=False)
+        if data.values.size == 0:
+            raise InputError("No entry of X is known, so there is nothing to score. Pass at least one.")
+        told = self.model_.scores(data.rows, data.cols) if is_triples(X) else left_out_scores(self.model_, data)
+        return float(np.mean((told > 0) == (data.values > 0)))
+
+    def _settings(self) -> Settings:
+        if self.link not in LINKS:
+            raise InputError(f"link={self.link!r} is none of {', '.join(LINKS)}.")
+        check_binarize(self.binarize)
+        names = ("n_components", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
+        return settings(loss=self.link, **{name: getattr(self, name) for name in names})
+
+    def _encoded(self, data: Observations, reset: bool) -> Observations:
+        values = above(data.values, self.binarize)
+        if reset:
+            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values)
+        return data.replaced(signs(values, self.classes_))
+
+    def _decoded(self, values: Array) -> Array:
+        return (values + 1) / 2

@@ -1,0 +1,167 @@
+"""How many components, and how strong a ridge: what measurements held out justify."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.holdout import Holdout
+from bifactor.inits import Given
+from bifactor.offsets import prepended
+from bifactor.penalties import Penalty, Ridge
+from bifactor.problem import Problem
+from bifactor.result import Result, Status
+from bifactor.solve import solve
+from bifactor.solvers import PCG
+from bifactor.solvers.growth import grown
+from bifactor.svd import spectral_norm
+
+FACTOR, LIGHTEST = 0.7, 1e-3
+"""What the ridge is multiplied by along its path, and the share of the first at which it ends."""
+
+PATIENCE = 3
+"""Ridges in a row without a better held-out loss after which no lighter ones are tried."""
+
+MOST = 40
+"""Components, where their number is left to the ridge."""
+
+FEW = 40
+"""Measurements below which none are held out; the ridge is then this fraction of the first:"""
+CAUTIOUS = 0.1
+
+LEAST = 1e-2
+"""The first ridge is no less than this per unit of weight, unless errors are squared: without one, labels that are all
+alike, and counts that are all 0, drive a fit to infinity."""
+
+VANISHED = 1e-6
+"""The share of the longest below which a column counts as zero."""
+
+
+@dataclass(frozen=True)
+class RidgePath:
+    """The mean held-out loss for each ridge that was tried, the heaviest first; 0 stands for none."""
+
+    ridges: Array
+    held_out: Array
+    standard_error: Array
+    """Of the difference to the best."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+
+    @property
+    def chosen(self) -> float:
+        return float(self.ridges[int(np.argmin(self.held_out))])
+
+
+def tuned(
+    problem: Problem,
+    n_components: int | None,
+    alpha: float | None,
+    rng: np.random.Generator,
+    start: tuple[Array, Array] | None = None,
+    penalty: Callable[[float], Penalty] = Ridge,
+) -> tuple[int, float, RidgePath | None]:
+    """The rank, the ridge, and how it was found; None leaves either to the data.
+
+    Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
+    vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. The better predictor is taken.
+
+    `start` are factors without any but the offset columns, by default those of offsets that are 0; `penalty` makes of a
+    number the ridge that is meant.
+    """
+    start = _nothing(problem) if start is None else start
+    most = min(*problem.shape, MOST if n_components is None else n_components)
+    many = problem.y.size >= FEW
+    if alpha is not None:
+        return (
+            (solve(problem, "auto", rng=rng).rank if alpha == 0 and n_components is None and many else most),
+            alpha,
+            None,
+        )
+    first = steepest(problem, *start)
+    if not many or first == 0:
+        return most, CAUTIOUS * first, None
+    holdout = Holdout(problem, rng)
+    paths = {most: ridge_path(holdout, most, first, start, penalty)}
+    if n_components is None and problem.loss.quadratic and not paths[most].interrupted:
+        try:
+            few = solve(holdout.train, "auto", rng=rng, max_iter=0).rank - problem.offset_columns
+            paths.setdefault(few, ridge_path(holdout, few, first, start, penalty))
+        except KeyboardInterrupt:  # what is there is a choice already
+            paths[most] = replace(paths[most], interrupted=True)
+    rank = min(paths, key=lambda columns: paths[columns].held_out.min())
+    return rank, paths[rank].chosen, paths[rank]
+
+
+def ridge_path(
+    holdout: Holdout, columns: int, first: float, start: tuple[Array, Array], penalty: Callable[[float], Penalty]
+) -> RidgePath:
+    """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
+    train = holdout.train
+    U, V = start
+    ridges: list[float] = []
+    losses: list[Array] = []
+    means: list[float] = []
+    while True:
+        ridges.append(first * FACTOR ** (1 + len(ridges)))
+        try:
+            result = _fitted(train.penalized(penalty(ridges[-1])), U, V, columns)
+        except KeyboardInterrupt:  # between fits; in one it is a status
+            if not means:
+                raise
+            ridges, interrupted = ridges[:-1], True
+            break
+        losses.append(holdout.losses(result.U, result.V))
+        means.append(holdout.mean(losses[-1]))
+        best = int(np.argmin(means))
+        interrupted = result.status is Status.INTERRUPTED
+        if interrupted or len(means) - 1 - best >= PATIENCE or ridges[-1] < LIGHTEST * first:
+            break
+        U, V = without_vanished(result.U, result.V, train.offset_columns)
+    if not interrupted and ridges[-1] < LIGHTEST * first and train.loss.quadratic:  # such data may be exact
+        exact = solve(train, columns, rng=0)
+        ridges, losses = [*ridges, 0.0], [*losses, holdout.losses(exact.U, exact.V)]
+        means.append(holdout.mean(losses[-1]))
+    best = int(np.argmin(means))
+    errors = [holdout.standard_error(one - losses[best]) for one in losses]
+    return RidgePath(np.array(ridges), np.array(means), np.array(errors), interrupted)
+
+
+def _fitted(problem: Problem, U: Array, V: Array, columns: int) -> Result:
+    """A short fit from U and V, with as many more columns as help."""
+    room = columns + problem.offset_columns - U.shape[1]
+    U, V = grown(problem, U, V, room, psd=False) if room > 0 else (U, V)
+    U, V = _at_least_one(U, V, problem.offset_columns)
+    rank = U.shape[1] - problem.offset_columns
+    return solve(problem, rank, PCG(), Given(U, V), 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
+
+
+def steepest(problem: Problem, U: Array, V: Array) -> float:
+    """‖∇f‖₂ where there are but offsets: the ridge from which on the rest is 0."""
+    norm = spectral_norm(problem.gradient(*_at_least_one(U, V, 0)), np.random.default_rng(0))
+    if not np.isfinite(norm):
+        raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
+    return norm if problem.loss.quadratic else max(norm, LEAST * problem.total / problem.y.size)
+
+
+def _nothing(problem: Problem) -> tuple[Array, Array]:
+    """Factors without columns, but for offsets of 0."""
+    U, V = (np.zeros((k, 0), problem.dtype) for k in problem.shape)
+    return prepended(U, V) if problem.offsets else (U, V)
+
+
+def without_vanished(U: Array, V: Array, extra: int) -> tuple[Array, Array]:
+    """The factors without columns that a ridge has made zero; the first `extra` stay."""
+    sizes = np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0)
+    stay = sizes > VANISHED * max(float(np.max(sizes[extra:], initial=0.0)), 1e-300)
+    stay[:extra] = True
+    return np.ascontiguousarray(U[:, stay]), np.ascontiguousarray(V[:, stay])
+
+
+def _at_least_one(U: Array, V: Array, extra: int) -> tuple[Array, Array]:
+    if U.shape[1] > extra:
+        return U, V
+    left, right = (np.hstack([F, np.zeros((F.shape[0], 1), F.dtype)]) for F in (U, V))
+    return left, right

@@ -1,0 +1,52 @@
+"""Two values, whatever they are, as −1 and +1."""
+
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.validation import is_at_least_zero
+
+CODINGS = ((0.0, 1.0), (-1.0, 1.0))
+"""What a single value may be one of, where the other does not occur."""
+
+
+def check_binarize(binarize: Any) -> None:
+    if binarize is not None and not (is_at_least_zero(binarize) or is_at_least_zero(_negative(binarize))):
+        raise InputError(f"binarize={binarize!r} is not a finite number, nor None. Pass what a 1 must be above.")
+
+
+def above(values: Array, binarize: float | None) -> Array:
+    """1 for what is above the threshold and 0 for the rest; without one, the values as they are."""
+    return values if binarize is None else (values > binarize).astype(values.dtype)
+
+
+def two_classes(values: Array) -> Array:
+    """The lower and the upper of the two values that occur."""
+    distinct = np.unique(values)
+    if distinct.size > 2:
+        some = ", ".join(f"{value:g}" for value in distinct[:3])
+        raise InputError(
+            f"X holds {distinct.size} different values ({some}, …), not two. Code it as 0 and 1, or pass binarize."
+        )
+    if distinct.size == 2:
+        return distinct
+    for coding in CODINGS:
+        if float(distinct[0]) in coding:
+            return np.array(coding, distinct.dtype)
+    raise InputError(f"X holds nothing but {distinct[0]:g}, which does not tell the other class. Code it as 0 and 1.")
+
+
+def signs(values: Array, classes: Array) -> Array:
+    """−1 for the lower class, +1 for the upper."""
+    upper = values == classes[1].astype(values.dtype)
+    bad = ~upper & (values != classes[0].astype(values.dtype))
+    if bad.any():
+        known = " and ".join(f"{value:g}" for value in classes)
+        raise InputError(f"X holds {values[bad][0]:g}, but the fit had {known} only. Code it as for the fit.")
+    return np.where(upper, 1, -1).astype(values.dtype)
+
+
+def _negative(value: Any) -> Any:
+    return -value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else None

@@ -1,0 +1,48 @@
+"""Fits that scikit-learn's callbacks see."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bifactor.estimators.model import Model, Settings, fit_model
+from bifactor.estimators.observations import Observations
+from bifactor.estimators.tuning import without_vanished
+from bifactor.state import State
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
+except ImportError:  # before scikit-learn 1.9
+    CallbackSupportMixin, with_callbacks = type("CallbackSupportMixin", (), {}), None
+
+
+def fit_watched(
+    estimator: Any,
+    X: Any,
+    data: Observations,
+    settings: Settings,
+    start: Model | None = None,
+    fit: Callable[[Observations, Settings, Model | None], Model] = fit_model,
+) -> Model:
+    """`fit` without the components that a ridge made vanish, where their number was left to it.
+
+    scikit-learn's callbacks see each iteration; the fit stops where one returns True.
+    """
+
+    def watched(estimator: Any) -> Model:
+        task = estimator._init_callback_context(max_subtasks=settings.max_iter)
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+
+        def look(iteration: int, state: State) -> bool:
+            step = task.subcontext(task_name="iteration").call_on_fit_task_begin(estimator=estimator, X=X)
+            return bool(step.call_on_fit_task_end(estimator=estimator, X=X))
+
+        model = fit(data, replace(settings, callback=look), start)
+        task.call_on_fit_task_end(estimator=estimator, X=X)
+        return model
+
+    model = with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
+    if settings.n_components is not None:
+        return model
+    U, V = without_vanished(model.U, model.V, model.extra)
+    return replace(model, U=U, V=V)

@@ -1,0 +1,363 @@
+"""`bifactor complete`, `predict` and `recommend`, as a user meets them."""
+
+import csv
+import errno
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bifactor as bf
+from bifactor.cli.main import main
+from bifactor.estimators import tuning
+from bifactor.estimators.fit import Fit
+from bifactor.estimators.matrix_completion import MatrixCompletion
+
+FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
+QUICK = ("--rank", "2", "--alpha", "1")
+
+
+def ratings(m=40, n=30, observed=0.5, seed=0):
+    """Names and values of a matrix of rank 2 with offsets."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, 2)) @ rng.standard_normal((2, n)) + rng.standard_normal((m, 1)) + 3
+    i, j = np.nonzero(rng.random((m, n)) < observed)
+    return i, j, np.round(X[i, j] + 0.1 * rng.standard_normal(i.size), 3)
+
+
+def lines(i, j, y):
+    return "user,item,rating\n" + "".join(f"u{a},{b},{c}\n" for a, b, c in zip(i, j, y, strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text(lines(*ratings()))
+    return tmp_path
+
+
+@pytest.fixture
+def invoke(folder):
+    def run(*arguments, code=0):
+        done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert done.exit_code == code, done.output
+        assert code == 0 or "Traceback" not in done.output
+        return done
+
+    return run
+
+
+def test_a_fit_predicts_what_the_estimator_predicts(invoke):
+    i, j, y = ratings()
+    invoke("complete", "data.csv", "--rank", 2, "--alpha", 0.5, "-o", "fit")
+    assert set(os.listdir("fit")) == FILES
+    same = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit((i, j, y))
+    fit = Fit.load("fit")
+    names = [f"u{k}" for k in i]
+    assert fit.predict(names, j) == pytest.approx(same.predict(i, j), abs=1e-3)
+    assert bf.Result.load("fit/factors.safetensors").U.shape == (40, 4)
+
+
+def test_predictions_of_pairs_known_and_unknown(invoke, folder):
+    invoke("complete", "data.csv", *QUICK, "-o", "fit")
+    (folder / "pairs.csv").write_text("item,user,note\n3,u5,a\n3,nobody,b\nnothing,u5,c\nnothing,nobody,d\n")
+    done = invoke("predict", "fit", "pairs.csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["known"] for row in rows] == ["both", "column", "row", "neither"]
+    assert [row["user"] for row in rows] == ["u5", "nobody", "u5", "nobody"]
+    fit = Fit.load("fit")
+    U, V, mu = fit.model.U, fit.model.V, fit.model.intercept
+    a, b = fit.places(["u5"], "row")[0], fit.places(["3"], "column")[0]
+    wanted = [mu + U[a] @ V[b], mu + V[b, 0], mu + U[a, 1], mu]
+    assert [float(row["prediction"]) for row in rows] == pytest.approx(wanted, rel=1e-4)
+    assert "3 with a name that is not in the fit" in done.stderr
+    invoke("predict", "fit", "pairs.csv", "-o", "out.csv.gz")
+    assert gzip.decompress((folder / "out.csv.gz").read_bytes()).decode() == done.stdout
+    answer = json.loads(invoke("predict", "fit", "pairs.csv", "--json").stdout)
+    assert answer["unknown"] == 3
+    assert [one["prediction"] for one in answer["predictions"]] == pytest.approx(wanted)
+
+
+def test_recommendations_leave_out_what_was_seen(invoke):
+    i, j, _ = ratings()
+    invoke("complete", "data.csv", *QUICK, "-o", "fit")
+    answer = json.loads(invoke("recommend", "fit", "--user", "u3", "--user", "u0", "-n", 100, "--json").stdout)
+    fit = Fit.load("fit")
+    for one, row in zip(answer["rows"], (3, 0), strict=True):
+        unseen = np.setdiff1d(np.unique(j), j[i == row])
+        columns = [item["column"] for item in one["recommended"]]
+        values = [item["prediction"] for item in one["recommended"]]
+        assert sorted(columns) == unseen.tolist()
+        assert values == sorted(values, reverse=True)
+        assert values == pytest.approx(fit.predict([f"u{row}"] * len(columns), columns))
+    assert "item" in invoke("recommend", "fit", "--user", "u3").stdout
+    every = json.loads(invoke("recommend", "fit", "--user", "u3", "-n", 100, "--include-seen", "--json").stdout)
+    assert len(every["rows"][0]["recommended"]) == 30
+    assert "no row 'nobody'" in invoke("recommend", "fit", "--user", "nobody", code=1).stderr
+
+
+def test_scores_and_card(invoke, folder):
+    i, j, y = ratings()
+    hidden = np.arange(i.size) % 10 == 0
+    (folder / "train.csv").write_text(lines(i[~hidden], j[~hidden], y[~hidden]))
+    (folder / "test.csv").write_text(lines(i[hidden], j[hidden], y[hidden]) + "nobody,1,3\n")
+    done = invoke("complete", "train.csv", "--rank", 2, "--holdout", 0.2, "--test", "test.csv", "-o", "fit", "--json")
+    answer = json.loads(done.stdout)
+    card = json.loads((folder / "fit" / "card.json").read_text())
+    assert answer["scores"] == card["scores"]
+    fit = Fit.load("fit")
+    error = fit.predict([f"u{k}" for k in i[hidden]], j[hidden]) - y[hidden]
+    total = np.sum(error**2) + (fit.predict(["nobody"], [1])[0] - 3) ** 2
+    assert card["scores"]["test"]["rmse"] == pytest.approx((total / (hidden.sum() + 1)) ** 0.5)
+    assert card["scores"]["test"]["unknown"] == 1
+    assert card["scores"]["held out"]["rmse"] < 0.3
+    assert card["path"]["chosen"] == card["fit"]["alpha"]
+    assert card["data"]["entries"] == (~hidden).sum()
+    assert str(folder) not in json.dumps(card)
+
+
+def test_the_report_stands_alone(invoke, folder):
+    (folder / "data.csv").rename(folder / "<b>.csv")
+    invoke("complete", "<b>.csv", "--rank", 2, "--holdout", 0.2, "-o", "fit")
+    page = (folder / "fit" / "report.html").read_text()
+    assert page.count("<svg") == page.count("</svg>") == 4
+    assert "&lt;b&gt;.csv" in page
+    assert "<b>.csv" not in page
+    for outside in ("http://", "https://", "src=", "<script", "url(", "@import"):
+        assert outside not in page
+    assert "prefers-color-scheme:dark" in page
+    assert "nan" not in page.split("</style>")[1].lower()
+    assert len(page) < 100_000
+
+
+def test_labels_and_counts(invoke, folder):
+    i, j, y = ratings()
+    (folder / "labels.csv").write_text(lines(i, j, (y > 3).astype(int)))
+    done = json.loads(
+        invoke("complete", "labels.csv", "--loss", "logistic", *QUICK, "--holdout", 0.1, "-o", "a", "--json").stdout
+    )
+    assert done["scores"]["held out"]["accuracy"] > 0.7
+    assert "−1 and +1" in done["notes"][0]
+    assert np.all(
+        (Fit.load("a").predict(["u1", "u2"], [1, 2]) >= 0) & (Fit.load("a").predict(["u1", "u2"], [1, 2]) <= 1)
+    )
+    assert "Logistic takes y" in invoke("complete", "data.csv", "--loss", "logistic", "-o", "b", code=1).stderr
+    (folder / "counts.csv").write_text(lines(i, j, np.maximum(np.round(y), 0).astype(int)))
+    invoke("complete", "counts.csv", "--loss", "poisson", *QUICK, "-o", "c")
+
+
+def test_repeated_pairs_are_said(invoke, folder):
+    name = "[bold]twice.csv"  # which is no markup
+    (folder / name).write_text(lines(*ratings()) + "u0,0,1\nu0,0,2\nu1,5,\n")
+    assert name in invoke("complete", name, *QUICK, "-o", "first").stdout
+    answer = json.loads(invoke("complete", name, *QUICK, "-o", "fit", "--json").stdout)
+    assert any("repeat a pair" in note for note in answer["notes"])
+    assert any("1 lines without a value" in note for note in answer["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("none.csv",), 1, "There is no file none.csv"),
+        ((".",), 1, "is a folder"),
+        (("data.csv", "--rank", "0"), 1, "n_components=0"),
+        (("data.csv", "--rank", "x"), 2, "nor auto"),
+        (("data.csv", "--alpha", "-1"), 1, "alpha=-1.0"),
+        (("data.csv", "--row", "nope"), 1, "no column 'nope' for the row, but user, item, rating"),
+        (("data.csv", "--checkpoint", "no/such/x"), 1, "does not exist"),
+        (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
+        (("data.csv", "--holdout", "1.5"), 2, "0<=x<=0.9"),
+        (("data.csv", "--delimiter", "abc"), 1, "no delimiter"),
+        (("data.csv", "--loss", "poisson"), 1, "Poisson takes y"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_leave_nothing(invoke, folder, arguments, code, message):
+    done = invoke("complete", *arguments, "-o", "fit", code=code)
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert os.listdir(folder) == ["data.csv"]
+    answer = json.loads(invoke("complete", *arguments, "-o", "fit", "--json", code=code).stdout)
+    assert message in answer["error"]
+
+
+def test_nothing_is_replaced_unasked(invoke, folder):
+    (folder / "fit").mkdir()
+    (folder / "fit" / "thesis.txt").write_text("years of work")
+    assert "there already" in invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1).stderr
+    assert "thesis.txt" in invoke("complete", "data.csv", *QUICK, "-o", "fit", "--force", code=1).stderr
+    (folder / "fit" / "thesis.txt").rename(folder / "thesis.txt")
+    invoke("complete", "data.csv", *QUICK, "-o", "fit")
+    before = (folder / "fit" / "card.json").read_text()
+    invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1)
+    assert (folder / "fit" / "card.json").read_text() == before
+    invoke("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "fit", "--force")
+    assert Fit.load("fit").card["fit"]["rank"] == 1
+    assert sorted(os.listdir(folder)) == ["data.csv", "fit", "thesis.txt"]
+    (folder / "out.csv").write_text("mine")
+    assert "there already" in invoke("predict", "fit", "data.csv", "-o", "out.csv", code=1).stderr
+    assert (folder / "out.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_full_disk_leaves_things_as_they_were(invoke, folder, monkeypatch, force):
+    if force:
+        invoke("complete", "data.csv", *QUICK, "-o", "fit")
+        before = (folder / "fit" / "card.json").read_text()
+    there = sorted(os.listdir(folder))
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        done = invoke("complete", "data.csv", *QUICK, "-o", "fit", *(["--force"] if force else []), code=1)
+        assert done.stderr.startswith("Error: fit was not written: No space left on device.")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        invoke("complete", "data.csv", *QUICK, "-o", "fit", *(["--force"] if force else []), code=1)
+    assert sorted(os.listdir(folder)) == there
+    if force:
+        assert (folder / "fit" / "card.json").read_text() == before
+
+
+def test_folders_that_are_no_fit(invoke, folder):
+    assert "no folder of a fit" in invoke("predict", "none", "data.csv", code=1).stderr
+    invoke("complete", "data.csv", *QUICK, "-o", "fit")
+    path = folder / "fit" / "ids.safetensors"
+    path.write_bytes(path.read_bytes()[:50])
+    assert "truncated" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
+    (folder / "fit" / "card.json").write_text('{"format": 99}')
+    assert "another format" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
+
+
+def test_a_checkpoint_goes_on(invoke, folder):
+    common = ("complete", "data.csv", "--rank", 3, "--alpha", 0.01, "--checkpoint", "run.checkpoint", "--json")
+    first = json.loads(invoke(*common, "--max-iter", 3, "-o", "a").stdout)
+    assert (first["fit"]["status"], first["fit"]["converged"]) == ("MAX_ITER", False)
+    second = json.loads(invoke(*common, "-o", "b").stdout)
+    assert second["fit"]["history"]["objective"][:4] == first["fit"]["history"]["objective"]
+    assert second["fit"]["iterations"] > 3
+    assert "another problem" in invoke(*common[:-1], "--seed", 5, "-o", "c", code=1).stderr
+
+
+def interrupted_at(folder, *arguments):
+    """The exit code and output of a run that gets Ctrl-C in its third iteration."""
+    script = (
+        "import os, signal\n"
+        "from bifactor.cli import watch\n"
+        "from contextlib import contextmanager\n"
+        "@contextmanager\n"
+        "def fitting(what, first):\n"
+        "    yield lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
+        "watch.fitting = fitting\n"
+        "from bifactor.cli.main import main\n"
+        "main()\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, timeout=100
+    )
+
+
+def test_ctrl_c_keeps_the_best_fit(folder):
+    done = interrupted_at(folder, "complete", "data.csv", "--rank", "3", "--alpha", "0.01", "-o", "fit", "--json")
+    assert done.returncode == 130, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["fit"]["status"] == "INTERRUPTED"
+    assert answer["notes"] == ["Interrupted: this is the best fit so far."]
+    assert set(os.listdir(folder / "fit")) == FILES
+    assert np.isfinite(Fit.load(folder / "fit").predict(["u1"], [1])).all()
+
+
+@pytest.mark.parametrize("where", ["solve", "_fitted"])
+def test_ctrl_c_in_the_choice_of_the_ridge_takes_the_best_so_far(invoke, monkeypatch, where):
+    """In a fit Ctrl-C is a status, between two of them an exception; both end the choice, not the command."""
+    calls, function = [], getattr(tuning, where)
+
+    def pressed(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 3 and where == "_fitted":
+            raise KeyboardInterrupt
+        done = function(*arguments, **options)
+        return replace(done, status=bf.Status.INTERRUPTED) if len(calls) == 3 else done
+
+    monkeypatch.setattr(tuning, where, pressed)
+    answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "-o", "fit", "--json").stdout)
+    assert len(calls) == 3
+    assert len(answer["path"]["ridges"]) == (3 if where == "solve" else 2)
+    assert answer["fit"]["alpha"] == answer["path"]["chosen"]
+    assert "Ctrl-C ended the choice" in answer["notes"][0]
+
+
+def test_ctrl_c_before_there_is_a_fit_leaves_nothing(invoke, folder, monkeypatch):
+    def pressed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bifactor.cli.complete.fit_model", pressed)
+    assert "Nothing was written" in invoke("complete", "data.csv", "-o", "fit", code=130).stderr
+    assert os.listdir(folder) == ["data.csv"]
+
+
+def test_wide_tables_and_triples_with_spaces(invoke, folder):
+    i, j, y = ratings()
+    X = np.full((40, 30), np.nan)
+    X[i, j] = y
+    cells = [["name", *(f"c{k}" for k in range(30))]]
+    cells += [[f"u{k}", *("" if x != x else str(x) for x in row)] for k, row in enumerate(X.tolist())]
+    (folder / "wide.csv").write_text("".join(",".join(row) + "\n" for row in cells))
+    (folder / "libmf.txt").write_text("".join(f"{a} {b} {c}\n" for a, b, c in zip(i, j, y, strict=True)))
+    answers = [
+        json.loads(invoke("complete", name, *QUICK, "-o", f"fit-{name}", "--json").stdout)
+        for name in ("data.csv", "wide.csv", "libmf.txt")
+    ]
+    assert "wide" in answers[1]["data"]["layout"]
+    objectives = [answer["fit"]["objective"] for answer in answers]
+    assert objectives[1:] == pytest.approx(objectives[:1] * 2, rel=1e-4)
+
+
+def movielens():
+    folder = os.environ.get("BIFACTOR_DATA", Path(__file__).parents[3] / "shared" / "data")
+    return Path(folder) / "ml-100k"
+
+
+@pytest.mark.skipif(not (movielens() / "u.data.gz").exists(), reason="MovieLens 100k is not in BIFACTOR_DATA")
+def test_movielens_as_it_was_published(invoke):
+    """The raw file, by the command, is what its arrays are to the estimator."""
+    stored = np.load(movielens() / "ml-100k.npz")
+    path = movielens() / "u.data.gz"
+    answer = json.loads(invoke("complete", path, "--rank", 3, "--alpha", 8, "-o", "fit", "--json").stdout)
+    assert answer["data"]["entries"] == 100_000
+    assert (answer["data"]["rows"], answer["data"]["cols"]) == (943, 1682)
+    data = stored["user"], stored["item"], stored["rating"].astype(float)
+    same = MatrixCompletion(n_components=3, alpha=8.0, random_state=0).fit((data[0] - 1, data[1] - 1, data[2]))
+    assert answer["fit"]["objective"] == pytest.approx(same.result_.objective, rel=1e-4)
+    assert Fit.load("fit").predict(data[0][:500], data[1][:500]) == pytest.approx(
+        same.predict(data[0][:500] - 1, data[1][:500] - 1), abs=0.05
+    )
+
+
+def test_the_installed_command(folder):
+    command = Path(sys.executable).with_name("bifactor")
+    if not command.exists():
+        pytest.skip("bifactor is not installed beside this Python")
+    done = subprocess.run(
+        [command, "complete", "data.csv", *QUICK, "-o", "fit"], cwd=folder, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "look at" in done.stdout
+    assert done.stderr == ""
+    done = subprocess.run([command, "complete", "fit", "-o", "x"], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: fit is a folder. Pass the name of a file.\n"
+
+
+def test_help_shows_examples(invoke):
+    for command in ((), ("complete",), ("predict",), ("recommend",), ("impute",)):
+        assert "Examples:" in invoke(*command, "--help").stdout

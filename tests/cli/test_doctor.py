@@ -1,0 +1,63 @@
+"""`bifactor doctor`, as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bifactor.cli.doctor
+from bifactor.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(bifactor.cli.doctor, "SECONDS", 0.1)
+
+
+def invoke(*arguments, code=0):
+    done = CliRunner().invoke(main, ["doctor", *arguments])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_all_is_well_here():
+    said = invoke().stdout
+    for word in ("python", "numpy", "numba", "BLAS", "cores", "million entries per second", "All is well"):
+        assert word in said
+
+
+def test_json():
+    answer = json.loads(invoke("--json").stdout)
+    assert answer["ok"]
+    assert answer["versions"]["numpy"] == np.__version__
+    assert len(answer["checks"]) == 3
+    assert answer["checks"][-1]["million_entries_per_second"] > 1
+    assert answer["machine"]["usable"] >= 1
+    assert answer["blas"][0]["threads"] >= 1
+
+
+def test_wrong_kernels_are_found(monkeypatch):
+    monkeypatch.setattr(bifactor.cli.doctor.entries_numba, "dot", lambda layout, P, Q: np.zeros(layout.size))
+    done = invoke(code=1)
+    assert "FAILED" in done.output
+    assert "Empty numba's cache" in done.output
+    assert "Something is wrong" in done.output
+
+
+def test_a_problem_that_is_not_solved_is_found(monkeypatch):
+    plain = bifactor.cli.doctor.solve
+    monkeypatch.setattr(bifactor.cli.doctor, "solve", lambda *a, **k: plain(*a, **{**k, "max_iter": 2}))
+    answer = json.loads(invoke("--json", code=1).stdout)
+    assert [check["ok"] for check in answer["checks"]] == [True, False, True]
+    assert "raise max_iter" in answer["advice"][0]
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(bifactor.cli.doctor, "NEEDED", (*bifactor.cli.doctor.NEEDED, "no-such-package"))
+    assert "pip install no-such-package" in invoke(code=1).output
+
+
+def test_a_cache_that_cannot_be_written_is_slow_but_not_wrong(monkeypatch):
+    monkeypatch.setattr(bifactor.cli.doctor, "_writable", lambda folder: False)
+    assert "NUMBA_CACHE_DIR" in invoke().output

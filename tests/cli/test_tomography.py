@@ -1,0 +1,208 @@
+"""`bifactor tomography`, as a user meets it."""
+
+import gzip
+import json
+import os
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bifactor.cli.main import main
+from bifactor.estimators.linear_inversion import eigenvectors
+from bifactor.result import Status
+
+SETTINGS = ["".join(letters) for letters in product("XYZ", repeat=2)]
+OUTCOMES = ["00", "01", "10", "11"]
+SINGLET = np.array([0, 1, -1, 0]) / np.sqrt(2)
+
+
+@pytest.fixture
+def counts(tmp_path, monkeypatch):
+    """What 1000 shots in each setting show of a singlet with a little white noise, in both layouts."""
+    monkeypatch.chdir(tmp_path)
+    p = 0.9 * np.abs(eigenvectors(SETTINGS).conj() @ SINGLET) ** 2 + 0.1 / 4
+    rng = np.random.default_rng(0)
+    y = np.stack([rng.multinomial(1000, row / row.sum()) for row in p.reshape(9, 4)])
+    cells = [f"{s},{o},{k}" for s, row in zip(SETTINGS, y, strict=True) for o, k in zip(OUTCOMES, row, strict=True)]
+    Path("long.csv").write_text("\n".join(["setting,outcome,count", *cells]) + "\n")
+    rows = [";".join([s, *map(str, row)]) for s, row in zip(SETTINGS, y, strict=True)]
+    Path("wide.csv").write_text("\n".join([";".join(["Setting", *OUTCOMES]), *rows]) + "\n")
+    return y
+
+
+def invoke(*arguments, code=0):
+    done = CliRunner().invoke(main, ["tomography", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    assert code == 0 or "Traceback" not in done.output
+    return done
+
+
+def answer(*arguments):
+    return json.loads(invoke(*arguments, "--json").stdout)
+
+
+def test_both_layouts_find_the_state(counts):
+    long, wide = (answer(name, "--qubits", 2, "--rank", 4, "--target", "singlet") for name in ("long.csv", "wide.csv"))
+    assert long == wide
+    assert long["shots"] == counts.sum()
+    assert long["fidelity"] == pytest.approx(0.925, abs=0.02)
+    assert sum(long["eigenvalues"]) == pytest.approx(1)
+    assert long["purity"] == pytest.approx(np.sum(np.square(long["eigenvalues"])))
+    said = invoke("long.csv", "--rank", 1, "--target", "ghz").stdout
+    for word in ("rank", "purity", "eigenvalues", "log-likelihood", "fidelity", "9,000 shots in 9 settings"):
+        assert word in said
+
+
+def test_what_is_written_can_be_a_target(counts):
+    invoke("long.csv", "--rank", 4, "-o", "state.npz")
+    with np.load("state.npz") as state:
+        np.testing.assert_allclose(state["rho"], state["factor"] @ state["factor"].conj().T)
+        np.testing.assert_allclose(np.trace(state["rho"]), 1)
+    assert answer("long.csv", "--rank", 4, "--target", "state.npz")["fidelity"] == pytest.approx(1)
+    np.save("vector.npy", SINGLET)
+    by_name, by_file = (answer("long.csv", "--rank", 2, "--target", it)["fidelity"] for it in ("singlet", "vector.npy"))
+    assert by_name == by_file
+
+
+def test_rank_is_left_to_held_out_settings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng, settings = np.random.default_rng(1), ["".join(letters) for letters in product("XYZ", repeat=3)]
+    ghz = np.eye(8)[[0, 7]].sum(axis=0) / np.sqrt(2)
+    for name, noise in (("pure", 0.0), ("mixed", 0.5)):
+        p = (1 - noise) * np.abs(eigenvectors(settings).conj() @ ghz).reshape(27, 8) ** 2 + noise / 8
+        lines = [
+            f"{s}," + ",".join(map(str, rng.multinomial(300, q / q.sum()))) for s, q in zip(settings, p, strict=True)
+        ]
+        Path(f"{name}.csv").write_text("setting," + ",".join(f"{k:03b}" for k in range(8)) + "\n" + "\n".join(lines))
+    pure, mixed = answer("pure.csv", "--target", "ghz"), answer("mixed.csv", "--target", "w")
+    assert pure["rank"] == 1
+    assert pure["fidelity"] > 0.98
+    assert mixed["rank"] == 8
+    assert mixed["fidelity"] < 0.3
+
+
+def test_ctrl_c_while_the_rank_is_chosen_is_said(counts, monkeypatch):
+    import bifactor.cli.tomography as command
+
+    plain, calls = command.StateTomography.fit_counts, []
+
+    def fit_counts(self, settings, y):
+        fit = plain(self, settings, y)
+        calls.append(self.rank)
+        if len(calls) == 7:
+            fit.result_ = replace(fit.result_, status=Status.INTERRUPTED)
+        return fit
+
+    monkeypatch.setattr(command.StateTomography, "fit_counts", fit_counts)
+    monkeypatch.setattr(command, "FOLDS", 4)
+    said = invoke("long.csv").stdout
+    assert calls == [1, 1, 1, 1, 2, 2, 2, 1]
+    assert "Ctrl-C having ended its choice" in said
+
+
+def test_few_settings_take_the_full_rank(counts):
+    few = answer("long.csv")
+    assert few["rank"] == 4
+    assert few["held_out"] == {}
+
+
+def test_lost_zeros_repeated_lines_and_gzip(counts):
+    text = Path("long.csv").read_text()
+    lost = text.replace(",00,", ",0,").replace(",01,", ",1,")
+    Path("lost.csv").write_text(lost)
+    Path("twice.csv").write_text(text + text.split("\n", 1)[1])
+    with gzip.open("long.csv.gz", "wt") as file:
+        file.write(text)
+    first = answer("long.csv", "--rank", 1)
+    assert answer("lost.csv", "--rank", 1) == first
+    assert answer("long.csv.gz", "--rank", 1) == first
+    twice = answer("twice.csv", "--rank", 1)
+    assert twice["shots"] == 2 * first["shots"]
+    assert twice["purity"] == pytest.approx(first["purity"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("setting,outcome,count\n", "nothing below"),
+        ("\n\n", "blank lines"),
+        ("basis,outcome,count\nXX,00,1\n", "no column called setting"),
+        ("setting,outcome\nXX,00\n", "no column called count"),
+        ("setting,count\nXX,1\n", "no column called outcome"),
+        ("setting,a,b\nXX,1,2\n", "neither columns"),
+        ("setting,outcome,count\nXX,00\n", "Line 2 of bad.csv has 2 fields"),
+        ("setting,outcome,count\nXX,00,many\n", "'many'"),
+        ("setting,outcome,count\nXX,00,\n", "not a number"),
+        ("setting,outcome,count\nXX,00,-1\n", "'-1'"),
+        ("setting,outcome,count\nXX,00,inf\n", "'inf'"),
+        ("setting,outcome,count\nXX,00,0\n", "no count above 0"),
+        ("setting,outcome,count\nXX,02,1\n", "'02'"),
+        ("setting,outcome,count\nXX,000,1\n", "'000'"),
+        ("setting,outcome,count\nXQ,00,1\n", "'XQ'"),
+        ("setting,outcome,count\nXX,00,1\nXXX,000,1\n", "'XXX'"),
+        ("setting|outcome|count\nXX|00|1\n", "no column called setting"),
+        ("setting,outcome,count\n\0", "is not text"),
+    ],
+)
+def test_bad_files_get_one_sentence(content, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.csv").write_text(content)
+    assert message in invoke("bad.csv", "-o", "state.npz", code=1).output
+    assert os.listdir() == ["bad.csv"]
+
+
+def test_mistakes_get_one_sentence_and_leave_nothing(counts):
+    Path("cut.csv.gz").write_bytes(gzip.compress(Path("long.csv").read_bytes())[:60])
+    Path("latin.csv").write_bytes("setting,outcome,count\nXX,00,1\n# é".encode("latin-1"))
+    np.save("three.npy", np.ones(8) / np.sqrt(8))
+    np.save("long.npy", np.ones(4))
+    np.save("words.npy", np.array(["a", "b", "c", "d"]))
+    Path("broken.npz").write_bytes(b"PK\3\4 and no more")
+    before = sorted(os.listdir())
+    for arguments, message in (
+        (("absent.csv",), "There is no file"),
+        (("cut.csv.gz",), "cut short"),
+        (("latin.csv",), "UTF-8"),
+        ((".",), "is a folder"),
+        (("long.csv", "--qubits", 3), "3 letters"),
+        (("long.csv", "--rank", 5), "more than the 4"),
+        (("long.csv", "--rank", "some"), "nor auto"),
+        (("long.csv", "--target", "bell"), "none of ghz, w, singlet"),
+        (("long.csv", "--target", "absent.npy"), "There is no file"),
+        (("long.csv", "--target", "three.npy"), "shape (8,)"),
+        (("long.csv", "--target", "long.npy"), "Normalise"),
+        (("long.csv", "--target", "words.npy"), "shape (4,)"),
+        (("long.csv", "--target", "broken.npz"), "damaged"),
+        (("long.csv", "-o", "state.txt"), "should end in .npz"),
+        (("long.csv", "-o", "broken.npz"), "--force"),
+        (("long.csv", "-o", "no/state.npz"), "does not exist"),
+    ):
+        assert message in invoke(*arguments, code=1).output
+        assert sorted(os.listdir()) == before
+
+
+def test_a_full_disk_leaves_nothing(counts, monkeypatch):
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    before = sorted(os.listdir())
+    assert "No space left" in invoke("long.csv", "--rank", 1, "-o", "state.npz", code=1).output
+    assert sorted(os.listdir()) == before
+
+
+def test_singlet_of_four_has_no_spin_and_three_have_none(counts):
+    from bifactor.cli.tomography import _singlet
+
+    up = np.array([[0, 1], [0, 0]])
+    raising = sum(np.kron(np.kron(np.eye(2**k), up), np.eye(2 ** (3 - k))) for k in range(4))
+    np.testing.assert_allclose(raising @ _singlet(4), 0, atol=1e-15)
+    np.testing.assert_allclose(raising.T @ _singlet(4), 0, atol=1e-15)
+    assert np.linalg.norm(_singlet(4)) == pytest.approx(1)
+    Path("three.csv").write_text("setting,outcome,count\nXXX,000,1\n")
+    assert "no singlet of 3" in invoke("three.csv", "--target", "singlet", code=1).output

@@ -1,0 +1,482 @@
+"""MatrixCompletion: it finds what was planted, however it is told, and says clearly what it cannot do."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from bifactor.errors import InputError
+from bifactor.estimators import completion
+from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.losses import Huber
+from bifactor.solvers import Newton
+
+SHAPE, RANK, NOISE = (120, 60), 3, 0.1
+
+
+@pytest.fixture(scope="module")
+def truth():
+    rng = np.random.default_rng(0)
+    return 2 + rng.standard_normal((SHAPE[0], RANK)) @ rng.standard_normal((RANK, SHAPE[1]))
+
+
+@pytest.fixture(scope="module")
+def table(truth):
+    rng = np.random.default_rng(1)
+    noisy = truth + NOISE * rng.standard_normal(SHAPE)
+    return np.where(rng.random(SHAPE) < 0.5, noisy, np.nan)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return make().fit(table)
+
+
+def make(**kwargs):
+    return MatrixCompletion(**{"n_components": RANK, "alpha": 0.1, "random_state": 0} | kwargs)
+
+
+def triples(table):
+    rows, cols = np.nonzero(~np.isnan(table))
+    return rows, cols, table[rows, cols]
+
+
+def rmse(a, b):
+    return float(np.sqrt(np.mean((np.asarray(a) - np.asarray(b)) ** 2)))
+
+
+def hidden_error(model, truth, table):
+    hole = np.isnan(table)
+    return rmse(model.predict(*np.nonzero(hole)), truth[hole])
+
+
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
+@pytest.mark.parametrize("components", [RANK, "auto"])
+def test_it_finds_what_was_planted(truth, table, components, alpha):
+    model = make(n_components=components, alpha=alpha).fit(table)
+    assert model.alpha_ >= 0
+    assert (model.ridge_path_ is None) == (alpha != "auto")
+    assert hidden_error(model, truth, table) < NOISE
+    assert model.n_features_in_ == SHAPE[1]
+    assert model.components_.shape == (model.n_components_, SHAPE[1])
+    assert model.row_factors_.shape == (SHAPE[0], model.n_components_)
+
+
+def test_exact_data_are_completed_exactly(truth):
+    rng = np.random.default_rng(2)
+    table = np.where(rng.random(SHAPE) < 0.5, truth, np.nan)
+    model = make(alpha=0.0, n_components=RANK + 1, offsets=False, tol=1e-9, max_iter=2000).fit(table)
+    assert hidden_error(model, truth, table) < 1e-5
+
+
+def test_the_parts_make_the_prediction(fitted):
+    rows, cols = np.arange(SHAPE[0])[:, None], np.arange(SHAPE[1])[None, :]
+    z = fitted.intercept_ + fitted.row_offsets_[rows] + fitted.column_offsets_[cols]
+    z = z + fitted.row_factors_ @ fitted.components_
+    told = fitted.predict(np.repeat(rows, SHAPE[1]), np.tile(cols.ravel(), SHAPE[0])).reshape(SHAPE)
+    np.testing.assert_allclose(told, z, atol=1e-10)
+
+
+def test_without_offsets(truth, table):
+    model = make(offsets=False, n_components=RANK + 1).fit(table)
+    assert hidden_error(model, truth, table) < NOISE
+    assert model.intercept_ == 0
+    assert not model.row_offsets_.any()
+    assert model.transform(table).shape == (SHAPE[0], RANK + 1)
+
+
+# Every form of input
+
+
+def forms(table):
+    rows, cols, values = triples(table)
+    frame = {f"c{j}": table[:, j] for j in range(table.shape[1])}
+    return {
+        "triples": (rows, cols, values),
+        "sparse": sparse.csr_array((values, (rows, cols)), shape=table.shape),
+        "pandas": pd.DataFrame(frame),
+        "polars": pl.DataFrame(frame),
+        "masked": np.ma.masked_invalid(table),
+    }
+
+
+@pytest.mark.parametrize("form", ["triples", "sparse", "pandas", "polars", "masked"])
+def test_every_form_gives_the_same_fit(table, fitted, form):
+    model = make().fit(forms(table)[form])
+    np.testing.assert_allclose(model.components_, fitted.components_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame])
+def test_long_frames(truth, table, fitted, make_frame):
+    rows, cols, values = triples(table)
+    order = np.random.default_rng(3).permutation(rows.size)
+    lines = {"user": [f"u{i}" for i in rows[order]], "item": 7 * cols[order], "stars": values[order]}
+    model = make().fit_long(make_frame(lines), row="user", col="item", value="stars")
+    told = model.predict(pd.Series(["u3", "u5"]), [7 * 2, 7 * 9])
+    np.testing.assert_allclose(told, fitted.predict([3, 5], [2, 9]), atol=1e-3)
+    assert model.column_labels_.names.tolist() == sorted(set((7 * cols).tolist()))
+    with pytest.raises(InputError, match=r"no row named 'u999'.*partial_fit_long"):
+        model.predict(["u3", "u999"], [0, 7])
+    with pytest.raises(InputError, match="no column named 3"):
+        model.predict("u3", 3)
+
+
+def test_two_lines_of_the_same_names_are_two_measurements():
+    lines = pd.DataFrame({"r": ["a", "a", "b"], "c": ["x", "x", "y"], "v": [1.0, 3.0, 2.0]})
+    model = make().fit_long(lines, row="r", col="c", value="v")
+    assert model.observations_.values.size == 3
+
+
+def test_entries_of_weight_zero_are_as_good_as_missing(table):
+    known = ~np.isnan(table)
+    out = known & (np.random.default_rng(4).random(SHAPE) < 0.3)
+    without = make().fit(np.where(out, np.nan, table))
+    weighted = make().fit(np.where(out, 1e6, table), sample_weight=np.where(out, 0.0, 1.0))
+    np.testing.assert_allclose(weighted.components_, without.components_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(weighted.complete(), without.complete(), rtol=1e-6, atol=1e-9)
+    rows = np.ones(SHAPE[0])
+    rows[:40] = 0
+    weighted = make().fit(table, sample_weight=rows)
+    assert np.abs(weighted.row_factors_[:40]).max() < 1e-12
+
+
+def test_weights_pull(table):
+    weights = np.ones(SHAPE)
+    i, j = (int(part[0]) for part in np.nonzero(~np.isnan(table)))
+    pulled = table.copy()
+    pulled[i, j] += 5
+    weights[i, j] = 1e4
+    light, heavy = make(alpha=1.0).fit(pulled), make(alpha=1.0).fit(pulled, sample_weight=weights)
+    distance = [abs(model.predict(i, j)[0] - pulled[i, j]) for model in (light, heavy)]
+    assert distance[1] < 0.1 * distance[0]
+
+
+@pytest.mark.parametrize("offsets", [True, False])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[3.0]]),
+        np.array([[np.nan, 3.0, np.nan]]),
+        np.array([[1.0, 2.0, np.nan, 4.0]]),
+        np.array([[1.0], [2.0], [np.nan], [4.0]]),
+        np.full((5, 4), 2.0),
+        np.zeros((5, 4)),
+        np.array([[np.nan, np.nan], [1.0, 2.0], [np.nan, 5.0]]),
+        np.column_stack([np.arange(6.0), np.full(6, np.nan)]),
+    ],
+    ids=["one entry", "one known", "one row", "one column", "constant", "zeros", "empty row", "empty column"],
+)
+def test_small_and_degenerate_tables(X, offsets):
+    model = make(n_components=10, offsets=offsets).fit(X)
+    assert model.n_components_ == min(X.shape)
+    full = model.complete()
+    assert np.all(np.isfinite(full))
+    known = ~np.isnan(X)
+    np.testing.assert_array_equal(full[known], X[known])
+    assert np.all(np.isfinite(model.transform(X)))
+    if offsets and np.ptp(X[known]) == 0:
+        np.testing.assert_allclose(full, X[known][0], atol=1e-12)
+
+
+def test_nothing_known_is_refused():
+    for X in (np.full((3, 2), np.nan), sparse.csr_array((3, 2))):
+        with pytest.raises(InputError, match="No entry of X is known"):
+            make().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": "all"}, "n_components='all'"),
+        ({"alpha": -1.0}, r"alpha=-1\.0"),
+        ({"loss": "absolute"}, "loss='absolute'.*squared"),
+        ({"offsets": 1}, "offsets=1"),
+        ({"solver": "pcg"}, "solver is 'pcg'"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"tol": -1.0}, "tol=-1"),
+    ],
+)
+def test_bad_settings_are_refused_in_fit(table, setting, words):
+    with pytest.raises(InputError, match=words):
+        make(**setting).fit(table)
+
+
+# Predicting
+
+
+def test_predict_takes_what_users_have(fitted):
+    told = fitted.predict(np.array([3, 4]), np.array([5, 6]))
+    for rows, cols in (
+        ([3, 4], (5, 6)),
+        (pd.Series([3, 4]), pl.Series([5, 6])),
+        (np.array([3, 4], np.uint8), np.array([5, 6], np.int32)),
+    ):
+        np.testing.assert_array_equal(fitted.predict(rows, cols), told)
+    np.testing.assert_array_equal(fitted.predict(3, 5), told[:1])
+    np.testing.assert_array_equal(fitted.predict(3, [5, 6]), fitted.predict([3, 3], [5, 6]))
+    assert fitted.predict([], []).size == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "words"),
+    [
+        ([0, 500], [0, 1], "500"),
+        ([0, -1], [0, 1], "-1"),
+        ([0, 1, 2], [0, 1], "3 indices and cols has 2"),
+        ([0.5], [1], "integers"),
+        (["a"], [1], "integers"),
+    ],
+)
+def test_predict_refuses_what_is_no_entry(fitted, rows, cols, words):
+    with pytest.raises(InputError, match=words):
+        fitted.predict(rows, cols)
+
+
+def test_tables_of_new_rows(truth, table):
+    model = make().fit(table[:100])
+    factors = model.transform(table[100:])
+    told = model.inverse_transform(factors)
+    hole = np.isnan(table[100:])
+    assert rmse(told[hole], truth[100:][hole]) < 1.5 * NOISE
+    np.testing.assert_allclose(model.predict(table[100:]), told, atol=1e-10)
+    np.testing.assert_allclose(model.transform(triples(table[100:])), factors, atol=1e-10)
+    with pytest.raises(InputError, match=r"shape \(2, 2\).*4 columns"):
+        model.inverse_transform(np.ones((2, 2)))
+    with pytest.raises(InputError, match=r"A column 60 was given.*partial_fit"):
+        model.transform(([0], [60], [1.0]))
+
+
+def test_transform_of_the_rows_of_the_fit_says_what_the_fit_says(table, fitted):
+    own = np.column_stack([fitted.row_offsets_, fitted.row_factors_])
+    np.testing.assert_allclose(fitted.transform(table), own, atol=0.02)
+
+
+def test_complete_keeps_what_is_known(truth, table, fitted):
+    full = make().fit_transform(table)
+    known = ~np.isnan(table)
+    np.testing.assert_array_equal(full[known], table[known])
+    assert rmse(full[~known], truth[~known]) < NOISE
+    np.testing.assert_array_equal(full, fitted.complete())
+
+
+def test_fit_transform_is_refused_before_any_work(table, monkeypatch):
+    monkeypatch.setattr(completion, "LARGEST", 100)
+    monkeypatch.setattr(completion, "fit_watched", lambda *args: pytest.fail("work was done"))
+    for X in (table, triples(table), sparse.csr_array((11, 10)), pl.DataFrame(table)):
+        with pytest.raises(InputError, match=r"more than 100 entries.*predict.*transform"):
+            make().fit_transform(X)
+
+
+def test_complete_is_refused_above_a_size(fitted, monkeypatch):
+    monkeypatch.setattr(completion, "LARGEST", 100)
+    with pytest.raises(InputError, match="120×60 has more than 100 entries"):
+        fitted.complete()
+
+
+def test_recommend(table, fitted):
+    columns, told = fitted.recommend([7, 2], n=4)
+    for row, best, value in zip([7, 2], columns, told, strict=True):
+        unknown = np.flatnonzero(np.isnan(table[row]))
+        z = fitted.predict(row, unknown)
+        order = np.argsort(-z)[:4]
+        np.testing.assert_array_equal(best, unknown[order])
+        np.testing.assert_allclose(value, z[order])
+    everything, _ = fitted.recommend(n=SHAPE[1], exclude_known=False)
+    assert everything.shape == SHAPE
+    assert all(sorted(row) == list(range(SHAPE[1])) for row in everything.tolist())
+    with pytest.raises(InputError, match="n=0"):
+        fitted.recommend([1], n=0)
+    with pytest.raises(InputError, match="500"):
+        fitted.recommend([500])
+
+
+def test_recommend_where_too_few_are_left():
+    lines = pd.DataFrame({"r": ["a", "a", "b"], "c": ["x", "y", "y"], "v": [1.0, 3.0, 2.0]})
+    model = make().fit_long(lines, row="r", col="c", value="v")
+    names, told = model.recommend(["a", "b"], n=2)
+    assert names.tolist() == [[None, None], ["x", None]]
+    assert np.isnan(told).tolist() == [[True, True], [False, True]]
+    names, told = model.recommend("b", n=1)
+    assert names.tolist() == [["x"]]
+    assert np.all(np.isfinite(told))
+    with pytest.raises(InputError, match="no row named 'z'"):
+        model.recommend(["z"])
+
+
+# More data
+
+
+def split(table, first):
+    return triples(np.where(first, table, np.nan)), triples(np.where(first, np.nan, table))
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns", "both", "known rows"])
+def test_partial_fit_is_nearly_refitting(truth, table, fitted, kind):
+    old_row, old_col = np.arange(SHAPE[0])[:, None] < 100, np.arange(SHAPE[1])[None, :] < 52
+    first = {
+        "rows": old_row | np.zeros(SHAPE, bool),
+        "columns": old_col | np.zeros(SHAPE, bool),
+        "both": old_row & old_col,
+        "known rows": np.random.default_rng(5).random(SHAPE) < 0.8,
+    }[kind]
+    before, after = split(table, first)
+    model = make().fit(before).partial_fit(after)
+    assert model.n_features_in_ == SHAPE[1]
+    hole = np.isnan(table) if kind == "known rows" else np.isnan(table) & ~first
+    index = np.nonzero(hole)
+    ours, refit = (rmse(m.predict(*index), truth[hole]) for m in (model, fitted))
+    assert ours < 1.15 * refit
+    assert rmse(model.predict(*index), fitted.predict(*index)) < 0.05 * np.std(truth)
+
+
+def test_partial_fit_of_a_table_is_new_rows(table):
+    model = make().fit(table[:100]).partial_fit(table[100:])
+    other = make().fit(table[:100])
+    np.testing.assert_allclose(model.row_factors_[100:], other.transform(table[100:])[:, 1:], atol=1e-10)
+    np.testing.assert_array_equal(model.row_factors_[:100], other.row_factors_)
+    assert model.complete().shape == SHAPE
+
+
+def test_partial_fit_first_is_fit(table, fitted):
+    np.testing.assert_array_equal(make().partial_fit(table).components_, fitted.components_)
+
+
+def test_partial_fit_of_names(table):
+    rows, cols, values = triples(table)
+    frame = pd.DataFrame({"r": rows, "c": [f"c{j}" for j in cols], "v": values})
+    names = {"row": "r", "col": "c", "value": "v"}
+    late = (frame["r"] >= 100) | (frame["c"] == "c7")
+    model = make().partial_fit_long(frame[~late], **names).partial_fit_long(frame[late], **names)
+    whole = make().fit_long(frame, **names)
+    told = [m.predict([110, 3], ["c7", "c7"]) for m in (model, whole)]
+    np.testing.assert_allclose(*told, atol=0.3)
+    before = model.row_labels_
+    with pytest.raises(InputError, match="one kind"):
+        model.partial_fit_long(frame.assign(r="x"), **names)
+    assert model.row_labels_ is before
+    with pytest.raises(InputError, match="partial_fit_long"):
+        model.partial_fit(table)
+    with pytest.raises(InputError, match="not fitted to names"):
+        make().fit(table).partial_fit_long(frame, **names)
+
+
+def test_new_columns_drop_the_names_of_the_old(table):
+    model = make().fit(pd.DataFrame(table, columns=[f"c{j}" for j in range(SHAPE[1])]))
+    assert model.feature_names_in_[0] == "c0"
+    model.partial_fit(([0, 1], [SHAPE[1], SHAPE[1]], [1.0, 2.0]))
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == SHAPE[1] + 1
+
+
+# Scores
+
+
+def test_score(truth, table, fitted):
+    rows, cols = np.nonzero(np.isnan(table))
+    y = truth[rows, cols]
+    expected = 1 - np.sum((fitted.predict(rows, cols) - y) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert fitted.score((rows, cols, y)) == pytest.approx(expected)
+    assert 0.98 < make().fit(table[:100]).score(table[100:]) < 1
+    assert make(n_components=1, alpha=0.1).fit(table[:100]).score(table[100:]) < 0.9
+    with pytest.raises(InputError, match="nothing to score"):
+        fitted.score(np.full((2, SHAPE[1]), np.nan))
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic", "probit", "poisson", Huber(2.0)], ids=str)
+def test_other_losses(truth, loss):
+    rng = np.random.default_rng(6)
+    values = {
+        "logistic": np.where(rng.random(SHAPE) < 1 / (1 + np.exp(-truth)), 1.0, -1.0),
+        "poisson": rng.poisson(np.exp(np.clip(truth / 2, None, 3))).astype(float),
+    }
+    values["probit"] = values["logistic"]
+    X = np.where(rng.random(SHAPE) < 0.7, values.get(loss, truth), np.nan)
+    model = make(loss=loss, alpha="auto").fit(X)
+    rows, cols = np.nonzero(np.isnan(X))
+    assert model.score((rows, cols, values.get(loss, truth)[rows, cols])) > 0.1
+    assert np.all(np.isfinite(model.transform(X)))
+
+
+# Habits
+
+
+def test_single_precision_stays(table):
+    model = make().fit(table.astype(np.float32))
+    results = (
+        model.components_,
+        model.predict([0], [1]),
+        model.transform(table.astype(np.float32)),
+        model.inverse_transform(model.transform(table.astype(np.float32))),
+        model.complete(),
+        model.recommend([0])[1],
+    )
+    assert {array.dtype for array in results} == {np.dtype(np.float32)}
+
+
+def test_one_seed_one_answer(table, fitted):
+    np.testing.assert_array_equal(make().fit(table).components_, fitted.components_)
+    chosen = make(alpha="auto").fit(table)
+    held_out, components = chosen.ridge_path_.held_out, chosen.components_
+    np.testing.assert_array_equal(chosen.fit(table).components_, components)
+    assert make(alpha="auto", random_state=1).fit(table).ridge_path_.held_out[0] != held_out[0]
+
+
+def test_warm_start_goes_on(table):
+    cold = make(alpha=2.0, tol=1e-9).fit(table)
+    warm = make(alpha=2.0, tol=1e-9, warm_start=True).fit(table)
+    first = warm.n_iter_
+    warm.fit(table)
+    assert warm.n_iter_ < first
+    np.testing.assert_allclose(warm.complete(), cold.complete(), atol=1e-4)
+    warm.set_params(n_components=RANK + 1).fit(table)
+    assert warm.n_components_ == RANK + 1
+    warm.fit(table[:50])
+    assert warm.row_factors_.shape[0] == 50
+
+
+def test_another_solver(truth, table):
+    assert hidden_error(make(solver=Newton()).fit(table), truth, table) < NOISE
+
+
+def test_not_converged_is_a_warning_with_advice(table):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        make(max_iter=1).fit(table)
+
+
+def test_verbose_shows_a_bar(table, capsys):
+    make(alpha=1.0, verbose=1).fit(table)
+    assert "objective" in capsys.readouterr().out
+    make(alpha=1.0).fit(table)
+    assert capsys.readouterr().out == ""
+
+
+def test_unfitted(table):
+    model = make()
+    for use in (
+        lambda: model.predict([0], [0]),
+        lambda: model.transform(table),
+        lambda: model.inverse_transform(table),
+        model.complete,
+        model.recommend,
+        lambda: model.score(table),
+    ):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+def test_movielens_first_fold():
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    path = Path(os.environ.get("BIFACTOR_DATA", beside)) / "ml-100k" / "ml-100k.npz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there: point BIFACTOR_DATA to the folder of measured data")
+    with np.load(path) as file:
+        rows, cols, y, test = file["user"] - 1, file["item"] - 1, file["rating"].astype(float), file["fold"] == 2
+    seen = sparse.coo_array((y[~test], (rows[~test], cols[~test])), shape=(943, 1682))
+    model = MatrixCompletion(random_state=0).fit(seen)
+    assert rmse(model.predict(rows[test], cols[test]), y[test]) < 0.93
