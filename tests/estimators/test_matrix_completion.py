@@ -55,6 +55,12 @@ def hidden_error(model, truth, table):
     return rmse(model.predict(*np.nonzero(hole)), truth[hole])
 
 
+@pytest.mark.parametrize("offsets", [True, False])
+def test_the_number_of_components_without_a_ridge(table, offsets):
+    model = make(n_components="auto", alpha=0, offsets=offsets).fit(table)
+    assert model.n_components_ == (RANK if offsets else RANK + 1)  # the mean of the planted matrix is one more
+
+
 @pytest.mark.parametrize("alpha", [0.1, "auto"])
 @pytest.mark.parametrize("components", [RANK, "auto"])
 def test_it_finds_what_was_planted(truth, table, components, alpha):

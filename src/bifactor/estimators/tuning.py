@@ -75,11 +75,8 @@ def tuned(
     most = min(*problem.shape, MOST if n_components is None else n_components)
     many = problem.y.size >= FEW
     if alpha is not None:
-        return (
-            (solve(problem, "auto", rng=rng).rank if alpha == 0 and n_components is None and many else most),
-            alpha,
-            None,
-        )
+        left_open = alpha == 0 and n_components is None and many
+        return _free_rank(problem, rng) if left_open else most, alpha, None
     first = steepest(problem, *start)
     if not many or first == 0:
         return most, CAUTIOUS * first, None
@@ -87,12 +84,17 @@ def tuned(
     paths = {most: ridge_path(holdout, most, first, start, penalty)}
     if n_components is None and problem.loss.quadratic and not paths[most].interrupted:
         try:
-            few = solve(holdout.train, "auto", rng=rng, max_iter=0).rank - problem.offset_columns
+            few = _free_rank(holdout.train, rng)
             paths.setdefault(few, ridge_path(holdout, few, first, start, penalty))
         except KeyboardInterrupt:  # what is there is a choice already
             paths[most] = replace(paths[most], interrupted=True)
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
     return rank, paths[rank].chosen, paths[rank]
+
+
+def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
+    """The number of columns, those of offsets aside, that `solve(rank="auto")` takes without a ridge."""
+    return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.offset_columns
 
 
 def ridge_path(
