@@ -34,7 +34,6 @@ from bifactor.estimators.fit import Fit, seen_pairs
 from bifactor.estimators.model import Model, Settings, fit_model
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.settings import LOSSES, settings
-from bifactor.estimators.tuning import without_vanished
 from bifactor.files import require_writable
 from bifactor.losses.base import SIGNS
 from bifactor.result import Status
@@ -190,9 +189,6 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:
         notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
-    if chosen.n_components is None:
-        U, V = without_vanished(model.U, model.V, model.extra)
-        model = replace(model, U=U, V=V)
     return model
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.estimators.fold_in import fold_in
 from bifactor.estimators.observations import Observations
-from bifactor.estimators.tuning import RidgePath, tuned
+from bifactor.estimators.tuning import RidgePath, tuned, without_vanished
 from bifactor.inits import Given, Init
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
@@ -114,7 +114,10 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     init = resumed(start, penalized, rank)
     solver = settings.solver if init is None or settings.solver is not None else PCG()
     result = run(penalized, rank, solver, init, settings)
-    return Model(settings.loss, intercept, settings.offsets, ridge, result.U, result.V, result, path)
+    U, V = result.U, result.V
+    if settings.n_components is None:
+        U, V = without_vanished(U, V, problem.offset_columns)
+    return Model(settings.loss, intercept, settings.offsets, ridge, U, V, result, path)
 
 
 def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:

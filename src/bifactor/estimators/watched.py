@@ -6,7 +6,6 @@ from typing import Any
 
 from bifactor.estimators.model import Model, Settings, fit_model
 from bifactor.estimators.observations import Observations
-from bifactor.estimators.tuning import without_vanished
 from bifactor.state import State
 
 try:
@@ -41,8 +40,4 @@ def fit_watched(
         task.call_on_fit_task_end(estimator=estimator, X=X)
         return model
 
-    model = with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
-    if settings.n_components is not None:
-        return model
-    U, V = without_vanished(model.U, model.V, model.extra)
-    return replace(model, U=U, V=V)
+    return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
