@@ -268,3 +268,16 @@ def test_without_noise_the_rank_is_found(rank, noise):
         y = np.sum(U[rows] * V[cols], axis=1) + noise * rng.standard_normal(rows.size)
         problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, (100, 90)), y)
         assert bf.solve(problem, "auto", rng=0, max_iter=1).rank == rank
+
+
+def test_ctrl_c_while_the_rank_is_chosen_is_not_swallowed(make_problem, monkeypatch):
+    step, count = bf.solvers.PCG.step, iter(range(100))
+
+    def pressed(self, problem, state):
+        if next(count) == 3:
+            raise KeyboardInterrupt
+        return step(self, problem, state)
+
+    monkeypatch.setattr(bf.solvers.PCG, "step", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        bf.solve(make_problem(), "auto", rng=0)

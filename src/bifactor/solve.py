@@ -58,7 +58,8 @@ def solve(
     rank : int or "auto"
         Columns of the factors, 1 ≤ rank ≤ min(m, n). "auto" grows the rank while a tenth of the measurements, held out,
         is predicted better, takes the least within one standard error of the best (`Result.rank_path`), and
-        then fits all measurements; a callback, checkpoint or progress bar sees that last fit only.
+        then fits all measurements; a callback, checkpoint or progress bar sees that last fit only, and Ctrl-C before
+        it is raised.
     solver : Solver, optional
         By default PCG; where entries are observed and nothing is penalised, with rank continuation and, where
         they are scarce, racing against ridge homotopy. The answer is then balanced, UᴴU = VᴴV.
@@ -236,7 +237,10 @@ def _path(
 
     def fit(train: Problem, start: Given) -> Result:
         rank = start.U.shape[1] - train.offset_columns
-        return solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
+        result = solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
+        if result.status is Status.INTERRUPTED:  # there is no fit of all measurements to give back yet
+            raise KeyboardInterrupt
+        return result
 
     def late() -> bool:
         return time_limit is not None and time.perf_counter() - started > time_limit / 2
