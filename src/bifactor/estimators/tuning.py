@@ -66,7 +66,8 @@ def tuned(
     """The rank, the ridge, and how it was found; None leaves either to the data.
 
     Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
-    vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. The better predictor is taken.
+    vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
+    geometric mean, are tried, and the best predictor is taken.
 
     `start` are factors without any but the offset columns, by default those of offsets that are 0; `penalty` makes of a
     number the ridge that is meant.
@@ -85,7 +86,8 @@ def tuned(
     if n_components is None and problem.loss.quadratic and not paths[most].interrupted:
         try:
             few = _free_rank(holdout.train, rng)
-            paths.setdefault(few, ridge_path(holdout, few, first, start, penalty))
+            for columns in {few, max(few, round((few * most) ** 0.5))} - {most}:
+                paths[columns] = ridge_path(holdout, columns, first, start, penalty)
         except KeyboardInterrupt:  # what is there is a choice already
             paths[most] = replace(paths[most], interrupted=True)
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
