@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from bifactor.errors import InputError
 from bifactor.estimators import completion
 from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.estimators.observations import Observations
+from bifactor.estimators.scoring import explained
 from bifactor.losses import Huber
 from bifactor.solvers import Newton
 
@@ -486,3 +488,18 @@ def test_movielens_first_fold():
     seen = sparse.coo_array((y[~test], (rows[~test], cols[~test])), shape=(943, 1682))
     model = MatrixCompletion(random_state=0).fit(seen)
     assert rmse(model.predict(rows[test], cols[test]), y[test]) < 0.93
+
+
+def test_wrong_labels_and_losses_are_told_by_their_own_names(table):
+    with pytest.raises(InputError, match=r"^Logistic takes y that is -1 or \+1"):
+        make(loss="logistic").fit(table)
+    with pytest.raises(InputError, match="is none of squared"):
+        make(loss=["squared"]).fit(table)
+
+
+def test_the_score_of_counts_is_1_for_the_counts_themselves():
+    y = np.random.default_rng(2).poisson(3.0, 40).astype(float)
+    data = Observations(np.zeros(40, int), np.arange(40), y, (1, 40))
+    model = make(loss="poisson", n_components=1).fit(y[None, :]).model_
+    assert explained(model, data, np.log(np.maximum(y, 1e-12))) == pytest.approx(1.0)
+    assert explained(model, data, np.full(40, np.log(y.mean()))) == pytest.approx(0.0, abs=1e-9)

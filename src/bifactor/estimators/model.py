@@ -107,6 +107,7 @@ class Model:
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
     """Chooses what is to be chosen, and fits."""
     rng = np.random.default_rng(settings.seed)
+    settings.loss.targets.check(data.values, type(settings.loss).__name__)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
     problem = as_problem(data, settings, intercept)
     rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng)

@@ -1,10 +1,12 @@
 """How well a fit predicts: the fraction of deviance explained."""
 
 import numpy as np
+from scipy.special import xlogy
 
 from bifactor.arrays import Array
 from bifactor.estimators.model import Model, constant
 from bifactor.estimators.observations import Observations
+from bifactor.losses import Poisson
 
 FOLDS = 5
 """Into which the entries of new rows are split, to predict each part from the others."""
@@ -37,9 +39,7 @@ def left_out_scores(model: Model, data: Observations) -> Array:
 
 
 def _least(model: Model, y: Array) -> Array | float:
-    """The loss of a perfect prediction."""
-    if model.loss.least is not None:
-        return model.loss.least
-    with np.errstate(divide="ignore"):
-        perfect = np.where(y > 0, np.log(np.maximum(y, 1e-300)), -50.0)  # Poisson's, in z = log of the mean
-    return model.loss.value(perfect, y)
+    """The loss of a perfect prediction; 0 where it is not known, so that D² is the share of the loss itself."""
+    if not isinstance(model.loss, Poisson):
+        return model.loss.least or 0.0
+    return y - xlogy(y, y)  # at z = log y

@@ -36,7 +36,7 @@ def settings(
     verbose: Any,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
-    if not isinstance(loss, Loss) and loss not in LOSSES:
+    if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
         raise InputError(f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. See bifactor.losses.")
     if n_components != "auto" and not is_count(n_components, 1):
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1, nor 'auto'.")
