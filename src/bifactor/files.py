@@ -1,4 +1,4 @@
-"""Arrays and a little metadata in one safetensors file, written whole or not at all."""
+"""Files that are written whole or not at all, and arrays with a little metadata in one of them."""
 
 import json
 import os
@@ -18,14 +18,18 @@ _COMPLEX = "complex:"
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], metadata: dict[str, Any]) -> None:
-    """Write to a temporary file beside `path`, flush it to disk, then rename: no crash leaves half a file."""
-    path = Path(path)
+    """Write arrays and metadata to one safetensors file."""
     # safetensors has no double complex, so complex arrays travel as pairs of reals under a marked name.
     flat = {
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.asarray(a, order="C"))
         for name, a in arrays.items()
     }
     blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
+    put(Path(path), blob)
+
+
+def put(path: Path, blob: bytes) -> None:
+    """Write to a temporary file beside `path`, flush it to disk, then rename: no crash leaves half a file."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:

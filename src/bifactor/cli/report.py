@@ -8,25 +8,12 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.cli.scores import spoken
 from bifactor.cli.svg import bar_chart, density, line_chart
+from bifactor.page import document, facts, numbers
 
 STYLE = """
-:root{--page:#fff;--ink:#1d2530;--soft:#5b6675;--line:#e3e7ec;--panel:#f6f8fa;--main:#2563a8;--accent:#c2571a}
-@media (prefers-color-scheme:dark){
-:root{--page:#14181d;--ink:#e4e8ed;--soft:#9aa5b1;--line:#2c343d;--panel:#1c2229;--main:#6fa8e8;--accent:#f0955a}}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:62rem;padding:1.2rem;background:var(--page);color:var(--ink);
-font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.05rem;margin:0 0 .3rem}p{margin:.3rem 0;color:var(--soft)}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.6rem;margin:1rem 0}
-.figures div{background:var(--panel);border-radius:.5rem;padding:.6rem .8rem}
-.figures b{display:block;font-size:1.3rem}.figures span{color:var(--soft);font-size:.85rem}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));gap:1rem}
 section{border:1px solid var(--line);border-radius:.5rem;padding:.8rem;min-width:0}
-section p{font-size:.88rem}svg{width:100%;height:auto;display:block}
-.note{border-left:4px solid var(--accent);padding:.2rem .8rem;background:var(--panel)}
-table{border-collapse:collapse;width:100%;font-size:.9rem}
-td{border-bottom:1px solid var(--line);padding:.25rem .4rem;vertical-align:top}
-td:first-child{color:var(--soft);white-space:nowrap;width:1%}
+section p{font-size:.88rem}
 .curve{fill:none;stroke:var(--main);stroke-width:2}.dot,.bar,.cell{fill:var(--main)}
 .error{stroke:var(--main);stroke-width:1.2}.mark{fill:none;stroke:var(--accent);stroke-width:2.5}
 .diagonal{stroke:var(--accent);stroke-width:1.5;stroke-dasharray:5 4}.grid{stroke:var(--line)}
@@ -37,16 +24,14 @@ td:first-child{color:var(--soft);white-space:nowrap;width:1%}
 def report(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> str:
     """The page, from a card and from what was observed and predicted at entries that were held out."""
     data, fit = card["data"], card["fit"]
-    title = f"{escape(data['file'])} completed by rank {fit['rank']}"
+    title = f"{data['file']} completed by rank {fit['rank']}"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in card["notes"])
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\">"
-        f'<meta name="color-scheme" content="light dark"><title>{title}</title><style>{STYLE}</style></head><body>'
-        f"<h1>{title}</h1><p>{escape(data['layout'])}.</p>{notes}{_figures(card)}"
+    return document(
+        title,
+        f"<h1>{escape(title)}</h1><p>{escape(data['layout'])}.</p>{notes}{_figures(card)}"
         f'<div class="charts">{"".join(_charts(card, held_out))}</div>'
-        f'<section style="margin-top:1rem"><h2>How it was made</h2>{_table(card)}</section></body></html>\n'
+        f'<section style="margin-top:1rem"><h2>How it was made</h2>{_table(card)}</section>',
+        STYLE,
     )
 
 
@@ -63,7 +48,7 @@ def _figures(card: dict[str, Any]) -> str:
     for name, score in card["scores"].items():
         key = "accuracy" if "accuracy" in score else "rmse"
         figures.append((f"{score[key]:.4f}", f"{key if key != 'rmse' else 'RMSE'}, {name}"))
-    return '<div class="figures">' + "".join(f"<div><b>{a}</b><span>{b}</span></div>" for a, b in figures) + "</div>"
+    return numbers(figures)
 
 
 def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[str]:
@@ -119,5 +104,4 @@ def _table(card: dict[str, Any]) -> str:
         ("written", machine["created"]),
         ("versions", ", ".join(f"{name} {number}" for name, number in machine["packages"].items())),
     ]
-    cells = "".join(f"<tr><td>{escape(str(a))}</td><td>{escape(str(b))}</td></tr>" for a, b in lines)
-    return f"<table>{cells}</table>"
+    return facts(lines)
