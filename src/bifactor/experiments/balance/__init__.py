@@ -1,0 +1,1 @@
+"""The role of the regulariser g (§6.2 of the paper)."""

@@ -1,0 +1,1 @@
+"""Affine rank minimisation with noiselets (§6.3 of the paper)."""

@@ -1,0 +1,1 @@
+"""1-bit completion of random matrices (§6.5 of the paper)."""
