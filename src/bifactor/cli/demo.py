@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
+from bifactor.datasets.pictures import LUMA, psnr
 from bifactor.errors import BifactorError
 from bifactor.files import require_writable
 from bifactor.losses import Squared
@@ -52,11 +53,6 @@ def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     console.print(f"original | observed | recovered: {output}")
 
 
-def psnr(picture: Array, truth: Array) -> float:
-    """Peak signal-to-noise ratio in dB of pictures with values in [0, 1]."""
-    return float(-10 * np.log10(np.mean((picture - truth) ** 2)))
-
-
 def _photograph() -> Array:
     """scikit-learn's `china.jpg` in grey, values in [0, 1]."""
     try:
@@ -65,7 +61,7 @@ def _photograph() -> Array:
         rgb = load_sample_image("china.jpg")
     except ImportError as error:
         raise BifactorError(f"The demo needs {error.name}. Install it with: pip install 'bifactor[plot]'") from None
-    return rgb @ np.array([0.299, 0.587, 0.114]) / 255  # luma of ITU-R BT.601
+    return rgb @ LUMA / 255
 
 
 def _truncated(picture: Array, rank: int) -> Array:

@@ -1,10 +1,6 @@
 """`bifactor inpaint`: a picture with holes, filled in."""
 
-import struct
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,6 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.demo import psnr
 from bifactor.cli.options import (
     INPUT,
     INTERRUPTED,
@@ -27,8 +22,8 @@ from bifactor.cli.options import (
 )
 from bifactor.cli.output import new_file, require_free
 from bifactor.datasets.numbers import number_of
-from bifactor.datasets.source import reading, require_file
-from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.datasets.pictures import FORMATS, LUMA, kept, opened, psnr, read_pixels
+from bifactor.errors import InputError
 from bifactor.estimators.model import Model, Settings, fit_model
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.settings import settings
@@ -40,21 +35,6 @@ Examples:
   bifactor inpaint photo.jpg --keep 0.35 -o recovered.png
   bifactor inpaint large.jpg --mask mask.png --alpha 1 -o whole.png
 """
-
-FORMATS = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".webp": "WEBP",
-    ".bmp": "BMP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-}
-
-GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
-"""Pillow's names for pictures of 8 bits."""
-
-LUMA = np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
 
 
 @click.command(epilog=EXAMPLES)
@@ -90,9 +70,9 @@ def inpaint(
     if kind is None:
         raise InputError(f"{output} should end in one of {', '.join(FORMATS)}.")
     require_free(output, force, folder=False)
-    pixels, notes = _pixels(picture)
+    pixels, notes = read_pixels(picture)
     if keep is not None:
-        known, whole = _kept(pixels.shape[:2], keep, seed), pixels
+        known, whole = kept(pixels.shape[:2], keep, seed), pixels
     else:
         assert mask is not None
         known = _known(mask, pixels.shape[:2], picture)
@@ -139,51 +119,8 @@ def _require_options(mask: Path | None, keep: float | None, truth: Path | None) 
         raise InputError("--truth goes with --mask. With --keep the picture itself is the truth.")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """A picture of Pillow's, upright; what goes wrong is said in one sentence."""
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise BifactorError("Pictures need Pillow. Install it with: pip install 'bifactor[plot]'") from None
-    require_file(path)
-    try:
-        with reading(path), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with path.open("rb") as file, Image.open(file) as image:
-                image.load()
-                upright = ImageOps.exif_transpose(image)
-    except Image.DecompressionBombError:
-        raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
-    except (FileError, SyntaxError, ValueError, EOFError, struct.error) as error:
-        if isinstance(error, FileError) and "permissions" in str(error):
-            raise
-        raise FileError(f"{path} is no picture, or is damaged or cut short. Pass png, jpeg or the like.") from None
-    yield upright
-
-
-def _pixels(path: Path) -> tuple[Array, list[str]]:
-    """Height × width × 1 or 3 numbers from 0 to 255, and what there is to say about them."""
-    with _opened(path) as image:
-        if image.mode not in (*GREY, *COLOUR):
-            raise InputError(f"{path} has pixels of kind {image.mode}. Convert it to 8 bits per colour first.")
-        notes = []
-        if image.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in image.info:
-            notes.append("Transparency is not kept.")
-        values = np.asarray(image.convert("L" if image.mode in GREY else "RGB"))
-    return values.reshape(*values.shape[:2], -1), notes
-
-
-def _kept(shape: tuple[int, ...], keep: float, seed: int) -> Array:
-    """Which pixels to keep."""
-    size = int(np.prod(shape))
-    known = np.zeros(size, bool)
-    known[np.random.default_rng(seed).choice(size, max(round(keep * size), 1), replace=False)] = True
-    return known.reshape(shape)
-
-
 def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
-    with _opened(mask) as image:
+    with opened(mask) as image:
         light = np.asarray(image.convert("L"))
     if light.shape != shape:
         raise InputError(
@@ -197,7 +134,7 @@ def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
 
 
 def _whole(truth: Path, shape: tuple[int, ...]) -> Array:
-    whole, _ = _pixels(truth)
+    whole, _ = read_pixels(truth)
     if whole.shape != shape:
         raise InputError(
             f"{truth} is {whole.shape[1]}×{whole.shape[0]} with {whole.shape[2]} channels, the picture is "
