@@ -56,7 +56,7 @@ def test_the_problem_is_the_same_for_all_algorithms():
     one, other = (draw(SensingCell((32, 64), 2, 5, method, "random", 3, 10, 1e-6, 1.0)) for method in ("SVP", "PCG"))
     np.testing.assert_array_equal(one.problem.y, other.problem.y)
     assert one.problem.y.size == 5 * 64 * 2
-    assert one.share == pytest.approx(640 / 2048)
+    assert one.problem.scale == pytest.approx(640 / 2048)  # what the calibrated step takes for ρ
     assert np.linalg.norm(one.U @ one.V.T) == pytest.approx(1)
 
 

@@ -1,6 +1,5 @@
 """What the experiments on affine rank minimisation share: the problem, the algorithms, and one cell of either."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,18 +7,19 @@ from statistics import median
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, product_norm, spectral_norm_squared
+from bifactor.arrays import Array, gaussian, product_norm
 from bifactor.balance import Frobenius
+from bifactor.experiments.harness.calibrated import Calibrated
 from bifactor.experiments.harness.experiment import Finished, Outcome
 from bifactor.experiments.harness.timed import timed
-from bifactor.inits import Given, Init, Random, Spectral
+from bifactor.inits import Init, Random, Spectral
 from bifactor.losses import Squared
 from bifactor.metrics import nuclear_norm, relative_error
 from bifactor.operators import Full, Noiselet
 from bifactor.problem import Problem
 from bifactor.shrinkage import triplets
 from bifactor.solvers import BFGD, PCG, SVP, GuaranteedMC, ProcrustesFlow, Solver, SparseApproxSDP
-from bifactor.steps import Constant, StronglyConvex
+from bifactor.steps import StronglyConvex
 
 PRINTED, CALIBRATED = "BFGD, printed step", "BFGD, calibrated step"
 
@@ -29,7 +29,9 @@ COMPLETION = "GuaranteedMC, as completion"
 KNOWN, UNKNOWN = "Procrustes Flow, κ known", "Procrustes Flow, κ unknown"
 
 RANDOM, SPECTRAL, OWN = "random", "spectral", "own"
-"""Starts: of norm 1; s·P_r(−∇f(0)) with the best s; each algorithm's own."""
+
+STARTS: dict[str, Init | None] = {RANDOM: Random(), SPECTRAL: Spectral(), OWN: None}
+"""Of norm 1; s·P_r(−∇f(0)) with the best s; each algorithm's own."""
 
 START = 10_000
 """Added to the seed of a problem for that of its random start, which must not know the problem."""
@@ -60,8 +62,6 @@ class Instance:
     problem: Problem
     U: Array
     V: Array
-    share: float
-    """ρ = p/(mn)."""
 
 
 @dataclass(frozen=True)
@@ -106,33 +106,24 @@ def draw(cell: SensingCell) -> Instance:
     U /= product_norm(U, V)
     size = round(cell.ratio * max(m, n) * cell.rank)
     operator = Noiselet(cell.shape, size, rng)
-    return Instance(Problem(Squared(), operator, operator.forward(U, V)), U, V, size / (m * n))
+    return Instance(Problem(Squared(), operator, operator.forward(U, V)), U, V)
 
 
 def run_cell(cell: SensingCell) -> Outcome:
     """The error ‖X − X*‖_F/‖X*‖_F on the way and at the end, and what it cost."""
     instance = draw(cell)
-    seed = cell.seed + START
-    solver, init = METHODS[cell.method](instance), _start(cell)
-    if cell.method == CALIBRATED:  # its step is made from the start, which is the same in the run itself
-        U, V = (init or solver.start)(instance.problem, cell.rank, np.random.default_rng(seed), False)
-        solver, init = _calibrated(instance, U, V), Given(U, V)
     done = timed(
         _completion(instance) if cell.method == COMPLETION else instance.problem,
         cell.rank,
-        solver,
-        init,
+        METHODS[cell.method](instance),
+        STARTS[cell.start],
         max_iter=cell.max_iter,
         tol=cell.tol,
         error=partial(_error, instance),
         budget=cell.budget,
-        seed=seed,
+        seed=cell.seed + START,
     )
     return done.outcome
-
-
-def _start(cell: SensingCell) -> Init | None:
-    return {RANDOM: Random(), SPECTRAL: Spectral(), OWN: None}[cell.start]
 
 
 def _error(instance: Instance, U: Array, V: Array) -> float:
@@ -144,12 +135,6 @@ def _completion(instance: Instance) -> Problem:
     problem = instance.problem
     matrix = problem.operator.adjoint(problem.y) @ np.eye(problem.shape[1])
     return Problem(Squared(), Full(problem.shape), matrix)
-
-
-def _calibrated(instance: Instance, U: Array, V: Array) -> Solver:
-    """η = 1/(2√ρ‖[U₀; V₀]‖₂²), a fit to the iteration counts behind the paper's tables and not a rule of the paper."""
-    eta = 1 / (2 * math.sqrt(instance.share) * spectral_norm_squared(U, V))
-    return BFGD(Constant(eta), QUARTER)
 
 
 def _condition(instance: Instance) -> float:
@@ -167,6 +152,6 @@ METHODS: dict[str, Callable[[Instance], Solver]] = {
     "GuaranteedMC": lambda instance: GuaranteedMC(),
     COMPLETION: lambda instance: GuaranteedMC(),
     PRINTED: lambda instance: BFGD(StronglyConvex(), QUARTER),
-    CALIBRATED: lambda instance: BFGD(StronglyConvex(), QUARTER),  # with a step that is made from the start
+    CALIBRATED: lambda instance: BFGD(Calibrated(), QUARTER),
     "PCG": lambda instance: PCG(),
 }

@@ -1,0 +1,1 @@
+"""Photographs completed from some of their pixels (§6.4 of the paper)."""
