@@ -10,6 +10,7 @@ from bifactor.cli.inpaint import inpaint
 from bifactor.cli.options import INTERRUPTED, JSON, emit_json
 from bifactor.cli.predict import predict
 from bifactor.cli.recommend import recommend
+from bifactor.cli.reproduce import reproduce
 from bifactor.cli.tomography import tomography
 from bifactor.errors import BifactorError
 
@@ -21,6 +22,7 @@ Examples:
   bifactor impute table.csv -o full.csv      fill in the holes of a table
   bifactor inpaint photo.jpg --mask mask.png -o whole.png    fill in a picture
   bifactor tomography counts.csv --qubits 4  a quantum state from counts
+  bifactor reproduce all                     the experiments of the paper
   bifactor doctor                            check the installation
 """
 
@@ -59,5 +61,5 @@ def main() -> None:
     """Find low-rank matrices: any smooth convex loss, any linear measurement."""
 
 
-for command in (complete, predict, recommend, impute, inpaint, tomography, doctor, demo):
+for command in (complete, predict, recommend, impute, inpaint, tomography, reproduce, doctor, demo):
     main.add_command(command)
