@@ -1,6 +1,5 @@
 """Signs of film ratings, some hidden: what one cell of the experiment on MovieLens computes."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,10 +46,6 @@ class RatingsCell:
     """On the relative change of X; for SPG on that of its whole projected step."""
     data: str
     """A hash of the file of ratings."""
-
-
-def fingerprint(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def ratings(path: Path) -> Triples:

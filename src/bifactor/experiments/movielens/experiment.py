@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from bifactor.datasets.source import checksum
 from bifactor.errors import BifactorError
 from bifactor.experiments.harness.experiment import Experiment, Finished, Outcome, Scale
 from bifactor.experiments.harness.items import Figure, Findings, Table, Value
 from bifactor.experiments.harness.sources import VARIABLE, Sources
-from bifactor.experiments.movielens.cells import CONVEX, OWN, PRINTED, RAW, RatingsCell, fingerprint, ratings, run_cell
+from bifactor.experiments.movielens.cells import CONVEX, OWN, PRINTED, RAW, RatingsCell, ratings, run_cell
 from bifactor.experiments.movielens.pictures import draw_choices, draw_trade
 from bifactor.experiments.movielens.results import (
     COUNTS,
@@ -93,7 +94,7 @@ class MovieLens(Experiment[RatingsCell]):
 
     def cells(self, scale: Scale, sources: Sources) -> list[RatingsCell]:
         assert sources.ratings is not None  # else it is missing
-        c, data = self.configurations[scale], fingerprint(sources.ratings)
+        c, data = self.configurations[scale], checksum(sources.ratings)
 
         def cell(method: str, rank: int, level: float, split: int, tol: float, cap: int = c.iterations) -> RatingsCell:
             return RatingsCell(method, rank, level, split, c.hidden, cap, tol, data)

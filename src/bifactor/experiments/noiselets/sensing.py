@@ -65,7 +65,7 @@ NOTES = (
     "iterations as the paper does.",
     "BFGD has two rows. “Printed step” is the paper's rule (12) with L = 1. “Calibrated step” is "
     "η = 1/(2√ρ‖[U₀; V₀]‖₂²), which was fitted to the iteration counts behind the paper's tables: that its counts "
-    "agree is by construction; that one rule fits all three C is not.",
+    "agree, at all three C, is by construction.",
     "Procrustes Flow takes the spectral norm in its step, where the paper prints the Frobenius norm: only the spectral "
     "norm gives the paper's errors. SparseApproxSDP is kept to the true rank, as the paper says of all its algorithms.",
     "GuaranteedMC has two rows. The first minimises the objective that the paper states, with Armijo's rule. The paper "
