@@ -122,6 +122,9 @@ def test_a_folder_of_somebody_is_left_alone(workplace):
     (workplace / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         require_folder(workplace / "file")
+    answer = call("sensing", "--out", "file/report")
+    assert answer.exit_code == 1
+    assert "cannot be made" in answer.output
 
 
 def test_wrong_options_are_refused(workplace):

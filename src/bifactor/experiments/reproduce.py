@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bifactor.errors import InputError
+from bifactor.errors import FileError, InputError
 from bifactor.experiments.balance.role_of_g import RoleOfG
 from bifactor.experiments.harness.experiment import Experiment, Finished, Scale
 from bifactor.experiments.harness.runner import Failure, Task, Watcher, run_all
@@ -79,7 +79,10 @@ def require_folder(folder: Path) -> None:
 
 def carry_out(plan: Plan, jobs: int, about: Mapping[str, Any], watcher: Watcher) -> tuple[list[Section], list[Failure]]:
     """Compute what is missing and write the report; after Ctrl-C that of the experiments which are complete."""
-    (plan.folder / CELLS).mkdir(parents=True, exist_ok=True)
+    try:
+        (plan.folder / CELLS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{plan.folder} cannot be made: {error.strerror}. Choose another folder.") from None
     failures: list[Failure] = []
     try:
         failures = run_all(plan.pending(), plan.sources, plan.store, jobs, watcher)

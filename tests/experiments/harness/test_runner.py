@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from bifactor.errors import BifactorError
 from bifactor.experiments.harness.runner import THREADS, Task, run_all
 from bifactor.experiments.harness.sources import Sources
 from bifactor.experiments.harness.store import Store
@@ -53,6 +54,17 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path):
     assert "KeyError" in failures[0].reason
     assert store.read(experiment, CELL) is not None
     assert store.read(experiment, bad) is None
+
+
+def test_a_process_that_is_killed_is_told(tmp_path):
+    import multiprocessing
+
+    def kill(running, ended):
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    with pytest.raises(BifactorError, match="fewer jobs"):
+        run_all([Task(Sensing(), CELL)], Sources(), Store(tmp_path), 1, kill)
 
 
 def test_ctrl_c_is_raised_and_leaves_no_processes(tmp_path):

@@ -51,22 +51,34 @@ def run_all(tasks: Sequence[Task], sources: Sources, store: Store, jobs: int, wa
 
     Ctrl-C ends the processes at once, and what they were at is lost; everything before is kept.
     """
-    failures, waiting = [], list(tasks)
     with _one_thread(), _processes(min(jobs, max(len(tasks), 1))) as pool:
-        running: dict[Future[None], Task] = {}
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                task = waiting.pop(0)
-                running[pool.submit(_compute, task, sources, store)] = task
-            watcher(list(running.values()), None)
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                task = running.pop(future)
-                error = future.exception()
-                if isinstance(error, BrokenProcessPool):
-                    raise BifactorError("A process ended before its cell was done. Is there memory for fewer --jobs?")
-                if error is not None:
-                    failures.append(Failure(task, f"{type(error).__name__}: {error}"))
-                watcher(list(running.values()), task)
+        try:
+            return _spread(pool, list(tasks), sources, store, jobs, watcher)
+        except BrokenProcessPool:
+            lost = (
+                "A process was ended before its cell was done, perhaps for want of memory. Try again with fewer jobs."
+            )
+            raise BifactorError(lost) from None
+
+
+def _spread(
+    pool: ProcessPoolExecutor, waiting: list[Task], sources: Sources, store: Store, jobs: int, watcher: Watcher
+) -> list[Failure]:
+    failures = []
+    running: dict[Future[None], Task] = {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            task = waiting.pop(0)
+            running[pool.submit(_compute, task, sources, store)] = task
+        watcher(list(running.values()), None)
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            task = running.pop(future)
+            error = future.exception()
+            if isinstance(error, BrokenProcessPool):
+                raise error
+            if error is not None:
+                failures.append(Failure(task, f"{type(error).__name__}: {error}"))
+            watcher(list(running.values()), task)
     return failures
 
 
