@@ -148,7 +148,7 @@ def test_a_cell_gives_the_same_numbers_each_time(folder, method):
         photograph.cache_clear()
         outcome = Images().run(replace(cell, max_iter=20), sources)
         assert json.loads(json.dumps(outcome, allow_nan=False)) == outcome
-        for name in ("seconds", "per_iteration"):
+        for name in ("seconds", "seconds_per_iteration"):
             outcome.pop(name, None)
         outcome.get("curve", {}).pop("seconds", None)
         runs.append(outcome)

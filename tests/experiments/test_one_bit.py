@@ -67,7 +67,7 @@ def verdict(findings, words):
 
 def without_times(outcome):
     if isinstance(outcome, dict):
-        times = ("seconds", "per_iteration", "choosing")
+        times = ("seconds", "seconds_per_iteration", "choosing_seconds")
         return {key: without_times(value) for key, value in outcome.items() if key not in times}
     return outcome
 
@@ -269,6 +269,9 @@ def test_the_limit_of_entries_without_noise(over_shares):
 def test_time_is_compared_where_all_runs_are_there(over_noise):
     words = "takes less processor time than SPG"
     for seconds, holds in ((1e-9, True), (1e9, False)):
-        runs = [Finished(c, o | {"seconds": seconds, "choosing": 0.0} if c.method == OWN else o) for c, o in over_noise]
+        runs = [
+            Finished(c, o | {"seconds": seconds, "choosing_seconds": 0.0} if c.method == OWN else o)
+            for c, o in over_noise
+        ]
         assert verdict(OneBitNoise().findings(runs), words).holds is holds
     assert verdict(OneBitNoise().findings(over_noise[6:] + over_noise[:5]), words).holds is None

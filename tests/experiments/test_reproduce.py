@@ -51,7 +51,7 @@ def outcomes(folder: Path) -> dict[str, object]:
     for path in sorted((folder / CELLS).rglob("*.json")):
         outcome = json.loads(path.read_text())["outcome"]
         curve = {name: values for name, values in outcome.pop("curve").items() if name != "seconds"}
-        found[path.name] = (curve, {n: v for n, v in outcome.items() if "seconds" not in n and n != "per_iteration"})
+        found[path.name] = (curve, {n: v for n, v in outcome.items() if "seconds" not in n})
     return found
 
 

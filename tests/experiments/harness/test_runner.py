@@ -20,7 +20,7 @@ def numbers(outcome):
     return {
         name: {key: value for key, value in part.items() if key != "seconds"} if name == "curve" else part
         for name, part in outcome.items()
-        if name not in ("seconds", "per_iteration", "processor_seconds")
+        if "seconds" not in name
     }
 
 

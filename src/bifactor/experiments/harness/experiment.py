@@ -18,7 +18,10 @@ Cell = TypeVar("Cell")
 """A frozen dataclass of numbers, texts and tuples: all that an outcome depends on, its seed included."""
 
 Outcome = dict[str, Any]
-"""What a cell gives: numbers, texts, lists and dictionaries, as JSON has them."""
+"""What a cell gives: numbers, texts, lists and dictionaries, as JSON has them.
+
+What a clock says has `seconds` in its name; all else is the same each time.
+"""
 
 
 class Finished(NamedTuple, Generic[Cell]):

@@ -61,7 +61,7 @@ class Timed:
 
     result: Result
     outcome: Outcome
-    """`iterations`, `seconds`, `per_iteration`, `stopped`, and with an error function `error` and `curve`."""
+    """`iterations`, `seconds`, `seconds_per_iteration`, `stopped`, and with an error function `error` and `curve`."""
 
 
 def timed(
@@ -90,7 +90,8 @@ def timed(
     outcome: Outcome = {
         "iterations": result.n_iter,
         "seconds": watch.seconds,
-        "per_iteration": statistics.median(watch.steps[1:] or watch.steps or [0.0]),  # the first holds the start
+        # The first holds the start.
+        "seconds_per_iteration": statistics.median(watch.steps[1:] or watch.steps or [0.0]),
         "stopped": STOPPED.get(result.status, "converged"),
     }
     if error is not None:

@@ -166,7 +166,7 @@ def _details(results: Results) -> Table:
         rows.append([row.name, len(row.runs), mean(row), spread([one["overall"] for one in row.runs.values()])])
         rows[-1] += [sum(gaps) / len(gaps) if gaps else None, spread(gaps)]
         rows[-1] += [median(row, "iterations"), median(row, "rank"), median(row, "seconds")]
-        rows[-1] += [1000 * median(row, "per_iteration"), ", ".join(sorted(stopped))]
+        rows[-1] += [1000 * median(row, "seconds_per_iteration"), ", ".join(sorted(stopped))]
     ends = ["iterations", "rank", "seconds", "ms per iteration"]
     return Table(
         "movielens-runs",

@@ -88,14 +88,14 @@ def summaries(finished: Sequence[Finished[SensingCell]]) -> Summaries:
     groups: dict[SensingCell, list[Outcome]] = {}
     for cell, outcome in finished:
         groups.setdefault(replace(cell, seed=0), []).append(outcome)
-    names = ("error", "seconds", "per_iteration", "iterations")
-    return {
-        cell: Summary(
-            stopped=" or ".join(sorted({outcome["stopped"] for outcome in outcomes})),
-            **{name: median(outcome[name] for outcome in outcomes) for name in names},
-        )
-        for cell, outcomes in groups.items()
-    }
+    return {cell: _summary(outcomes) for cell, outcomes in groups.items()}
+
+
+def _summary(outcomes: Sequence[Outcome]) -> Summary:
+    names = ("error", "seconds", "seconds_per_iteration", "iterations")
+    error, seconds, per_iteration, iterations = (median(outcome[name] for outcome in outcomes) for name in names)
+    ways = sorted({outcome["stopped"] for outcome in outcomes})
+    return Summary(error, seconds, per_iteration, iterations, " or ".join(ways))
 
 
 def draw(cell: SensingCell) -> Instance:

@@ -152,7 +152,11 @@ def _steps(cases: Cases) -> list[Verdict]:
         ),
         Verdict(
             "Every algorithm on factors takes less time for an iteration than SVP.",
-            _all(few, ("SVP", *factored), lambda place, s: all(f.per_iteration < s[0].per_iteration for f in s[1:])),
+            _all(
+                few,
+                ("SVP", *factored),
+                lambda place, s: all(f.per_iteration < s[0].per_iteration for f in s[1:]),
+            ),
             _listing(few, "per_iteration"),
         ),
     ]

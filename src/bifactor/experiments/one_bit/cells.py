@@ -141,7 +141,10 @@ def _validated(cell: OneBitCell, drawn: Draw) -> Outcome:
     began = time.process_time()
     follow(max_iter=cell.max_iter, callback=watch)
     choosing = time.process_time() - began
-    return _told(drawn, _descent(cell, drawn, watch.iteration)) | {"chosen": watch.iteration, "choosing": choosing}
+    return _told(drawn, _descent(cell, drawn, watch.iteration)) | {
+        "chosen": watch.iteration,
+        "choosing_seconds": choosing,
+    }
 
 
 def _descent(
@@ -158,7 +161,7 @@ def _own(cell: OneBitCell, drawn: Draw) -> Outcome:
     choosing = time.process_time() - began
     ridged = drawn.problem.penalized(Ridge(rho))
     run = timed(ridged, cell.rank, PCG(), max_iter=cell.max_iter, tol=cell.tol, seed=_start_seed(cell))
-    return _told(drawn, run) | {"chosen": rho, "choosing": choosing}
+    return _told(drawn, run) | {"chosen": rho, "choosing_seconds": choosing}
 
 
 def _told(drawn: Draw, run: Timed) -> Outcome:

@@ -50,7 +50,7 @@ def by(method: str, runs: Runs) -> Runs:
 
 def seconds(outcome: Outcome) -> float:
     """Of the processor, what was spent on choosing a ridge or an iteration included."""
-    return float(outcome["seconds"] + outcome.get("choosing", 0.0))
+    return float(outcome["seconds"] + outcome.get("choosing_seconds", 0.0))
 
 
 def rows(runs: Runs, series: Series, columns: Sequence[float]) -> list[list[Value]]:

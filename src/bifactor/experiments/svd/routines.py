@@ -101,7 +101,12 @@ def run_cell(cell: SvdCell) -> Outcome:
     """
     draw, start = np.random.default_rng(cell.seed).spawn(2)
     X, thin = draw.standard_normal((cell.m, cell.m)), draw.standard_normal((cell.m, cell.r))
-    outcome: Outcome = {"products": _products(X, thin, cell.repeats), "seconds": None, "values": None, "residual": None}
+    outcome: Outcome = {
+        "products_seconds": _products(X, thin, cell.repeats),
+        "seconds": None,
+        "values": None,
+        "residual": None,
+    }
     routine = ROUTINES[cell.routine]
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always")
@@ -179,7 +184,7 @@ def summaries(finished: Sequence[Finished[SvdCell]]) -> dict[Key, Summary]:
         errors = [_error(done.outcome["values"], values.get((against, done.cell.seed))) for done in ended]
         found[key] = Summary(
             _median(done.outcome["seconds"] for done in ended),
-            _median(done.outcome["seconds"] / done.outcome["products"] for done in ended),
+            _median(done.outcome["seconds"] / done.outcome["products_seconds"] for done in ended),
             max((error for error in errors if error is not None), default=None),
             max((done.outcome["residual"] for done in ended), default=None),
             next((done.outcome["said"] for done in group if done.outcome["said"]), ""),
@@ -191,7 +196,7 @@ def product_seconds(finished: Sequence[Finished[SvdCell]]) -> dict[tuple[int, in
     """Of the two products, by matrix size and rank: the median over all cells that timed them."""
     took: dict[tuple[int, int], list[float]] = defaultdict(list)
     for cell, outcome in finished:
-        took[cell.m, cell.r].append(outcome["products"])
+        took[cell.m, cell.r].append(outcome["products_seconds"])
     return {shape: statistics.median(times) for shape, times in sorted(took.items())}
 
 
