@@ -142,7 +142,11 @@ def test_a_real_interrupt_signal(make_problem):
             threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         time.sleep(1e-4)
 
-    result = bf.solve(make_problem(), 2, bf.solvers.BFGD(), rng=0, tol=0, max_iter=10**9, callback=callback)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start us with Ctrl-C turned off
+    try:
+        result = bf.solve(make_problem(), 2, bf.solvers.BFGD(), rng=0, tol=0, max_iter=10**9, callback=callback)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.status is bf.Status.INTERRUPTED
     assert finite(result)
 
