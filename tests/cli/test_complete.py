@@ -252,6 +252,7 @@ def interrupted_at(folder, *arguments):
     """The exit code and output of a run that gets Ctrl-C in its third iteration."""
     script = (
         "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may start us with Ctrl-C turned off
         "from bifactor.cli import watch\n"
         "from contextlib import contextmanager\n"
         "@contextmanager\n"
