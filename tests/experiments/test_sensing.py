@@ -112,6 +112,19 @@ def test_verdicts_hold_and_fail_by_the_numbers(random_starts):
     assert verdict(Sensing().findings(random_starts), "as if A*(y)").holds is True
 
 
+def test_runs_that_a_budget_has_cut_short_are_judged_by_what_they_show(random_starts):
+    cut = {"stopped": "budget of 9 s", "seconds": 9.0}
+    both = altered(random_starts, lambda c: c.method in ("SVP", CALIBRATED) and c.ratio == 3, **cut)
+    words = "less time in total than SVP"
+    near = altered(both, lambda c: c.method == CALIBRATED, error=1e-7, seconds=1e-9)
+    assert verdict(Sensing().findings(altered(near, lambda c: c.ratio == 3, **cut)), words).holds is True
+    far = altered(near, lambda c: c.method == CALIBRATED and c.ratio == 3, error=10.0, **cut)
+    assert verdict(Sensing().findings(far), words).holds is False
+    assert "cut short" in verdict(Sensing().findings(far), words).numbers
+    flow = altered(random_starts, lambda c: c.method == "Procrustes Flow" and c.ratio == 5, **cut)
+    assert verdict(Sensing().findings(flow), "Procrustes Flow is still far away").holds is None
+
+
 def test_claims_that_miss_a_cell_are_left_open(random_starts):
     few = [done for done in random_starts if done.cell.method != "SVP" or done.cell.ratio != 3]
     findings = Sensing().findings(few)

@@ -64,7 +64,7 @@ def test_curve_is_dense_at_first_and_ends_at_the_end(problem):
 
 def test_a_used_up_budget_is_told(problem):
     done = timed(problem, 2, bf.solvers.BFGD(), max_iter=10**6, tol=0, budget=0.05)
-    assert done.outcome["stopped"] == "budget"
+    assert done.outcome["stopped"] == "budget of 0.05 s"
     assert 0.05 <= done.outcome["seconds"] < 5
 
 

@@ -20,10 +20,12 @@ SPREAD = 1.04
 
 STOPPED = {
     Status.MAX_ITER: "all iterations",
-    Status.CALLBACK: "budget",
     Status.DIVERGED: "diverged",
     Status.STALLED: "stalled",
 }
+
+BUDGET = "budget"
+"""The first word about a run that has used it up."""
 
 Error = Callable[[Array, Array], float]
 
@@ -87,12 +89,13 @@ def timed(
     result = solve(
         problem, rank, solver, init, seed, max_iter=max_iter, tol=tol, gradient_tol=gradient_tol, callback=watch
     )
+    over = result.status is Status.CALLBACK
     outcome: Outcome = {
         "iterations": result.n_iter,
         "seconds": watch.seconds,
         # The first holds the start.
         "seconds_per_iteration": statistics.median(watch.steps[1:] or watch.steps or [0.0]),
-        "stopped": STOPPED.get(result.status, "converged"),
+        "stopped": f"{BUDGET} of {budget:g} s" if over else STOPPED.get(result.status, "converged"),
     }
     if error is not None:
         outcome["error"] = error(result.U, result.V)
