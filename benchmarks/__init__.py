@@ -1,1 +1,5 @@
-"""Speed and size, measured side by side in one run: `make bench`, or `python -m benchmarks NAME …`."""
+"""Speed, size and accuracy, measured side by side in one run: `make bench`, or `python -m benchmarks NAME …`.
+
+Every module here is a benchmark; `harness` holds what they share. A benchmark has `run`, which gives flat rows: three
+nouns (`objective`, `data`, `solver`), then raw numbers. `CASES`, where it has any, can be timed on two commits.
+"""

@@ -3,18 +3,19 @@
 The goal is a relative error of 1e-5 to the truth; for the problems with noise, an objective within 1e-6 of the least.
 `SPG` and `SparseApproxSDP` are told ‖X*‖_*; `NuclearNorm` gets a ridge of 1e-6 of ‖∇f(0)‖₂ where there is no noise. The
 rank is the true one, with noise 20, and a ridge there 0.4 of ‖∇f(0)‖₂, above what noise alone shows. Each solver has 20
-seconds. `python -m benchmarks.choose PATH` draws the picture too.
+seconds. `python -m benchmarks.choose PATH` draws the picture.
 """
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 import bifactor as bf
+from benchmarks.harness.reach import error_to
+from benchmarks.harness.rows import Row, row
 from bifactor import solvers as s
 from bifactor.state import State
 from bifactor.svd import spectral_norm
@@ -26,10 +27,11 @@ GOAL, GAP = 1e-5, 1e-6
 
 
 @dataclass
-class Case:
+class Task:
     """A problem, and what counts as far from its solution."""
 
-    name: str
+    objective: str
+    data: str
     problem: bf.Problem
     rank: int
     distance: Callable[[State], float]
@@ -47,13 +49,14 @@ class Curve:
     distances: list[float] = field(default_factory=list)
     arrived: bool = False
 
-    def __str__(self) -> str:
-        if self.arrived:
-            return f"{self.seconds[-1]:.2f} s, {len(self.seconds)} it."
-        return f"{min(self.distances, default=np.inf):.0e} after {len(self.seconds)} it."
+    @property
+    def numbers(self) -> Row:
+        least = min(self.distances, default=None)
+        seconds = self.seconds[-1] if self.arrived else None
+        return {"arrived": self.arrived, "seconds": seconds, "iterations": len(self.seconds), "distance": least}
 
 
-def follow(case: Case, solver: s.Solver | None) -> Curve:
+def follow(task: Task, solver: s.Solver | None) -> Curve:
     curve, paused = Curve(), 0.0
     started = time.perf_counter()
 
@@ -61,14 +64,14 @@ def follow(case: Case, solver: s.Solver | None) -> Curve:
         nonlocal paused
         now = time.perf_counter()
         curve.seconds.append(now - started - paused)
-        curve.distances.append(case.distance(state))
-        curve.arrived = curve.distances[-1] <= case.goal
+        curve.distances.append(task.distance(state))
+        curve.arrived = curve.distances[-1] <= task.goal
         paused += time.perf_counter() - now
         return curve.arrived or curve.seconds[-1] > LIMIT
 
-    wants_ridge = isinstance(solver, s.NuclearNorm) and case.ridge is not None
+    wants_ridge = isinstance(solver, s.NuclearNorm) and task.ridge is not None
     bf.solve(
-        case.ridge if wants_ridge else case.problem, case.rank, solver, rng=1, tol=0, max_iter=10**6, callback=look
+        task.ridge if wants_ridge else task.problem, task.rank, solver, rng=1, tol=0, max_iter=10**6, callback=look
     )
     return curve
 
@@ -79,7 +82,7 @@ def steepest(problem: bf.Problem) -> float:
     return spectral_norm(problem.gradient(*zero), np.random.default_rng(0))
 
 
-def noiseless(name: str, operator: bf.operators.Operator, U: np.ndarray, V: np.ndarray) -> Case:
+def noiseless(data: str, operator: bf.operators.Operator, U: np.ndarray, V: np.ndarray) -> Task:
     problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, V))
     radius = bf.metrics.nuclear_norm(U, V)
     chosen: dict[str, s.Solver | None] = {
@@ -101,11 +104,7 @@ def noiseless(name: str, operator: bf.operators.Operator, U: np.ndarray, V: np.n
         "SparseApproxSDP": s.SparseApproxSDP(radius),
     }
     ridge = problem.penalized(bf.penalties.Ridge(1e-6 * steepest(problem)))
-    return Case(name, problem, U.shape[1], error_to(U, V), GOAL, chosen, ridge)
-
-
-def error_to(U: np.ndarray, V: np.ndarray) -> Callable[[State], float]:
-    return lambda state: bf.metrics.relative_error(state.U, state.V, U, V)
+    return Task("least squares", data, problem, U.shape[1], error_to(U, V), GOAL, chosen, ridge)
 
 
 def planted(m: int, n: int, rank: int, kappa: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,19 +120,21 @@ def entries(m: int, n: int, count: int, seed: int) -> bf.operators.Entries:
     return bf.operators.Entries(*np.divmod(rng.choice(m * n, count, replace=False), n), (m, n))
 
 
-def sensing() -> Case:
+def sensing() -> Task:
     return noiseless(
-        "sensing", bf.operators.Noiselet((256, 256), size=5 * 256 * 10, rng=3), *planted(256, 256, 10, 2, 4)
+        "noiselets 256², r = 10",
+        bf.operators.Noiselet((256, 256), size=5 * 256 * 10, rng=3),
+        *planted(256, 256, 10, 2, 4),
     )
 
 
-def completion(kappa: float) -> Case:
+def completion(kappa: float) -> Task:
     m, n, rank = 1000, 800, 5
     operator = entries(m, n, 5 * rank * (m + n - rank), 5)
-    return noiseless(f"completion, κ = {kappa:g}", operator, *planted(m, n, rank, kappa, 6))
+    return noiseless(f"completion {m} × {n}, r = {rank}, κ = {kappa:g}", operator, *planted(m, n, rank, kappa, 6))
 
 
-def noisy() -> Case:
+def noisy() -> Task:
     m, n = 1000, 800
     U, V = planted(m, n, 5, 3, 7)
     operator = entries(m, n, 60_000, 8)
@@ -152,10 +153,10 @@ def noisy() -> Case:
         "BFGD, backtracking": s.BFGD(bf.steps.Backtracking()),
         "BFGD": s.BFGD(),
     }
-    return with_least("noise and a ridge", problem, 20, chosen)
+    return with_least("least squares + ridge", f"noisy {m} × {n}, r = 20", problem, 20, chosen)
 
 
-def binary() -> Case:
+def binary() -> Task:
     m, n = 600, 500
     U, V = planted(m, n, 3, 2, 10)
     operator = entries(m, n, 60_000, 11)
@@ -174,18 +175,18 @@ def binary() -> Case:
         "BFGD, backtracking": s.BFGD(bf.steps.Backtracking()),
         "BFGD, smooth": s.BFGD(bf.steps.Smooth(), balance=None),
     }
-    return with_least("binary data and a ridge", problem, 20, chosen)
+    return with_least("logistic + ridge", f"binary {m} × {n}, r = 20", problem, 20, chosen)
 
 
-def with_least(name: str, problem: bf.Problem, rank: int, chosen: dict[str, s.Solver | None]) -> Case:
+def with_least(objective: str, data: str, problem: bf.Problem, rank: int, chosen: dict[str, s.Solver | None]) -> Task:
     least = min(
         bf.solve(problem, rank, solver, rng=2, tol=1e-12, max_iter=3000).objective
         for solver in (s.PCG(), s.NuclearNorm())
     )
-    return Case(name, problem, rank, lambda state: (state.value - least) / least, GAP, chosen)
+    return Task(objective, data, problem, rank, lambda state: (state.value - least) / least, GAP, chosen)
 
 
-def tomography() -> Case:
+def tomography() -> Task:
     qubits, rank = 6, 2
     rng = np.random.default_rng(13)
     operator = bf.operators.Pauli(qubits, 1500, rng=14)
@@ -203,10 +204,18 @@ def tomography() -> Case:
         "ProcrustesFlow": s.ProcrustesFlow(psd=True),
         "SparseApproxSDP": s.SparseApproxSDP(1.0, psd=True),
     }
-    return Case("tomography, X = UUᴴ", problem, rank, error_to(U, U), GOAL, chosen)
+    return Task(
+        "least squares, X = UUᴴ",
+        f"Pauli strings, {qubits} qubits, r = {rank}",
+        problem,
+        rank,
+        error_to(U, U),
+        GOAL,
+        chosen,
+    )
 
 
-CASES: list[Callable[[], Case]] = [
+TASKS: list[Callable[[], Task]] = [
     sensing,
     lambda: completion(1),
     lambda: completion(30),
@@ -216,45 +225,38 @@ CASES: list[Callable[[], Case]] = [
 ]
 
 
-def curves() -> list[tuple[Case, dict[str, Curve]]]:
+def curves() -> list[tuple[Task, dict[str, Curve]]]:
     done = []
-    for make in CASES:
-        case = make()
-        bf.solve(case.problem, case.rank, rng=0, max_iter=3)  # compiles
-        done.append((case, {name: follow(case, solver) for name, solver in case.solvers.items()}))
+    for make in TASKS:
+        task = make()
+        bf.solve(task.problem, task.rank, rng=0, max_iter=3)  # compiles
+        done.append((task, {name: follow(task, solver) for name, solver in task.solvers.items()}))
     return done
 
 
-def table(found: list[tuple[Case, dict[str, Curve]]]) -> list[dict[str, Any]]:
-    names = dict.fromkeys(name for case, _ in found for name in case.solvers)
-    return [{"solver": name, **{case.name: got.get(name, "") for case, got in found}} for name in names]
+def run() -> Iterator[Row]:
+    for task, got in curves():
+        yield from (row(task.objective, task.data, name, **curve.numbers) for name, curve in got.items())
 
 
-def run() -> list[dict[str, Any]]:
-    return table(curves())
-
-
-def draw(found: list[tuple[Case, dict[str, Curve]]], path: str) -> None:
+def draw(found: list[tuple[Task, dict[str, Curve]]], path: str) -> None:
     import matplotlib.pyplot as plt
 
     colours = plt.get_cmap("tab20").colors
-    names = list(dict.fromkeys(name.split(",")[0] for case, _ in found for name in case.solvers))
+    names = list(dict.fromkeys(name.split(",")[0] for task, _ in found for name in task.solvers))
     figure, axes = plt.subplots(2, 3, figsize=(15, 8.5), layout="constrained")
-    for ax, (case, got) in zip(axes.flat, found, strict=True):
+    for ax, (task, got) in zip(axes.flat, found, strict=True):
         for name, curve in got.items():
             plain = name.split(",")[0]
             dashed = "--" if "," in name else "-"
             ax.loglog(curve.seconds, curve.distances, dashed, color=colours[names.index(plain)], lw=1.6, label=name)
-        ax.axhline(case.goal, color="0.6", lw=0.8, ls=":")
-        ax.set(title=case.name, xlabel="seconds", ylim=(case.goal / 3, None))
-        ax.set_ylabel("relative error" if case.goal == GOAL else "objective above the least, relative")
+        ax.axhline(task.goal, color="0.6", lw=0.8, ls=":")
+        ax.set(title=f"{task.objective}: {task.data}", xlabel="seconds", ylim=(task.goal / 3, None))
+        ax.set_ylabel("relative error" if task.goal == GOAL else "objective above the least, relative")
     handles = {label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False)
     figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":
-    everything = curves()
-    draw(everything, sys.argv[1])
-    for row in table(everything):
-        print("|", " | ".join(map(str, row.values())), "|")
+    draw(curves(), sys.argv[1])

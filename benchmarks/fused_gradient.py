@@ -3,23 +3,44 @@
 138,000 × 27,000 with 20 M Zipf-distributed observations, rank 32: the size of a large public ratings table.
 """
 
-import statistics
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import bifactor as bf
-from benchmarks.measure import side_by_side, summary
+from benchmarks.harness.measure import in_turns
+from benchmarks.harness.rows import Case, Row, median, row, timed
 
 SHAPE, SIZE, RANK = (138_000, 27_000), 20_000_000, 32
 GATHER = 1 << 18
+ITERATIONS = 5
 
 
 def zipf(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """Indices below n, the k-th most popular with probability ∝ 1/k."""
     share = np.cumsum(1 / np.arange(1, n + 1))
     return rng.permutation(n)[np.searchsorted(share, share[-1] * rng.random(size))]
+
+
+@lru_cache(maxsize=1)
+def triples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sorted by rows, as CSR wants them. Kept: 320 MB, and slow to make."""
+    rng = np.random.default_rng(0)
+    rows, cols = (zipf(n, SIZE, rng) for n in SHAPE)
+    y = rng.standard_normal(SIZE)
+    order = np.argsort(rows * SHAPE[1] + cols)
+    return rows[order].astype(np.int32), cols[order].astype(np.int32), y[order]
+
+
+def instance(dtype: type) -> tuple[bf.Problem, np.ndarray, np.ndarray]:
+    rows, cols, y = triples()
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, SHAPE), y.astype(dtype))
+    rng = np.random.default_rng(1)
+    U, V = (0.1 * rng.standard_normal((n, RANK)).astype(dtype) for n in SHAPE)
+    return problem, U, V
 
 
 def numpy_and_scipy(S: sparse.csr_array, rows: np.ndarray, U: np.ndarray, V: np.ndarray) -> tuple[Any, ...]:
@@ -33,40 +54,46 @@ def numpy_and_scipy(S: sparse.csr_array, rows: np.ndarray, U: np.ndarray, V: np.
     return 0.5 * d @ d, G @ V, G.T @ U
 
 
-def run(repeats: int = 5) -> list[dict[str, str]]:
-    rng = np.random.default_rng(0)
-    rows, cols = (zipf(n, SIZE, rng) for n in SHAPE)
-    y = rng.standard_normal(SIZE)
-    order = np.lexsort((cols, rows))
-    rows, cols, y = rows[order].astype(np.int32), cols[order].astype(np.int32), y[order]
+def iterations(problem: bf.Problem, U: np.ndarray, V: np.ndarray, count: int = ITERATIONS) -> list[float]:
+    """Seconds of each iteration of PCG inside `solve`."""
+    fit = bf.solve(problem, RANK, bf.solvers.PCG(), bf.inits.Given(U, V), max_iter=count, tol=0)
+    return np.diff(fit.history.seconds).tolist()
+
+
+def describe(dtype: type) -> str:
+    return f"{SHAPE[0]:,} × {SHAPE[1]:,}, 20 M entries, r = {RANK}, {dtype.__name__}"
+
+
+def gradients(dtype: type, repeats: int) -> list[Row]:
+    problem, U, V = instance(dtype)
+    rows, cols, y = triples()
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=SHAPE[0]))))
-    table = []
-    for dtype in (np.float64, np.float32):
-        target = y.astype(dtype)
-        S = sparse.csr_array((target, cols, indptr), shape=SHAPE)
-        problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, SHAPE), target)
-        U, V = (0.1 * rng.standard_normal((n, RANK)).astype(dtype) for n in SHAPE)
-        ours, theirs = problem.value_and_products(U, V), numpy_and_scipy(S, rows, U, V)
-        for a, b in zip(ours, theirs, strict=True):
-            assert np.linalg.norm(a - b) <= 1e-3 * np.linalg.norm(b)
-        start = bf.inits.Given(U, V)
-        fit = bf.solve(problem, RANK, bf.solvers.PCG(), start, max_iter=2 * repeats, tol=0)
-        seconds = side_by_side(
-            {
-                "fused": lambda p=problem, U=U, V=V: p.value_and_products(U, V),
-                "general": lambda S=S, U=U, V=V: numpy_and_scipy(S, rows, U, V),
-            },
-            repeats,
-        )
-        fused, pcg = statistics.median(seconds["fused"]), np.diff(fit.history.seconds).tolist()
-        table.append(
-            {
-                "dtype": dtype.__name__,
-                "fused": summary(seconds["fused"]),
-                "NumPy + SciPy": summary(seconds["general"]),
-                "ratio of medians": f"{statistics.median(seconds['general']) / fused:.1f}×",
-                "iteration of PCG": summary(pcg),
-                "against fused": f"{statistics.median(pcg) / fused:.2f}×",
-            }
-        )
-    return table
+    S = sparse.csr_array((y.astype(dtype), cols, indptr), shape=SHAPE)
+    ours, theirs = problem.value_and_products(U, V), numpy_and_scipy(S, rows, U, V)
+    for a, b in zip(ours, theirs, strict=True):
+        assert np.linalg.norm(a - b) <= 1e-3 * np.linalg.norm(b)
+    candidates = {
+        "fused value and gradient": lambda: problem.value_and_products(U, V),
+        "NumPy gather + SciPy CSR": lambda: numpy_and_scipy(S, rows, U, V),
+    }
+    seconds = iterations(problem, U, V, 2 * repeats)
+    pcg = [row("least squares", describe(dtype), "one PCG iteration", draw=k, seconds=s) for k, s in enumerate(seconds)]
+    return [*in_turns("least squares", describe(dtype), candidates, repeats), *pcg]
+
+
+def prepare(dtype: type, whole: bool) -> Callable[[], Row]:
+    problem, U, V = instance(dtype)
+    if whole:
+        return lambda: {"seconds": median(iterations(problem, U, V)), "iterations": 1}
+    return lambda: {**timed(lambda: problem.value_and_products(U, V)), "iterations": None}
+
+
+CASES = [
+    Case("least squares", describe(dtype), solver, partial(prepare, dtype, whole))
+    for dtype in (np.float64, np.float32)
+    for solver, whole in (("fused value and gradient", False), ("one PCG iteration", True))
+]
+
+
+def run(repeats: int = 5) -> list[Row]:
+    return [row for dtype in (np.float64, np.float32) for row in gradients(dtype, repeats)]

@@ -1,17 +1,17 @@
 """20 iterations of BFGD on 1,000,000 × 100,000 with 10 M observations, rank 10, and the memory they take."""
 
 import time
-from typing import Any
 
 import numpy as np
 
 import bifactor as bf
-from benchmarks.measure import in_fresh_process
+from benchmarks.harness.measure import in_fresh_process
+from benchmarks.harness.rows import Row, row
 
 SHAPE, SIZE, RANK = (1_000_000, 100_000), 10_000_000, 10
 
 
-def iterate() -> dict[str, Any]:
+def iterate() -> list[Row]:
     rng = np.random.default_rng(0)
     rows, cols = (rng.integers(n, size=SIZE) for n in SHAPE)
     U, V = (rng.standard_normal((n, RANK)) for n in SHAPE)
@@ -28,13 +28,15 @@ def iterate() -> dict[str, Any]:
     built = time.perf_counter()
     result = bf.solve(problem, RANK, bf.solvers.BFGD(), rng=0, max_iter=20, tol=0)
     seconds = result.history.seconds
-    return {
+    numbers = {
         "iterations": result.n_iter,
-        "sorting": f"{built - started:.1f} s",
-        "spectral start": f"{seconds[0]:.1f} s",
-        "per iteration": f"{(seconds[-1] - seconds[0]) / result.n_iter:.2f} s",
+        "seconds": seconds[-1],
+        "sorting_seconds": built - started,
+        "start_seconds": seconds[0],
+        "iteration_seconds": (seconds[-1] - seconds[0]) / result.n_iter,
     }
+    return [row("least squares", f"{SHAPE[0]:,} × {SHAPE[1]:,}, {SIZE:,} entries, r = {RANK}", "BFGD", **numbers)]
 
 
-def run() -> list[dict[str, Any]]:
-    return [in_fresh_process(iterate)]
+def run() -> list[Row]:
+    return in_fresh_process(iterate)

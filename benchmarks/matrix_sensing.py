@@ -5,14 +5,14 @@ NumPy's own multithreaded BLAS, whose idle threads get in the way of the transfo
 products. What an iteration adds is two passes of the random permutation, sampling, the loss and the loop.
 """
 
-import statistics
 import time
 from typing import Any
 
 import numpy as np
 
 import bifactor as bf
-from benchmarks.measure import in_fresh_process
+from benchmarks.harness.measure import in_fresh_process
+from benchmarks.harness.rows import Row, row
 from bifactor import kernels
 from bifactor.kernels import blas
 
@@ -28,7 +28,12 @@ def sensing(shape: tuple[int, int], oversampling: int, seed: int) -> tuple[bf.Pr
     return bf.Problem(bf.losses.Squared(), operator, operator.forward(U, V)), U, V
 
 
-def solve(shape: tuple[int, int], oversampling: int, max_iter: int) -> dict[str, Any]:
+def describe(shape: tuple[int, int], oversampling: int) -> str:
+    size = f"{shape[0]}²" if shape[0] == shape[1] else f"{shape[0]} × {shape[1]}"
+    return f"noiselets {size}, r = {RANK}, C = {oversampling}"
+
+
+def solve(shape: tuple[int, int], oversampling: int, max_iter: int) -> list[Row]:
     problem, U, V = sensing(shape, oversampling, 0)
 
     def recovered(t: int, state: Any) -> bool:
@@ -36,23 +41,19 @@ def solve(shape: tuple[int, int], oversampling: int, max_iter: int) -> dict[str,
 
     solver = bf.solvers.BFGD(bf.steps.Backtracking())
     fit = bf.solve(problem, RANK, solver, bf.inits.Random(), 1, max_iter=max_iter, tol=0, callback=recovered)
-    whole, numpy, split = iteration(problem, fit)
-    return {
-        "shape": f"{shape[0]}×{shape[1]}",
-        "C": oversampling,
-        "iterations": fit.n_iter,
-        "seconds": f"{fit.history.seconds[-1]:.1f}",
-        "error": f"{bf.metrics.relative_error(fit.U, fit.V, U, V):.1e}",
-        "one iteration": f"{1e3 * whole:.1f} ms",
-        "parts, NumPy's BLAS": f"{1e3 * numpy:.1f} ms",
-        "ratio": f"{whole / numpy:.2f}",
-        "parts, split products": f"{1e3 * split:.1f} ms",
-        "ratio ": f"{whole / split:.2f}",
-    }
+    error = bf.metrics.relative_error(fit.U, fit.V, U, V)
+    numbers = {"iterations": fit.n_iter, "seconds": fit.history.seconds[-1], "error": error}
+    data = describe(shape, oversampling)
+    parts = [
+        row("least squares, one iteration", data, name, draw=k, seconds=s)
+        for name, seconds in iteration(problem, fit).items()
+        for k, s in enumerate(seconds)
+    ]
+    return [row("least squares", data, "BFGD, backtracking", **numbers), *parts]
 
 
-def iteration(problem: bf.Problem, fit: bf.Result, rounds: int = 5) -> tuple[float, float, float]:
-    """Median seconds of an iteration inside `solve`, and of its bare parts in sequence, with both kinds of products."""
+def iteration(problem: bf.Problem, fit: bf.Result, rounds: int = 5) -> dict[str, list[float]]:
+    """Seconds of an iteration inside `solve`, and of its bare parts in sequence, with both kinds of products."""
     X = np.empty(problem.shape)
     flat = X.reshape(-1)
 
@@ -70,20 +71,20 @@ def iteration(problem: bf.Problem, fit: bf.Result, rounds: int = 5) -> tuple[flo
     whole, numpy, split = [], [], []
     for _ in range(rounds):
         time.sleep(0.1)  # until the threads of NumPy's BLAS have gone to sleep
-        whole.extend(np.diff(bf.solve(problem, RANK, solver, start, max_iter=8, tol=0).history.seconds))
+        whole.extend(np.diff(bf.solve(problem, RANK, solver, start, max_iter=8, tol=0).history.seconds).tolist())
         with blas.one_thread():
             split.extend(parts(blas.matmul) for _ in range(8))
         numpy.extend(parts(np.matmul) for _ in range(8))
-    return statistics.median(whole), statistics.median(numpy), statistics.median(split)
+    return {"BFGD in solve": whole, "bare parts, NumPy's BLAS": numpy, "bare parts, split products": split}
 
 
-def small() -> dict[str, Any]:
+def small() -> list[Row]:
     return solve((1024, 1024), 10, 500)
 
 
-def large() -> dict[str, Any]:
+def large() -> list[Row]:
     return solve((2048, 4096), 3, 20)
 
 
-def run() -> list[dict[str, Any]]:
-    return [in_fresh_process(small), in_fresh_process(large)]
+def run() -> list[Row]:
+    return [*in_fresh_process(small), *in_fresh_process(large)]

@@ -3,13 +3,11 @@
 The sweep is a Walsh–Hadamard transform of as many complex numbers.
 """
 
-import statistics
-from typing import Any
-
 import numpy as np
 
 import bifactor as bf
-from benchmarks.measure import side_by_side, summary
+from benchmarks.harness.measure import in_turns
+from benchmarks.harness.rows import Row, row
 from bifactor import kernels
 from bifactor.arrays import gaussian
 
@@ -29,8 +27,7 @@ def fidelity(seed: int) -> float:
     return float(np.abs(psi.conj().T @ fit.U).item() ** 2 / np.linalg.norm(fit.U) ** 2)
 
 
-def run(seeds: int = 5) -> list[dict[str, Any]]:
-    found = [fidelity(seed) for seed in range(seeds)]
+def sweeps() -> list[Row]:
     rng = np.random.default_rng(0)
     op = bf.operators.Pauli(QUBITS)
     U = gaussian(rng, (2**QUBITS, 1), np.complex128)
@@ -40,15 +37,14 @@ def run(seeds: int = 5) -> list[dict[str, Any]]:
     def reset() -> None:
         work[:] = values
 
-    seconds = side_by_side(
-        {"forward": lambda: op.forward(U, U), "sweep": lambda: kernels.transforms().walsh_hadamard(work)}, 51, reset
-    )
-    ratio = statistics.median(seconds["forward"]) / statistics.median(seconds["sweep"])
-    return [
-        {
-            "fidelity, least of 5": f"{min(found):.4f}",
-            "forward of all strings": summary([1e3 * s for s in seconds["forward"]]).replace(" s", " ms"),
-            "one sweep": summary([1e3 * s for s in seconds["sweep"]]).replace(" s", " ms"),
-            "ratio of medians": f"{ratio:.2f}",
-        }
-    ]
+    candidates = {
+        "one sweep": lambda: kernels.transforms().walsh_hadamard(work),
+        "forward of all strings": lambda: op.forward(U, U),
+    }
+    return in_turns("one call", f"{QUBITS} qubits, all strings", candidates, 51, reset=reset)
+
+
+def run(seeds: int = 5) -> list[Row]:
+    data = f"{QUBITS} qubits, {STRINGS:,} Pauli strings, 1 % noise, r = 1"
+    fits = [row("least squares", data, "FGD, backtracking", draw=k, fidelity=fidelity(k)) for k in range(seeds)]
+    return [*fits, *sweeps()]

@@ -1,13 +1,11 @@
 """rank="auto" on noisy completion, 500 × 500, a fifth observed, ‖X‖_F/‖noise‖_F = 10: is the planted rank found?"""
 
-import statistics
-import time
-from collections import Counter
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 import bifactor as bf
+from benchmarks.harness.rows import Row, row, timed
 
 N, OBSERVED, SIGNAL = 500, 0.2, 10.0
 
@@ -21,21 +19,19 @@ def noisy(rank: int, seed: int) -> bf.Problem:
     return bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, X.shape), X[rows, cols])
 
 
-def run(seeds: int = 50) -> list[dict[str, Any]]:
-    table = []
+def run(seeds: int = 50) -> Iterator[Row]:
     for rank in (1, 3, 5, 10, 20):
-        found, seconds = [], []
+        data = f"{N}², {OBSERVED:.0%} observed, noise 1/{SIGNAL:g}, planted rank {rank}"
         for seed in range(seeds):
-            problem = noisy(rank, seed)
-            started = time.perf_counter()
-            found.append(bf.solve(problem, "auto", rng=seed).rank)
-            seconds.append(time.perf_counter() - started)
-        table.append(
-            {
-                "rank": rank,
-                "found": f"{sum(r == rank for r in found)} of {seeds}",
-                "others": ", ".join(f"{r} ({k}×)" for r, k in sorted(Counter(found).items()) if r != rank) or "none",
-                "seconds, median": f"{statistics.median(seconds):.2f}",
-            }
-        )
-    return table
+            problem, fits = noisy(rank, seed), []
+            clock = timed(lambda p=problem, s=seed, f=fits: f.append(bf.solve(p, "auto", rng=s)))
+            found = fits[0].rank
+            yield row(
+                "least squares",
+                data,
+                'rank="auto"',
+                draw=seed,
+                found=found == rank,
+                rank=found,
+                seconds=clock["seconds"],
+            )

@@ -2,7 +2,7 @@
 
 The rank is chosen on the training settings alone, by holding out a fifth of them; then the state is fitted to all
 training settings and the log-likelihood per shot of the held-out ones is compared with that of linear inversion
-projected to a valid state. The data are read from BIFACTOR_DATA, or from shared/data beside the repository.
+projected to a valid state. A row is the mean of the five folds of one run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import xlogy
 
 import bifactor as bf
-from benchmarks.data import DATA
+from benchmarks.harness.data import arrays
+from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.estimators import linear_inversion, nearest_state
 from bifactor.estimators.linear_inversion import eigenvectors
 
@@ -53,36 +54,41 @@ def folds(n_qubits: int, ranks: Sequence[int], counts: Counts, target: Any, seed
         yield [state.log_likelihood(*test), likelihood(baseline, test), rank, *fidelity, *purity]
 
 
-def summary(name: str, runs: list[np.ndarray]) -> dict[str, Any]:
-    mean = np.mean([run.mean(axis=0) for run in runs], axis=0)
-    won = sum(int(run[:, 0].mean() >= run[:, 1].mean()) for run in runs)
-    return {
-        "data": name,
-        "log-likelihood per shot": f"{mean[0]:.4f}",
-        "linear inversion": f"{mean[1]:.4f}",
-        "runs won": f"{won} of {len(runs)}",
-        "folds won": f"{sum(int((r[:, 0] >= r[:, 1]).sum()) for r in runs)} of {5 * len(runs)}",
-        "median rank": f"{np.median(np.concatenate([r[:, 2] for r in runs])):g}",
-        "fidelity": "no target" if np.isnan(mean[3]) else f"{mean[3]:.3f} / {mean[4]:.3f}",
-        "purity": f"{mean[5]:.3f} / {mean[6]:.3f}",
-    }
+def rows(data: str, draw: int, found: np.ndarray) -> Iterator[Row]:
+    """The rows of one run: ours, and linear inversion."""
+    ours, theirs, rank, *_ = found.T
+    mean = [None if np.isnan(value) else float(value) for value in found.mean(axis=0)]
+    nouns = {"objective": "− log-likelihood of counts", "data": data, "draw": draw}
+    for k, solver in enumerate(("linear inversion", "StateTomography")):
+        own = 1 - k
+        numbers = {"log_likelihood": mean[own], "fidelity": mean[3 + own], "purity": mean[5 + own]}
+        won = {
+            "won": bool(mean[0] >= mean[1]),
+            "folds_won": int((ours >= theirs).sum()),
+            "rank": float(np.median(rank)),
+        }
+        yield row(**nouns, solver=solver, **numbers, **(won if k else {}))
 
 
-def run(every: int = 6) -> list[dict[str, Any]]:
+def ions(key: str) -> Iterator[Row]:
+    stored = arrays("quantum-ions-3q", "ions-3q")
+    settings = list(map(str, stored["setting"]))
+    for k, counts in enumerate(stored[key]):
+        found = np.array(list(folds(3, range(1, 9), (settings, counts.astype(float)), None, k)))
+        yield from rows(f"3 ions, {key}", k, found)
+
+
+def singlets(every: int) -> Iterator[Row]:
+    stored = arrays("quantum-ibm-4q-singlet", "ibm-4q-singlet")
+    settings, target = list(map(str, stored["setting"])), stored["target_state"]
+    for k in range(0, len(stored["count"]), every):
+        counts = settings, stored["count"][k].astype(float)
+        found = np.array(list(folds(4, (1, 2, 4, 8, 12, 16), counts, target, k)))
+        yield from rows("4-qubit singlet" + (f", one run in {every}" if every > 1 else ""), k, found)
+
+
+def run(every: int = 6) -> Iterator[Row]:
     """`every` thins out the 48 singlet runs; 1 takes them all, in a quarter of an hour on one core."""
-    if not DATA.is_dir():
-        return [{"data": f"not there: point BIFACTOR_DATA to the folder of measured data (looked in {DATA.name})"}]
-    ions = np.load(DATA / "quantum-ions-3q" / "ions-3q.npz")
-    singlet = np.load(DATA / "quantum-ibm-4q-singlet" / "ibm-4q-singlet.npz")
-    table = []
     for key in ("count_a", "count_b"):
-        sets = [(list(map(str, ions["setting"])), counts.astype(float)) for counts in ions[key]]
-        runs = [np.array(list(folds(3, range(1, 9), counts, None, seed))) for seed, counts in enumerate(sets)]
-        table.append(summary(f"ions {key}", runs))
-    settings, target = list(map(str, singlet["setting"])), singlet["target_state"]
-    runs = [
-        np.array(list(folds(4, (1, 2, 4, 8, 12, 16), (settings, singlet["count"][k].astype(float)), target, k)))
-        for k in range(0, len(singlet["count"]), every)
-    ]
-    table.append(summary(f"singlet, every {every}. run" if every > 1 else "singlet", runs))
-    return table
+        yield from or_skipped(lambda key=key: ions(key))
+    yield from or_skipped(lambda: singlets(every))

@@ -4,18 +4,18 @@ House votes of 1984 and Senate roll calls of the 90th congress: a fifth of the v
 that is told right is shown, against the majority in each column and MatrixCompletion. Counts of genes in blood cells:
 a tenth is hidden, and the mean Poisson deviance of these is shown (less is better), against the mean of each column
 times the share of each row, and MatrixCompletion of log(1 + x), turned back and multiplied by the number that makes the
-total of what is known right: without that its deviance is 6 to 8 % higher. All choose their ridge. Means over
-seeds; gains are mean differences to squared errors, with their standard errors over seeds.
+total of what is known right: without that its deviance is 6 to 8 % higher. All choose their ridge. The table
+gives means over seeds, and differences to squared errors with their standard errors.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from benchmarks.data import DATA
+from benchmarks.harness.data import arrays
+from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.estimators.logistic_pca import LogisticPCA
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
@@ -26,27 +26,19 @@ VOTE_SEEDS, COUNT_SEEDS = 10, 3
 FAINTEST = 0.01
 """The least count that squared errors may predict: the deviance of 0 is infinite."""
 
-OURS = ("completion", "components")
-
 Scores = dict[str, float]
 
 
-def votes(name: str) -> np.ndarray | None:
+def votes(name: str) -> np.ndarray:
     """1 for yea, 0 for nay, NaN for neither."""
-    path = DATA / name / f"{name}.npz"
-    if not path.exists():
-        return None
-    with np.load(path) as file:
-        return np.where(file["votes"] < 0, np.nan, file["votes"])
+    stored = arrays(name)["votes"]
+    return np.where(stored < 0, np.nan, stored)
 
 
-def cells() -> np.ndarray | None:
-    path = DATA / "scrna-pbmc-small" / "scrna-pbmc-small.npz"
-    if not path.exists():
-        return None
-    with np.load(path) as file:
-        parts = file["data"], file["indices"], file["indptr"]
-        return sparse.csr_array(parts, shape=tuple(file["shape"])).toarray().astype(float)
+def cells() -> np.ndarray:
+    stored = arrays("scrna-pbmc-small")
+    parts = stored["data"], stored["indices"], stored["indptr"]
+    return sparse.csr_array(parts, shape=tuple(stored["shape"])).toarray().astype(float)
 
 
 def hidden(X: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,10 +56,10 @@ def vote_scores(X: np.ndarray, rank: int, seed: int) -> Scores:
     common = {"n_components": rank, "random_state": seed}
     components = LogisticPCA(**common).fit(rest)
     told = {
-        "columns alone": np.nanmean(rest, axis=0)[at[1]],
         "squared errors": MatrixCompletion(**common).fit(rest).predict(*at),
-        "completion": OneBitCompletion(**common).fit(rest).predict(*at),
-        "components": components.inverse_transform(components.transform(rest))[at[0], at[1]],
+        "columns alone": np.nanmean(rest, axis=0)[at[1]],
+        "completion under the loss": OneBitCompletion(**common).fit(rest).predict(*at),
+        "components under the loss": components.inverse_transform(components.transform(rest))[at[0], at[1]],
     }
     return {name: float(np.mean((p > 0.5) == truth)) for name, p in told.items()}
 
@@ -80,10 +72,10 @@ def count_scores(X: np.ndarray, rank: int, seed: int) -> Scores:
     rates = components.inverse_transform(components.transform(rest)) * components.exposure_[:, None]
     mean = np.nanmean(rest, axis=0)
     told = {
-        "columns alone": components.exposure_[at[0]] * mean[at[1]],
         "squared errors": from_logarithms(MatrixCompletion(**common).fit(np.log1p(rest)), rest, at),
-        "completion": MatrixCompletion(loss="poisson", **common).fit(rest).predict(*at),
-        "components": rates[at[0], at[1]],
+        "columns alone": components.exposure_[at[0]] * mean[at[1]],
+        "completion under the loss": MatrixCompletion(loss="poisson", **common).fit(rest).predict(*at),
+        "components under the loss": rates[at[0], at[1]],
     }
     return {name: deviance(truth, np.maximum(p, FAINTEST)) for name, p in told.items()}
 
@@ -99,24 +91,27 @@ def deviance(y: np.ndarray, mean: np.ndarray) -> float:
     return float(np.mean(2 * (xlogy(y, y / mean) - y + mean)))
 
 
-def row(data: str, rank: int, seeds: int, scores: Callable[[int], Scores]) -> dict[str, Any]:
-    found = [scores(seed) for seed in range(seeds)]
-    means = {name: f"{np.mean([one[name] for one in found]):.4f}" for name in found[0]}
-    return {"data": data, "rank": rank, **means, **{f"gain of {name}": gain(found, name) for name in OURS}}
+def vote_rows(name: str) -> Iterator[Row]:
+    X = votes(name)
+    for k in VOTE_RANKS:
+        yield from rows("logistic + chosen ridge", f"{name}, r = {k}", "accuracy", vote_scores, X, k, VOTE_SEEDS)
 
 
-def gain(found: list[Scores], name: str) -> str:
-    difference = np.array([one[name] - one["squared errors"] for one in found])
-    return f"{difference.mean():+.4f} ± {difference.std(ddof=1) / len(found) ** 0.5:.4f}"
-
-
-def run() -> list[dict[str, Any]]:
-    table = []
-    for name in ("house-votes-84", "senate-90"):
-        X = votes(name)
-        for k in VOTE_RANKS if X is not None else ():
-            table.append(row(name, k, VOTE_SEEDS, lambda seed, X=X, k=k: vote_scores(X, k, seed)))
+def count_rows() -> Iterator[Row]:
     X = cells()
-    for k in COUNT_RANKS if X is not None else ():
-        table.append(row("blood cells", k, COUNT_SEEDS, lambda seed, k=k: count_scores(X, k, seed)))
-    return table or [{"skipped": "No data at hand: set BIFACTOR_DATA to the folder that holds house-votes-84"}]
+    for k in COUNT_RANKS:
+        yield from rows("Poisson + chosen ridge", f"blood cells, r = {k}", "deviance", count_scores, X, k, COUNT_SEEDS)
+
+
+def rows(
+    objective: str, data: str, score: str, scores: Callable[..., Scores], X: np.ndarray, rank: int, seeds: int
+) -> Iterator[Row]:
+    for seed in range(seeds):
+        for solver, value in scores(X, rank, seed).items():
+            yield row(objective, data, solver, draw=seed, **{score: value})
+
+
+def run() -> Iterator[Row]:
+    for name in ("house-votes-84", "senate-90"):
+        yield from or_skipped(lambda name=name: vote_rows(name))
+    yield from or_skipped(count_rows)

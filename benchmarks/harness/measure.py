@@ -2,12 +2,13 @@
 
 import multiprocessing
 import resource
-import statistics
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from benchmarks.harness.rows import Row, row
 
 
 def side_by_side(
@@ -30,19 +31,23 @@ def side_by_side(
     return seconds
 
 
-def summary(seconds: list[float]) -> str:
-    return f"{statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})"
+def in_turns(
+    objective: str, data: str, candidates: dict[str, Callable[[], Any]], repeats: int, **more: Any
+) -> list[Row]:
+    """`side_by_side` as rows, one for each repeat; the candidates are the solvers."""
+    seconds = side_by_side(candidates, repeats, **more)
+    return [row(objective, data, name, draw=k, seconds=s) for name in candidates for k, s in enumerate(seconds[name])]
 
 
-def in_fresh_process(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `function` returns, and the peak memory of a process that does nothing else."""
+def in_fresh_process(function: Callable[[], list[Row]]) -> list[Row]:
+    """The rows of `function`, the first with the peak memory of a process that does nothing else."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_weighed, (function,))
 
 
-def _weighed(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    row = function()
-    return {**row, "peak memory": f"{_peak_bytes() / 1e9:.2f} GB"}
+def _weighed(function: Callable[[], list[Row]]) -> list[Row]:
+    first, *rest = function()
+    return [{**first, "peak_gigabytes": _peak_bytes() / 1e9}, *rest]
 
 
 def _peak_bytes() -> int:

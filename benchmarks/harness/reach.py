@@ -26,9 +26,9 @@ class Reach:
     per_iteration: float
     extrapolated: bool = False
 
-    def __str__(self) -> str:
-        mark = " (extrapolated)" if self.extrapolated else ""
-        return f"{self.iterations:.0f} it., {self.seconds:.2f} s{mark}"
+    @property
+    def numbers(self) -> dict[str, Any]:
+        return {"iterations": self.iterations, "seconds": self.seconds, "extrapolated": self.extrapolated}
 
 
 def reach(

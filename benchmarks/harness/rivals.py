@@ -1,13 +1,23 @@
 """Other libraries on our problems; their packages come with the `bench` extra."""
 
+import importlib
 import time
 import warnings
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import bifactor as bf
+from benchmarks.harness.rows import Absent
+
+
+def library(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Absent(f"{name} is not installed. Install the `bench` extra, as `make bench` does.") from None
 
 
 class Reached(Exception):
@@ -21,7 +31,7 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
     gradient wants m×n arrays, and divides by zero where singular values are equal. The error is looked at, off the
     clock, when the residual has fallen to the goal.
     """
-    import pymanopt
+    pymanopt = library("pymanopt")
     from pymanopt.manifolds import FixedRankEmbedded
     from pymanopt.manifolds.fixed_rank import _FixedRankPoint
     from pymanopt.optimizers import ConjugateGradient
