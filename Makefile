@@ -34,8 +34,8 @@ check: $(VENV)/.test
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --output bench.json
 
 clean:
-	rm -rf $(VENV) demo.png build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

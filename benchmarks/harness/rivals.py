@@ -33,8 +33,6 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
     """
     pymanopt = library("pymanopt")
     from pymanopt.manifolds import FixedRankEmbedded
-    from pymanopt.manifolds.fixed_rank import _FixedRankPoint
-    from pymanopt.optimizers import ConjugateGradient
 
     rows, cols, y = problem.operator.rows, problem.operator.cols, problem.y
     pattern = sparse.csr_array((np.arange(1.0, y.size + 1), (rows, cols)), shape=problem.shape)
@@ -64,6 +62,15 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
         r = residual(u, s, vt)
         return manifold.projection((u, s, vt), sparse.csr_array((r, pattern.indices, pattern.indptr), problem.shape))
 
+    seconds = until_reached(pymanopt.Problem(manifold, cost, riemannian_gradient=gradient), start, limit)
+    return None if seconds is None else seconds - off_the_clock
+
+
+def until_reached(problem: Any, start: tuple[Any, ...], limit: float) -> float | None:
+    """Seconds until the cost function says `Reached`; None where the limit comes first."""
+    from pymanopt.manifolds.fixed_rank import _FixedRankPoint
+    from pymanopt.optimizers import ConjugateGradient
+
     optimizer = ConjugateGradient(
         max_time=limit, max_iterations=10**9, min_gradient_norm=0.0, min_step_size=1e-300, verbosity=0
     )
@@ -71,9 +78,7 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            optimizer.run(
-                pymanopt.Problem(manifold, cost, riemannian_gradient=gradient), initial_point=_FixedRankPoint(*start)
-            )
+            optimizer.run(problem, initial_point=_FixedRankPoint(*start))
     except Reached:
-        return time.perf_counter() - started - off_the_clock
+        return time.perf_counter() - started
     return None

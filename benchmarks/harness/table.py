@@ -22,10 +22,10 @@ AGAINST_CAPTION = "ratio: new/old in each round, median (least to largest); belo
 Groups = dict[tuple[str, ...], list[Row]]
 
 
-def show(report: dict[str, Any], console: Console | None = None) -> None:
-    console = console or Console()
+def show(report: dict[str, Any]) -> None:
+    console = Console()
     if not console.is_terminal:
-        console = Console(file=console.file, width=180)  # a file is read with a wide window
+        console = Console(width=180)  # a file is read in a wide window
     facts = ", ".join(f"{key} {value}" for key, value in report["metadata"].items() if value is not None)
     console.print(facts, style="dim", soft_wrap=True, highlight=False)
     for name, rows in grouped(report["rows"], ("benchmark",)).items():
@@ -126,18 +126,20 @@ def cell(key: str, values: list[Any]) -> str:
         return f"{sum(values)} of {len(values)}" if len(values) > 1 else ("yes" if values[0] else "no")
     if any(isinstance(value, str) for value in values):
         return ", ".join(dict.fromkeys(map(str, values)))
-    return f"{statistics.mean(values):.4f}" if key in SCORES else spread(values)
+    if key in SCORES:
+        return f"{statistics.mean(values):.4f}"
+    return spread(values, 5 if key == "fidelity" else 3)
 
 
-def spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float], digits: int = 3) -> str:
     if not values:
         return "–"
-    middle, least, largest = (number(v) for v in (median(values), min(values), max(values)))
+    middle, least, largest = (number(v, digits) for v in (median(values), min(values), max(values)))
     return middle if least == largest else f"{middle} ({least} to {largest})"
 
 
-def number(value: float) -> str:
-    """Three digits; more of a whole number, and of what is nearly one."""
+def number(value: float, digits: int = 3) -> str:
+    """So many digits, and all of a whole number."""
     if (value == int(value) and abs(value) < 1e6) or 1000 <= abs(value) < 1e6:
         return f"{value:,.0f}"
-    return f"{value:.4f}" if 0.95 < abs(value) < 1 else f"{value:.3g}"
+    return f"{value:.{digits}g}"
