@@ -86,7 +86,7 @@ def noiseless(data: str, operator: bf.operators.Operator, U: np.ndarray, V: np.n
     problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, V))
     radius = bf.metrics.nuclear_norm(U, V)
     chosen: dict[str, s.Solver | None] = {
-        "the default": None,
+        "default": None,
         "PCG": s.PCG(),
         "Newton": s.Newton(),
         "ScaledGD": s.ScaledGD(),

@@ -76,8 +76,8 @@ def gradients(dtype: type, repeats: int) -> list[Row]:
         "fused value and gradient": lambda: problem.value_and_products(U, V),
         "NumPy gather + SciPy CSR": lambda: numpy_and_scipy(S, rows, U, V),
     }
-    seconds = iterations(problem, U, V, 2 * repeats)
-    pcg = [row("least squares", describe(dtype), "one PCG iteration", draw=k, seconds=s) for k, s in enumerate(seconds)]
+    seconds = iterations(problem, U, V, 2 * repeats)  # not in turns with the others, so without a `draw` to pair
+    pcg = [row("least squares", describe(dtype), "one PCG iteration", seconds=s) for s in seconds]
     return [*in_turns("least squares", describe(dtype), candidates, repeats), *pcg]
 
 

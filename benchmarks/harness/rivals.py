@@ -16,8 +16,8 @@ from benchmarks.harness.rows import Absent
 def library(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ImportError:
-        raise Absent(f"{name} is not installed. Install the `bench` extra, as `make bench` does.") from None
+    except ModuleNotFoundError as error:
+        raise Absent(f"{error.name} is not installed. Install the `bench` extra, as `make bench` does.") from None
 
 
 class Reached(Exception):
