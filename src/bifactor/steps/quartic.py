@@ -1,11 +1,10 @@
-"""Where a quartic is least on the positive half-line."""
+"""Where a quartic is least on the positive half-line.
 
-import numpy as np
+Plain Python numbers: for five of them `numpy.roots` takes fifty times as long.
+"""
 
-from bifactor.arrays import Array
-
-NEGLIGIBLE = 1e-30
-"""A coefficient this small beside the largest moves no root that matters."""
+import math
+from collections.abc import Iterator, Sequence
 
 ROUNDING = 1e-15
 """Of two wells alike, the far one may be deeper by rounding only; the near one then has less of it."""
@@ -13,55 +12,110 @@ ROUNDING = 1e-15
 ALIKE = 1e-10
 """Coefficients within this range of each other need one unit only."""
 
+SMALL = 1e-6
+"""A leading coefficient this small beside the largest may spoil a formula; it is tried without, too."""
 
-def minimiser(c: Array) -> float | None:
+POLISHED = 6
+"""Steps of Newton's method from each root of a formula, at most; each doubles the digits."""
+
+ZERO = 1e-9
+"""The share of its terms that is left of the derivative at a root, at most: a pair of roots may be nearly real."""
+
+
+def minimiser(c: Sequence[float]) -> float | None:
     """argmin over a > 0 of Σₖ cₖ aᵏ for c₁ < 0; None where it falls without end, or rounding leaves no minimum.
 
     All real roots of the derivative are examined and the best positive one is taken. The variable is measured in
     lengths at which two terms of the derivative are alike, near one of which each root lies, so coefficients may span
     any range.
     """
-    slope = np.array([c[1], 2 * c[2], 3 * c[3], 4 * c[4]], dtype=np.float64)
-    if not (np.all(np.isfinite(slope)) and slope[0] < 0 and np.any(slope[1:] != 0)):
+    slope = [k * float(c[k]) for k in range(1, 5)]
+    if not (all(map(math.isfinite, slope)) and slope[0] < 0 and any(slope[1:])):
         return None
     best, least = None, 0.0
-    with np.errstate(all="ignore"):
-        for unit in _units(slope):
-            a = _roots(slope * unit ** np.arange(4)) * unit
-            parts = (slope / np.arange(1, 5))[::-1]
-            rise = a * np.polyval(parts, a) + ROUNDING * a * np.polyval(np.abs(parts), a)  # φ − c₀, at worst
-            if a.size and np.nanmin(rise) < least:
-                k = int(np.nanargmin(rise))
-                best, least = float(a[k]), float(rise[k])
+    for unit in _units(slope):
+        scaled = [s * unit**k for k, s in enumerate(slope)]
+        top = max(map(abs, scaled))
+        if not 0 < top < math.inf:
+            continue
+        for a in _roots([s / top for s in scaled]):
+            rise = _rise(slope, a * unit)
+            if rise < least:
+                best, least = a * unit, rise
     return best
 
 
-def _units(slope: Array) -> Array:
-    k = np.flatnonzero(slope)
-    logs = np.log(np.abs(slope[k]))
-    first = np.exp(np.min((logs[0] - logs[1:]) / k[1:]))  # where the derivative leaves c₁
-    scaled = np.abs(slope[k]) * first**k
-    if np.min(scaled) >= ALIKE * np.max(scaled) and 0 < first < np.inf:
-        return np.array([first])
-    pairs = [(i, j) for i in range(len(k)) for j in range(i + 1, len(k))]
-    units = np.exp([(logs[i] - logs[j]) / (k[j] - k[i]) for i, j in pairs])
-    return units[(units > 0) & np.isfinite(units)]
+def _rise(slope: list[float], a: float) -> float:
+    """φ(a) − φ(0), at worst."""
+    terms = [s * a ** (k + 1) / (k + 1) for k, s in enumerate(slope)] if a < 1e70 else [math.inf]
+    return sum(terms) + ROUNDING * sum(map(abs, terms))
 
 
-def _roots(slope: Array) -> Array:
+def _units(slope: list[float]) -> list[float]:
+    logs = {k: math.log(abs(s)) for k, s in enumerate(slope) if s != 0}
+    pairs = [(i, j) for i in logs for j in logs if i < j]
+    first = _exp(min((logs[0] - logs[k]) / k for k in logs if k))  # where the derivative leaves c₁
+    scaled = [abs(s) * first**k for k, s in enumerate(slope) if s != 0] if 0 < first < 1e100 else [0.0, 1.0]
+    if min(scaled) >= ALIKE * max(scaled):
+        return [first]
+    return [unit for i, j in pairs if 0 < (unit := _exp((logs[i] - logs[j]) / (j - i))) < 1e100]
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+def _roots(slope: list[float]) -> Iterator[float]:
     """Positive real roots of the derivative, its coefficients not too far from 1."""
-    slope = slope / np.max(np.abs(slope))
-    if not np.all(np.isfinite(slope)):
-        return np.empty(0)
-    roots = np.roots(np.trim_zeros(np.where(np.abs(slope) < NEGLIGIBLE, 0.0, slope)[::-1], "f"))
-    return _polished(slope, roots.real[(np.abs(roots.imag) <= 1e-6 * np.abs(roots)) & (roots.real > 0)])
+    for degree in (3, 2, 1):
+        formula = (_linear, _quadratic, _cubic)[degree - 1]
+        for root in formula(slope[: degree + 1]):
+            polished = _polished(slope, root)
+            if 0 < polished < math.inf and _is_root(slope, polished):
+                yield polished
+        if abs(slope[degree]) > SMALL:
+            break
 
 
-def _polished(slope: Array, roots: Array) -> Array:
-    """Two steps of Newton's method from each root, kept where they go less than a hundredth of the way."""
-    bend = slope[1:] * np.arange(1, 4)
-    for _ in range(2):
-        down = np.polyval(bend[::-1], roots)
-        step = np.polyval(slope[::-1], roots) / np.where(down == 0, np.inf, down)
-        roots = np.where(np.abs(step) < 0.01 * roots, roots - step, roots)
-    return roots
+def _linear(c: list[float]) -> list[float]:
+    return [-c[0] / c[1]] if c[1] != 0 else []
+
+
+def _quadratic(c: list[float]) -> list[float]:
+    if c[2] == 0:
+        return []
+    half = c[1] / 2
+    q = -(half + math.copysign(math.sqrt(max(half * half - c[0] * c[2], 0.0)), half))
+    return [q / c[2], c[0] / q] if q != 0 else [0.0]
+
+
+def _cubic(c: list[float]) -> list[float]:
+    """By Viète's and Cardano's formulas; a pair of complex roots that is nearly real counts as real."""
+    if abs(c[3]) < 1e-60:
+        return []
+    b, first, last = c[2] / (3 * c[3]), c[1] / (3 * c[3]), c[0] / c[3]
+    p, q = first - b * b, (b * (2 * b * b - 3 * first) + last) / 2  # t³ + 3pt + 2q = 0 for t = a + b
+    square, cube = q * q, p * p * p
+    if square + cube <= 1e-9 * (square + abs(cube)) and p < 0:
+        angle, size = math.acos(max(-1.0, min(1.0, -q / (-p) ** 1.5))) / 3, 2 * math.sqrt(-p)
+        return [size * math.cos(angle + turn) - b for turn in (0.0, 2 * math.pi / 3, -2 * math.pi / 3)]
+    u = -math.copysign(math.cbrt(abs(q) + math.sqrt(max(square + cube, 0.0))), q)
+    return [u - p / u - b if u != 0 else -b]
+
+
+def _polished(slope: list[float], a: float) -> float:
+    s0, s1, s2, s3 = slope
+    for _ in range(POLISHED):
+        down = s1 + a * (2 * s2 + a * 3 * s3)
+        if down == 0:
+            break
+        step = (s0 + a * (s1 + a * (s2 + a * s3))) / down
+        a -= step
+        if not abs(step) > 1e-15 * abs(a):
+            break
+    return a
+
+
+def _is_root(slope: list[float], a: float) -> bool:
+    terms = [s * a**k for k, s in enumerate(slope)] if a < 1e70 else [math.inf]
+    return abs(sum(terms)) <= ZERO * sum(map(abs, terms)) < math.inf
