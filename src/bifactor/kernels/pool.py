@@ -40,11 +40,15 @@ def threads_for(work: float) -> int:
 def shares(count: int, work: float = 1) -> list[tuple[int, int]]:
     """(start, stop) of each thread's share of a loop whose steps cost `work` each."""
     parts = max(1, min(count, threads_for(count * work)))
+    if parts == 1:
+        return [(0, count)]
     return list(pairwise(count * t // parts for t in range(parts + 1)))
 
 
 def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
     """`[function(*args) for args in calls]`, side by side; the caller's own thread takes the first."""
+    if len(calls) == 1:  # small problems make thousands of such calls
+        return [function(*calls[0])]
     # In a copy of the caller's context, so that its numpy.errstate holds there too.
     others = [_executor().submit(copy_context().run, function, *args) for args in calls[1:]]
     try:
