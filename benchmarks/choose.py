@@ -98,7 +98,7 @@ def noiseless(data: str, operator: bf.operators.Operator, U: np.ndarray, V: np.n
         "BFGD": s.BFGD(),
         "ProcrustesFlow": s.ProcrustesFlow(),
         "GuaranteedMC": s.GuaranteedMC(),
-        "MiFGD": s.MiFGD(psd=False),
+        "MiFGD": s.MiFGD(),
         "NuclearNorm": s.NuclearNorm(),
         "SPG": s.SPG(radius),
         "SparseApproxSDP": s.SparseApproxSDP(radius),
@@ -192,17 +192,17 @@ def tomography() -> Task:
     operator = bf.operators.Pauli(qubits, 1500, rng=14)
     U = rng.standard_normal((2**qubits, rank)) + 1j * rng.standard_normal((2**qubits, rank))
     U /= np.linalg.norm(U)
-    problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, U))
+    problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, U), symmetric=True)
     chosen = {
-        "PCG": s.PCG(psd=True),
-        "Newton": s.Newton(psd=True),
-        "ScaledGD": s.ScaledGD(psd=True),
+        "PCG": s.PCG(),
+        "Newton": s.Newton(),
+        "ScaledGD": s.ScaledGD(),
         "MiFGD": s.MiFGD(),
         "FGD": s.FGD(),
         "FGD, backtracking": s.FGD(bf.steps.Backtracking()),
-        "SVP": s.SVP(psd=True),
-        "ProcrustesFlow": s.ProcrustesFlow(psd=True),
-        "SparseApproxSDP": s.SparseApproxSDP(1.0, psd=True),
+        "SVP": s.SVP(),
+        "ProcrustesFlow": s.ProcrustesFlow(),
+        "SparseApproxSDP": s.SparseApproxSDP(1.0),
     }
     return Task(
         "least squares, X = UUᴴ",

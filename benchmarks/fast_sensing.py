@@ -13,7 +13,6 @@ from benchmarks.harness.measure import side_by_side
 from benchmarks.harness.reach import SEED, Reach, best_constant, error_to, reach
 from benchmarks.harness.rows import Case, Row, row, timed
 from benchmarks.matrix_sensing import RANK, describe, sensing
-from bifactor.arrays import spectral_norm_squared
 
 SHAPE, GOAL, LIMIT = (1024, 1024), 1e-6, 4000
 
@@ -33,7 +32,7 @@ def sense(oversampling: int) -> list[Row]:
         return bf.solvers.BFGD(bf.steps.Constant(eta))
 
     ours, paper = to_goal(bf.solvers.PCG()), to_goal(bf.solvers.BFGD())
-    first = 1 / spectral_norm_squared(*init(problem, RANK, np.random.default_rng(SEED), False))
+    first = 1 / init(problem, RANK, np.random.default_rng(SEED)).spectral_norm_squared()
     eta, tuned = best_constant(lambda eta: to_goal(constant(eta), 1000), first)
     # Whole runs of the two in turns: what decides is close to one, and a shared machine is not steady.
     candidates = {

@@ -50,7 +50,8 @@ def ours(problem: bf.Problem, U: np.ndarray, V: np.ndarray, solver: bf.solvers.S
 
 def theirs(problem: bf.Problem, U: np.ndarray, V: np.ndarray) -> Row:
     """pymanopt to the same error; no seconds where it does not get there in time."""
-    A, B = bf.inits.Spectral()(problem, RANK, np.random.default_rng(0), False)
+    start = bf.inits.Spectral()(problem, RANK, np.random.default_rng(0))
+    A, B = start.left, start.right
     QA, RA = np.linalg.qr(A)
     QB, RB = np.linalg.qr(B)
     left, s, right = np.linalg.svd(RA @ RB.T)

@@ -13,7 +13,6 @@ import bifactor as bf
 from benchmarks.harness.data import movielens
 from benchmarks.harness.reach import SEED, Reach, best_constant, reach
 from benchmarks.harness.rows import Absent, Row, row
-from bifactor.arrays import spectral_norm_squared
 
 SHAPE, SIZE, RANK, RHO = (943, 1682), 95_000, 3, 1.0
 ITERATIONS = 2000
@@ -42,8 +41,8 @@ def fits(problem: bf.Problem) -> Iterator[Row]:
     def to_goal(solver: bf.solvers.Solver, limit: int) -> Reach:
         return reach(problem, RANK, solver, None, lambda state: state.value, goal, limit)
 
-    start = bf.inits.Spectral()(problem, RANK, np.random.default_rng(SEED), False)
-    first = 1 / (problem.loss.smoothness * spectral_norm_squared(*start))
+    start = bf.inits.Spectral()(problem, RANK, np.random.default_rng(SEED))
+    first = 1 / (problem.loss.smoothness * start.spectral_norm_squared())
     eta, tuned = best_constant(lambda e: to_goal(bf.solvers.BFGD(bf.steps.Constant(e), balance=None), 2000), first)
     for solver in (bf.solvers.PCG(), bf.solvers.Newton()):
         yield {"solver": type(solver).__name__, **to_goal(solver, 500).numbers}

@@ -15,7 +15,7 @@ def main(length: int = 64, oversampling: int = 6, seed: int = 0) -> float:
     a = rng.standard_normal((oversampling * length, length)) + 1j * rng.standard_normal((oversampling * length, length))
     intensities = np.abs(a.conj() @ x) ** 2
 
-    problem = bf.Problem(bf.losses.Squared(), bf.operators.RankOne(a), intensities)
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.RankOne(a), intensities, symmetric=True)
     result = bf.solve(problem, 1, bf.solvers.FGD(bf.steps.Backtracking()), rng=rng, tol=1e-9)
 
     found = result.U[:, 0]

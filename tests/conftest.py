@@ -1,5 +1,6 @@
 """Problems and instances that many tests share."""
 
+import importlib
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -8,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 import bifactor as bf
 from bifactor.arrays import gaussian
+from bifactor.state import State
 
 LOSSES = {
     "Squared": bf.losses.Squared(),
@@ -47,6 +49,49 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def objective_law() -> Iterator[None]:
+    """In every fit of every test, what the loop calls the objective is F at its factors, in every iteration."""
+    module = importlib.import_module("bifactor.solve")
+    plain = module._iterate
+
+    def watched(run, problem, *rest):
+        advance = run.advance
+
+        def checked(state, *others):
+            taken = advance(state, *others)
+            # Looking costs a forward, so that the largest problems are looked at in some iterations only.
+            if taken and (run.iteration < 20 or run.iteration % 10 == 0):
+                check_objective(problem, state)
+            return taken
+
+        check_objective(problem, run.state)
+        run.advance = checked
+        return plain(run, problem, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_iterate", watched)
+        yield
+
+
+def check_objective(problem: bf.Problem | bf.Function, state: State) -> None:
+    """|objective − F(U, V)| ≤ τF₁ + 20ε√(F₁S) + 100ε²S, S = scale·‖X‖²_F and F₁ = Σw|ℓ| + |terms|."""
+    x = state.point.x
+    if x.width == 0:
+        return
+    terms = [term.evaluate(x)[0] for term in problem.terms]
+    if isinstance(problem, bf.Problem):
+        losses = problem.loss.value(problem.measure(x.left, x.right), problem.y)
+        losses = (losses if problem.weights is None else problem.weights * losses).astype(np.float64)
+    else:
+        losses = np.array([problem.value(x.left, x.right)])
+    eps = float(np.finfo(x.dtype).eps)
+    size, S = np.abs(losses).sum() + np.abs(terms).sum(), problem.scale * x.product_norm() ** 2
+    allowed = (1e-10 if eps < 1e-10 else 1e-5) * size + 20 * eps * size**0.5 * S**0.5 + 100 * eps**2 * S
+    error = abs(state.value - losses.sum() - sum(terms))
+    assert not error > allowed, f"the objective is off by {error:.3g}, where rounding allows {allowed:.3g}"
+
+
 @pytest.fixture(params=LOSSES, scope="session")
 def loss(request: pytest.FixtureRequest) -> bf.losses.Loss:
     return LOSSES[request.param]
@@ -66,17 +111,18 @@ def make_problem() -> Callable[..., bf.Problem]:
         seed=0,
         weights=None,
         noiseless=False,
-        psd=False,
+        symmetric=False,
         penalty=None,
     ) -> bf.Problem:
         rng = np.random.default_rng(seed)
         loss = bf.losses.Squared() if loss is None else loss
         U = gaussian(rng, (m, rank), dtype)
-        V = U if psd else gaussian(rng, (n, rank), dtype)
+        V = U if symmetric else gaussian(rng, (n, rank), dtype)
         rows, cols = np.nonzero(rng.random((m, V.shape[0])) < observed)
         z = np.einsum("ik,ik->i", U[rows], V[cols].conj())
         y = z if noiseless else targets(loss, z, rng)
-        problem = bf.Problem(loss, bf.operators.Entries(rows, cols, (m, V.shape[0])), y, weights, penalty)
+        operator = bf.operators.Entries(rows, cols, (m, V.shape[0]))
+        problem = bf.Problem(loss, operator, y, weights, penalty, symmetric=symmetric)
         problem.truth = (U, V)
         return problem
 

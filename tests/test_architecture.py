@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,15 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [
     {"errors", "page"},
     {"arrays"},
-    {"validation", "files", "describe", "offsets"},
+    {"validation", "files", "describe"},
     {"kernels"},
     {"linear_map"},
     {"svd", "losses"},
-    {"shrinkage"},
+    {"factors"},
+    {"kinds", "state", "metrics", "shrinkage"},
     {"operators", "line", "penalties"},
-    {"objective"},
-    {"problem", "function", "balance", "state", "metrics"},
+    {"objective", "balance"},
+    {"problem", "function"},
     {"path", "preconditioner"},
     {"steps", "inits", "certificate"},
     {"solvers", "rank_path"},
@@ -129,6 +131,21 @@ def test_only_the_command_line_prints():
 def test_array_api_compat_has_one_importer():
     importers = [p.name for p in MODULES if "array_api_compat" in p.read_text()]
     assert importers == ["arrays.py"]
+
+
+@pytest.mark.parametrize(
+    "word", [r"\.extra\b", r"\bpsd\b", r"\bV is U\b", r"\bwaiting\b", r"\bkind (==|is) (Free|Symmetric|Fixed)"]
+)
+def test_flags_that_types_have_replaced_stay_away(word):
+    found = [str(p.relative_to(SOURCE)) for p in MODULES if re.search(word, p.read_text())]
+    assert found == []
+
+
+def test_no_solver_asks_for_the_kind_of_its_factors():
+    """What a solver requires is refused in `requirements`, and a table of constants is looked up by type."""
+    for path in MODULES:
+        if room_of(path) in ("solvers", "steps", "inits") and path.name != "requirements.py":
+            assert not re.search(r"isinstance\([^)]*kind", path.read_text()), path
 
 
 def test_every_error_has_the_same_root():

@@ -1,10 +1,12 @@
 """A run that is killed and resumed is the run that was never interrupted."""
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,9 +14,11 @@ import pytest
 
 import bifactor as bf
 from bifactor import files
-from bifactor.errors import FileError
+from bifactor.checkpoint import packed, unpacked
+from bifactor.errors import FileError, InputError
+from bifactor.factors import Factors
 from bifactor.solvers import Solver
-from bifactor.state import State
+from bifactor.state import State, Value
 
 
 def same(a, b):
@@ -38,7 +42,7 @@ SOLVERS = [
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: f"{type(s).__name__}-{type(s.step_size).__name__}")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 def test_resuming_is_bit_for_bit(make_problem, tmp_path, solver, dtype):
-    problem = make_problem(20, 20, dtype=dtype, psd=True)
+    problem = make_problem(20, 20, dtype=dtype, symmetric=isinstance(solver, bf.solvers.FGD))
     path = tmp_path / "run"
     whole = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0)
     first = bf.solve(problem, 2, solver, rng=0, max_iter=13, tol=0, checkpoint=path)
@@ -150,21 +154,61 @@ def test_callables_in_settings_are_known_by_name(make_problem, tmp_path):
     assert result.n_iter == 2
 
 
-def test_arrays_that_a_solver_carries_are_kept(make_problem, tmp_path):
-    class Momentum(Solver):
-        def init(self, problem, U, V):
-            f, dU, dV = problem.value_and_products(U, V)
-            return State(U, V, f, dU, dV, extra={"P": 0 * U, "Q": 0 * V})
+@dataclass(frozen=True)
+class Speed(Value):
+    """How fast the factors move, and things of every type that a state may hold."""
 
-        def step(self, problem, state):
-            P, Q = 0.5 * state.extra["P"] - 1e-3 * state.dU, 0.5 * state.extra["Q"] - 1e-3 * state.dV
-            f, dU, dV = problem.value_and_products(state.U + P, state.V + Q)
-            return State(state.U + P, state.V + Q, f, dU, dV, extra={"P": P, "Q": Q})
+    d: Factors
+    label: str | None
+    numbers: tuple[float, ...]
+    where: np.ndarray
 
+
+class Momentum(Solver[Speed]):
+    def init(self, problem, x, rank):
+        return State(problem.at(x), Speed(0.0 * x, None, (), np.arange(3)))
+
+    def step(self, problem, state):
+        d = 0.5 * state.own.d - 1e-3 * state.point.gradient
+        point = problem.at(state.point.x + d)
+        return State(point, Speed(d, "moving", (*state.own.numbers, point.value)[-3:], state.own.where + 1))
+
+
+def test_what_a_solver_carries_is_kept(make_problem, tmp_path):
     whole = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=20, tol=0)
     for iterations in (9, 20):
         parts = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
     same(whole, parts)
+
+
+def test_a_state_comes_back_as_it_was(make_problem):
+    problem = make_problem()
+    state = Momentum().init(problem, problem.zero(2), 2)
+    arrays = {}
+    again = unpacked(json.loads(json.dumps(packed(state, arrays, {}))), arrays, problem.kind)
+    assert again.own.label is None
+    assert again.own.numbers == ()
+    assert again.phase == state.phase
+    assert again.point.gradient.kind is problem.kind
+    # Without terms ∇F is ∇f: one array, which is kept once.
+    assert again.point.gradient.left is again.point.slope.left
+    assert len(arrays) == 7  # U and V, their gradient, the speed, and where
+
+
+def test_what_no_file_can_hold_is_named(make_problem):
+    problem = make_problem()
+    state = State(problem.at(problem.zero(2)), Speed(problem.zero(2), None, (), {1, 2}))
+    with pytest.raises(InputError, match="holds a set"):
+        packed(state, {}, {})
+
+
+def test_a_checkpoint_of_the_first_format_is_refused_in_a_sentence(make_problem, tmp_path):
+    path = tmp_path / "run"
+    files.write(path, "checkpoint", {"U": np.ones((2, 1))}, {"fingerprint": "", "stalled": None})
+    before = path.read_bytes()
+    with pytest.raises(FileError, match=r"another version of bifactor\. Delete it"):
+        bf.solve(make_problem(), 2, rng=0, checkpoint=path)
+    assert path.read_bytes() == before
 
 
 def test_a_failed_write_costs_the_copy_and_not_the_run(make_problem, tmp_path, monkeypatch):

@@ -17,7 +17,8 @@ def moving(problem, rank=2, seed=1, size=0.7):
     U, D = (size * gaussian(rng, (m, rank), problem.dtype) for _ in range(2))
     V, E = (size * gaussian(rng, (n, rank), problem.dtype) for _ in range(2))
     z = problem.measure(U, V)
-    return (U, V, D, E), (z, *problem.curve(U, V, D, E, z))
+    x, d = problem.kind.pair(U, V), problem.kind.pair(D, E)
+    return (U, V, D, E), problem.line(x, d, z).curve
 
 
 def is_f_along(problem, bends=True, tol=1e-12):

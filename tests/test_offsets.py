@@ -80,7 +80,9 @@ def test_a_start_may_hold_the_offsets_or_not():
 def test_refusals():
     problem, _ = table(shape=(20, 20))
     with pytest.raises(InputError, match="offsets"):
-        bf.solve(problem, 2, bf.solvers.PCG(psd=True))
+        bf.solve(problem, 2, bf.solvers.SVP())
+    with pytest.raises(InputError, match="Offsets and fixed columns"):
+        bf.Problem(problem.loss, problem.operator, problem.y, offsets=True, symmetric=True)
     with pytest.raises(InputError, match="offsets"):
         bf.Problem(problem.loss, problem.operator, problem.y, offsets=1)
 

@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bifactor.arrays import epsilon, gaussian, herm
+from bifactor.factors import Free
+from bifactor.kinds import Symmetric
 from bifactor.linear_map import Dense, LowRankPlus
-from bifactor.metrics import nuclear_norm
-from bifactor.shrinkage import ball_threshold, blend, factors, shrunk, triplets
+from bifactor.metrics import nuclear_norm, triplets
+from bifactor.shrinkage import ball_threshold, blend, shrunk
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 SHAPES = [(9, 7), (7, 9), (1, 6), (6, 1), (1, 1), (120, 90), (80, 130)]
 """The last two are large enough for a Krylov space."""
+KINDS = [Free(), Symmetric()]
 
 
 def decaying(shape, dtype=np.float64, seed=0, rate=0.7):
@@ -33,15 +36,19 @@ def level(theta):
     return lambda s: theta
 
 
-def run(M, limit, threshold, psd=False, start=None, tol=1e-10):
-    A, s, B = shrunk(Dense(M), limit, threshold, tol, 25, psd, start)
+def run(M, limit, threshold, kind=KINDS[0], start=None, tol=1e-10):
+    A, s, B = shrunk(kind, Dense(M), limit, threshold, tol, 25, start)
     assert A.dtype == B.dtype == M.dtype
     assert A.shape[1] == B.shape[1] == s.size <= limit
     assert np.all(s > 0)
     assert np.all(np.diff(s) <= 0)
-    if psd:
-        assert B is A or np.array_equal(A, B)
+    if kind == Symmetric():
+        np.testing.assert_array_equal(A, B)
     return (A * s) @ herm(B)
+
+
+def one_array_where_symmetric(x):
+    assert (x.right is x.left) == (x.kind == Symmetric())
 
 
 def lowered(M, theta, limit=None):
@@ -96,14 +103,14 @@ def test_semidefinite_matrices(n, dtype):
     M = semidefinite(n, dtype)
     w, Q = np.linalg.eigh(M)
     for theta in (0.0, 0.3, 2.9, 3.1):
-        close(run(M, n, level(theta), psd=True), (Q * np.maximum(w - theta, 0)) @ herm(Q), 3.0)
-    X = run(M, n, partial(ball_threshold, radius=1.5), psd=True)
+        close(run(M, n, level(theta), Symmetric()), (Q * np.maximum(w - theta, 0)) @ herm(Q), 3.0)
+    X = run(M, n, partial(ball_threshold, radius=1.5), Symmetric())
     assert np.trace(X).real == pytest.approx(1.5, rel=1e-4)
     assert np.linalg.eigvalsh(X)[0] >= -1e-5
-    assert not run(-np.eye(n, dtype=dtype), n, level(0.0), psd=True).any()
+    assert not run(-np.eye(n, dtype=dtype), n, level(0.0), Symmetric()).any()
     # Only the Hermitian part counts.
     skew = gaussian(np.random.default_rng(1), (n, n), dtype)
-    close(run(M + skew - herm(skew), n, level(0.3), psd=True), run(M, n, level(0.3), psd=True), 3.0)
+    close(run(M + skew - herm(skew), n, level(0.3), Symmetric()), run(M, n, level(0.3), Symmetric()), 3.0)
 
 
 @pytest.mark.parametrize("shape", [(9, 7), (120, 90)], ids=str)
@@ -132,7 +139,7 @@ def test_starts_change_the_work_and_not_the_result():
             (A[:, :50], herm(Bh)[:, :50]),
         ):
             kept = [np.array(side) for side in start]
-            close(run(M, 200, level(theta), start=start), lowered(M, theta), tol=1e-6)
+            close(run(M, 200, level(theta), start=Free().pair(*start)), lowered(M, theta), tol=1e-6)
             assert all(np.array_equal(a, b) for a, b in zip(start, kept, strict=True))
 
 
@@ -167,25 +174,24 @@ def test_ties(n):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("psd", [False, True])
-def test_nothing_comes_of_nothing(shape, psd):
-    M = np.zeros((shape[0], shape[0]) if psd else shape)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_comes_of_nothing(shape, kind):
+    M = np.zeros((shape[0], shape[0]) if kind == Symmetric() else shape)
     for threshold in (level(0.0), level(1.0), partial(ball_threshold, radius=1.0)):
-        A, s, B = shrunk(Dense(M), 3, threshold, 1e-9, 6, psd)
+        A, s, B = shrunk(kind, Dense(M), 3, threshold, 1e-9, 6)
         assert s.size == 0
-        U, V = factors(A, s, B, psd)
-        assert U.shape == (M.shape[0], 1)
-        assert V.shape == (M.shape[1], 1)
-        assert not U.any()
-        assert not V.any()
-        assert (V is U) == psd
+        x = kind.from_triplets(A, s, B)
+        assert (x.shape, x.width, x.kind) == (M.shape, 1, kind)
+        assert not x.left.any()
+        assert not x.right.any()
+        one_array_where_symmetric(x)
 
 
 def test_of_a_lazy_matrix():
     rng = np.random.default_rng(9)
     U, V = rng.standard_normal((150, 3)), rng.standard_normal((110, 3))
     G = rng.standard_normal((150, 110))
-    A, s, B = shrunk(LowRankPlus(U, V, -0.3, Dense(G)), 110, level(8.0), 1e-10, 25, start=(U, V))
+    A, s, B = shrunk(Free(), LowRankPlus(U, V, -0.3, Dense(G)), 110, level(8.0), 1e-10, 25, Free().pair(U, V))
     close((A * s) @ B.T, lowered(U @ V.T - 0.3 * G, 8.0), tol=1e-7)
 
 
@@ -220,63 +226,71 @@ def test_ball_threshold_counts_negative_eigenvalues_as_nothing():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("psd", [False, True])
-def test_factors_and_triplets_are_each_others_inverse(dtype, psd):
+@pytest.mark.parametrize("kind", KINDS)
+def test_factors_and_triplets_are_each_others_inverse(dtype, kind):
     rng = np.random.default_rng(4)
     for m, n, r in ((9, 7, 3), (7, 9, 7), (5, 5, 1), (1, 4, 1)):
-        U = gaussian(rng, (m, r), dtype)
-        V = U if psd else gaussian(rng, (n, r), dtype)
-        A, s, B = triplets(U, V)
+        x = kind.random(rng, (m, m if kind == Symmetric() else n), r, dtype)
+        U, V = x.left, x.right
+        A, s, B = x.triplets()
+        for ours, theirs in zip((A, s, B), triplets(U, V), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
         tol = 100 * epsilon(U)
         for Q in (A, B):
             np.testing.assert_allclose(herm(Q) @ Q, np.eye(r), atol=tol)
         np.testing.assert_allclose(s, np.linalg.svd(U @ herm(V), compute_uv=False)[:r], rtol=tol, atol=tol)
-        P, Q = factors(A, s, B, psd)
+        again = kind.from_triplets(A, s, B)
+        one_array_where_symmetric(again)
+        P, Q = again.left, again.right
         assert P.dtype == Q.dtype == dtype
-        assert (Q is P) == psd
         assert P.flags.c_contiguous
         np.testing.assert_allclose(P @ herm(Q), U @ herm(V), atol=10 * tol)
         np.testing.assert_allclose(herm(P) @ P, herm(Q) @ Q, atol=10 * tol)  # balanced
 
 
+def two(kind, dtype, seed=5):
+    """Factors of X with three columns, and of Y with two."""
+    rng, shape = np.random.default_rng(seed), (9, 9 if kind == Symmetric() else 7)
+    return kind.random(rng, shape, 3, dtype), kind.random(rng, shape, 2, dtype)
+
+
+def dense(x):
+    return x.left @ herm(x.right)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("psd", [False, True])
-def test_blend_is_exact_where_there_is_room(dtype, psd):
-    rng = np.random.default_rng(5)
-    U, P = gaussian(rng, (9, 3), dtype), gaussian(rng, (9, 2), dtype)
-    V, Q = (U, P) if psd else (gaussian(rng, (7, 3), dtype), gaussian(rng, (7, 2), dtype))
-    tol = 100 * epsilon(U)
+@pytest.mark.parametrize("kind", KINDS)
+def test_blend_is_exact_where_there_is_room(dtype, kind):
+    x, y = two(kind, dtype)
+    tol = 100 * epsilon(x.left)
     for t in (0.0, 1e-9, 0.3, 1.0):
         for limit in (5, 7):
-            left, right, exact = blend(U, V, P, Q, t, limit)
+            between, exact = blend(x, y, t, limit)
             assert exact
-            assert (right is left) == psd
-            assert left.shape[1] == right.shape[1] <= limit
-            assert left.dtype == right.dtype == dtype
-            np.testing.assert_allclose(left @ herm(right), (1 - t) * U @ herm(V) + t * P @ herm(Q), atol=tol)
-    zero = [np.zeros((F.shape[0], 1), dtype) for F in (U, V)]
-    left, right, exact = blend(zero[0], zero[0] if psd else zero[1], P, Q, 0.5, 2)
+            one_array_where_symmetric(between)
+            assert between.width <= limit
+            assert between.left.dtype == between.right.dtype == dtype
+            np.testing.assert_allclose(dense(between), (1 - t) * dense(x) + t * dense(y), atol=tol)
+    between, exact = blend(kind.zero(x.shape, 1, dtype), y, 0.5, 2)
     assert exact
-    assert (right is left) == psd
-    np.testing.assert_allclose(left @ herm(right), 0.5 * P @ herm(Q), atol=tol)
+    one_array_where_symmetric(between)
+    np.testing.assert_allclose(dense(between), 0.5 * dense(y), atol=tol)
 
 
-@pytest.mark.parametrize("psd", [False, True])
-def test_blend_leaves_out_the_least_singular_values(psd):
-    rng = np.random.default_rng(6)
-    U, P = rng.standard_normal((9, 3)), rng.standard_normal((9, 2))
-    V, Q = (U, P) if psd else (rng.standard_normal((7, 3)), rng.standard_normal((7, 2)))
-    whole = 0.6 * U @ V.T + 0.4 * P @ Q.T
-    A, s, Bh = np.linalg.svd(whole)
+@pytest.mark.parametrize("kind", KINDS)
+def test_blend_leaves_out_the_least_singular_values(kind):
+    x, y = two(kind, np.float64)
+    A, s, Bh = np.linalg.svd(0.6 * dense(x) + 0.4 * dense(y))
     for limit in (1, 3, 4):
-        left, right, exact = blend(U, V, P, Q, 0.4, limit)
+        between, exact = blend(x, y, 0.4, limit)
         assert not exact
-        assert left.shape[1] == limit
-        assert (right is left) == psd
-        np.testing.assert_allclose(left @ right.T, (A[:, :limit] * s[:limit]) @ Bh[:limit], atol=1e-12)
-        assert nuclear_norm(left, right) <= s.sum()
+        assert between.width == limit
+        one_array_where_symmetric(between)
+        np.testing.assert_allclose(dense(between), (A[:, :limit] * s[:limit]) @ Bh[:limit], atol=1e-12)
+        assert nuclear_norm(between.left, between.right) <= s.sum()
     # Directions that are there already take no room.
-    left, right, exact = blend(U, V, U[:, :2], V[:, :2] if not psd else U[:, :2], 0.4, 3)
+    part = x.columns(slice(2))
+    between, exact = blend(x, part, 0.4, 3)
     assert exact
-    assert left.shape[1] == 3
-    np.testing.assert_allclose(left @ right.T, 0.6 * U @ V.T + 0.4 * U[:, :2] @ V[:, :2].T, atol=1e-12)
+    assert between.width == 3
+    np.testing.assert_allclose(dense(between), 0.6 * dense(x) + 0.4 * dense(part), atol=1e-12)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from bifactor.arrays import gaussian, herm, thin_svd
+from bifactor.factors import Free
+from bifactor.kinds import Symmetric
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators import Entries
-from bifactor.svd import leading, spectral_norm, truncated_eigh, truncated_svd
+from bifactor.svd import spectral_norm, truncated_eigh, truncated_svd
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
@@ -170,10 +172,10 @@ def test_few_entries_and_many_restarts(dtype, entries):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_leading_pairs_of_minus_a_matrix(dtype):
     X = decaying(60, 50, dtype)
-    A, s, B = leading(Dense(X), 3, np.random.default_rng(0), 1e-8, 25, sign=-1)
+    A, s, B = Free().leading(Dense(X), 3, np.random.default_rng(0), 1e-8, 25, sign=-1)
     np.testing.assert_allclose((A * s) @ herm(B), -_cut(X, 3), atol=1e-4)
     H = X[:50] + herm(X[:50])
-    A, w, B = leading(Dense(H), 3, np.random.default_rng(0), 1e-8, 25, psd=True, sign=-1)
+    A, w, B = Symmetric().leading(Dense(H), 3, np.random.default_rng(0), 1e-8, 25, sign=-1)
     assert B is A
     np.testing.assert_allclose(w, np.linalg.eigvalsh(-H)[::-1][:3], rtol=1e-4)
 

@@ -26,10 +26,12 @@ def namespace(*arrays: Array) -> Any:
 
 
 def is_numpy(array: Array) -> bool:
-    return array_api_compat.is_numpy_array(array)
+    return type(array) is np.ndarray or array_api_compat.is_numpy_array(array)
 
 
 def is_complex(array: Array) -> bool:
+    if type(array) is np.ndarray:  # likewise
+        return array.dtype.kind == "c"
     return bool(namespace(array).isdtype(array.dtype, "complex floating"))
 
 
@@ -61,21 +63,12 @@ def norm(a: Array) -> float:
 
 def _double(a: Array) -> Array:
     """In double precision: squares of single precision soon leave its range."""
+    if type(a) is np.ndarray and a.dtype.char in "dD":
+        return a
     xp = namespace(a)
     if a.dtype == xp.float32:
         return xp.astype(a, xp.float64)
     return xp.astype(a, xp.complex128) if a.dtype == xp.complex64 else a
-
-
-def pair_norm(a: Array, b: Array) -> float:
-    """‖[a; b]‖_F."""
-    return float(np.hypot(norm(a), norm(b)))
-
-
-def spectral_norm_squared(U: Array, V: Array) -> float:
-    """‖[U; V]‖₂² = λ_max(UᴴU + VᴴV): an r×r eigenproblem, W is never formed."""
-    xp = namespace(U, V)
-    return max(float(xp.linalg.eigvalsh(herm(U) @ U + herm(V) @ V)[-1]), 0.0)
 
 
 def product_norm(A: Array, B: Array) -> float:

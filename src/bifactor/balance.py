@@ -22,21 +22,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bifactor.arrays import Array, herm, inner, is_complex, namespace, thin_svd
+from bifactor.arrays import Array, herm, inner, is_complex, namespace
 from bifactor.errors import InputError
-from bifactor.kernels.blas import gram, matmul
+from bifactor.factors import Factors
+from bifactor.kernels.blas import matmul
 from bifactor.penalties import Term
 from bifactor.validation import settle_positive
-
-
-def balancing(U: Array, V: Array) -> tuple[Array, Array] | None:
-    """r×r matrices (P, Q) with UP·(VQ)ᴴ = UVᴴ and UP, VQ balanced; None where X has fewer than r directions."""
-    RU, RV = np.linalg.qr(U, mode="r"), np.linalg.qr(V, mode="r")
-    left, s, right = thin_svd(RU @ herm(RV))
-    if not s[-1] > len(s) * float(np.finfo(s.dtype).eps) * s[0]:
-        return None
-    # U = Q_U R_U, so the balanced U, Q_U·left·s^½, is U R_U⁻¹·left·s^½, and R_U⁻¹·left·s = R_Vᴴ·right.
-    return herm(RV) @ (herm(right) / np.sqrt(s)), herm(RU) @ (left / np.sqrt(s))
 
 
 class Balance(ABC):
@@ -74,16 +65,16 @@ class BalanceTerm(Term):
     lam: float
     scale: float
 
-    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        imbalance = gram(U, U) - gram(V, V)
+    def evaluate(self, x: Factors) -> tuple[float, Factors]:
+        UU, VV = x.grams()
+        imbalance = UU - VV
         D = 2 * self.lam * self.balance.gradient(imbalance, self.scale)  # r×r
-        return self.lam * self.balance.value(imbalance, self.scale), matmul(U, D), -matmul(V, D)
+        return self.lam * self.balance.value(imbalance, self.scale), x.gradient(matmul(x.left, D), -matmul(x.right, D))
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        UD, VE = gram(U, D), gram(V, E)
+    def polynomial(self, x: Factors, d: Factors) -> Array:
+        (UU, VV), (UD, VE), (DD, EE) = x.grams(), x.grams(d), d.grams()
         first = UD + herm(UD) - VE - herm(VE)
-        delta, second = gram(U, U) - gram(V, V), gram(D, D) - gram(E, E)
-        return self.lam * self.balance.curve(delta, first, second, self.scale)
+        return self.lam * self.balance.curve(UU - VV, first, DD - EE, self.scale)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, inner, pair_norm, product_norm
+from bifactor.arrays import inner
+from bifactor.factors import Factors
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
-from bifactor.path import state_at
 from bifactor.penalties.nuclear import nuclear_weight
-from bifactor.svd import leading
 
 TOL, RESTARTS = 1e-8, 200
 """Accuracy of ‖∇f(X)‖₂ relative to itself, and the work it may cost."""
@@ -34,7 +33,7 @@ class Certificate:
     gap : float or None
         f(X) + ρ‖X‖_* is at most this much above the least value over all matrices of any rank. By convexity that is
         ⟨∇f(X), X⟩ + ρ‖X‖_* + (‖∇f(X)‖₂ − ρ)₊‖X*‖_*, with ‖X*‖_* ≤ (f(X) + ρ‖X‖_* − inf f)/ρ. None where there is no
-        ridge, or inf f is not known, or there are offsets.
+        ridge, or inf f is not known, or columns are fixed.
     """
 
     gradient_norm: float
@@ -50,21 +49,19 @@ class Certificate:
         return self.relative_gradient <= tol and self.dual_norm <= self.rho + tol * max(self.rho, self.level)
 
 
-def certify(problem: Objective, U: Array, V: Array, psd: bool) -> Certificate:
+def certify(problem: Objective, x: Factors) -> Certificate:
     """The certificate of an answer, at the cost of an accurate ‖∇f(X)‖₂."""
-    state = state_at(problem, U, V, psd=psd)
-    G = problem.gradient(U, V)
-    rng = np.random.default_rng(0)
-    dual = max(float(leading(G, 1, rng, TOL, RESTARTS, psd, sign=-1)[1][0]), 0.0)
-    f, GV, GhU = problem.value_and_products(U, V)
-    gradient = pair_norm(state.dU, state.dV)
-    parts = pair_norm(GV, GhU) + dual * pair_norm(U, V)
-    rho = nuclear_weight(problem.penalty, psd)
+    point, kind = problem.at(x), problem.kind
+    G = problem.gradient(x.left, x.right)
+    dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
+    gradient = point.gradient.norm()
+    parts = point.slope.norm() + dual * x.norm()
+    rho = nuclear_weight(problem.penalty, kind)
     gap = None
-    if rho > 0 and problem.least is not None and not problem.offsets:
-        nuclear = rho * nuclear_norm(U, V)
-        bound = f + nuclear - problem.least
-        gap = max(inner(U, GV) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
-    level = 0.0 if rho > 0 else problem.scale * product_norm(U, V)
-    parts += level * pair_norm(U, V)
+    if rho > 0 and problem.least is not None and not kind.fixed_columns:
+        nuclear = rho * nuclear_norm(x.left, x.right)
+        bound = point.f + nuclear - problem.least
+        gap = max(inner(x.left, point.slope.left) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
+    level = 0.0 if rho > 0 else problem.scale * x.product_norm()
+    parts += level * x.norm()
     return Certificate(gradient, gradient / max(parts, 1e-300), dual, rho, gap, level)

@@ -9,6 +9,8 @@ from scipy import sparse
 
 from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
 from bifactor.errors import InputError, SmoothnessError
+from bifactor.factors import Factors
+from bifactor.kinds import kind_of
 from bifactor.line import Line
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.objective import Objective
@@ -35,9 +37,9 @@ class Function(Objective):
         What is computed in.
     penalty : Penalty, optional
         Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+    offsets, symmetric, fixed
+        Which factors of X are looked for; see `Problem`.
     """
-
-    offsets = False
 
     def __init__(
         self,
@@ -47,6 +49,10 @@ class Function(Objective):
         smoothness: float | None = None,
         dtype: Any = np.float64,
         penalty: Penalty | None = None,
+        *,
+        offsets: bool = False,
+        symmetric: bool = False,
+        fixed: tuple[Array | None, Array | None] | None = None,
     ):
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
@@ -62,6 +68,7 @@ class Function(Objective):
             self.dtype = np.dtype(object)
         if self.dtype.char not in "fdFD":
             raise InputError(f"dtype={dtype!r} is not float32, float64, complex64 or complex128. Choose one of these.")
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
         self._value, self._gradient, self._smoothness = value, gradient, smoothness
 
     @cached_property
@@ -113,8 +120,8 @@ class Function(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return D @ herm(V) + U @ herm(E)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
-        return self.tangent(U, V, D, E), D @ herm(E)
+    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
+        return self.along(z, self.tangent(x.left, x.right, d.left, d.right), d.left @ herm(d.right))
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         return self._value_at(z), self._gradient_at(z)
@@ -178,7 +185,7 @@ class _FunctionLine(Line):
     """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
 
     quartic = None
-    straight = False
+    reach = np.inf
 
     def __init__(self, function: Function, X: Array, X1: Array, X2: Array):
         self.function, self.curve = function, (X, X1, X2)

@@ -13,8 +13,8 @@ from bifactor.losses import Loss
 class Line(ABC):
     """φ(a) = f(z + a·z₁ + a²·z₂)."""
 
-    straight: bool
-    """Whether z₂ was left out, so that φ is right for short steps only."""
+    reach: float
+    """The longest step for which z(a) is right up to rounding."""
 
     @property
     @abstractmethod
@@ -33,8 +33,10 @@ class Line(ABC):
 class LossLine(Line):
     """φ(a) = Σ wᵢ ℓ(zᵢ(a); yᵢ); no weights mean ones."""
 
-    def __init__(self, loss: Loss, y: Array, weights: Array | None, z: Array, z1: Array, z2: Array):
-        self.loss, self.curve, self.straight = loss, (z, z1, z2), z2.size == 0
+    def __init__(
+        self, loss: Loss, y: Array, weights: Array | None, z: Array, z1: Array, z2: Array, reach: float = np.inf
+    ):
+        self.loss, self.curve, self.reach = loss, (z, z1, z2), reach
         w = y[:0].real if weights is None else weights
         self.data = y, w
         self.pointwise = None

@@ -4,7 +4,7 @@ import numpy as np
 
 from bifactor.arrays import Array, herm, namespace, product_norm, thin_svd
 from bifactor.errors import InputError
-from bifactor.shrinkage import factors, triplets
+from bifactor.factors import Free
 
 
 def distance(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
@@ -26,7 +26,13 @@ def distance(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
 
 def balanced(U: Array, V: Array) -> tuple[Array, Array]:
     """Factors of the same UVᴴ on an equal footing, A Σ^½ and B Σ^½, through r×r matrices only."""
-    return factors(*triplets(U, V))
+    x = Free().pair(U, V).balanced()
+    return x.left, x.right
+
+
+def triplets(U: Array, V: Array) -> tuple[Array, Array, Array]:
+    """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
+    return Free().pair(U, V).triplets()
 
 
 def nuclear_norm(U: Array, V: Array) -> float:

@@ -4,11 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
 from bifactor.arrays import Array
+from bifactor.factors import Factors, Kind
 from bifactor.line import Line
 from bifactor.linear_map import LinearMap
-from bifactor.offsets import COLUMNS
-from bifactor.penalties import Penalty
+from bifactor.penalties import Penalty, Term
+from bifactor.state import Point
 
 
 class Objective(ABC):
@@ -20,9 +23,11 @@ class Objective(ABC):
 
     shape: tuple[int, int]
     dtype: Any
+    kind: Kind
+    """Which factors of X are looked for."""
     penalty: Penalty | None
-    offsets: bool
-    """Whether rows and columns have offsets, the first two columns of the factors; see `bifactor.offsets`."""
+    added: tuple[Term, ...] = ()
+    """What a solver minimises beside F."""
 
     @property
     @abstractmethod
@@ -80,11 +85,10 @@ class Objective(ABC):
         """z₁, the derivative of z along (D, E)."""
 
     @abstractmethod
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
-        """(z₁, z₂): at (U + aD, V + aE) the measurements are z + a·z₁ + a²·z₂ for every a.
+    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
+        """a ↦ f at x + a·d, where x measures z: z(a) = z + a·z₁ + a²·z₂.
 
-        Where z is given, z₂ may come back empty: it is small beside z₁, and z + z₁ is exact at a = 1. For long steps
-        ask again without z.
+        Unless it must be `exact`, what is known of z may save work; then the line holds for steps up to its `reach`.
         """
 
     @abstractmethod
@@ -113,12 +117,64 @@ class Objective(ABC):
         """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
 
     @property
-    def offset_columns(self) -> int:
-        """Columns of the factors beside the rank."""
-        return COLUMNS if self.offsets else 0
+    def terms(self) -> tuple[Term, ...]:
+        """What F has beside f."""
+        return self.added if self.penalty is None else (self.penalty, *self.added)
+
+    def at(self, x: Factors) -> Point:
+        """The point at x, by one pass over the measurements; these are not kept."""
+        f, GV, GhU = self.value_and_products(x.left, x.right)
+        return self._point(x, f, x.gradient(GV, GhU), None)
+
+    def measured(self, x: Factors) -> Point:
+        """The point at x, with its measurements."""
+        z = self.measure(x.left, x.right)
+        return self.known(x, *self.evaluate(z), z)
+
+    def known(self, x: Factors, f: float, slopes: Array, z: Array) -> Point:
+        """The point at x, where f, its slopes and z are known."""
+        return self._point(x, f, x.gradient(*self.pull_back(slopes).products(x.left, x.right)), z)
+
+    def seen(self, point: Point) -> Point:
+        """The same point, whose value and gradient are those of this F: no pass over the measurements."""
+        return self._point(point.x, point.f, point.slope, point.z)
+
+    def _point(self, x: Factors, f: float, slope: Factors, z: Array | None) -> Point:
+        value, gradient = f, slope
+        for term in self.terms:
+            h, more = term.evaluate(x)
+            value, gradient = value + h, gradient + more
+        return Point(x, f, slope, z, value, gradient)
+
+    @property
+    def curvature_of_terms(self) -> tuple[float, float]:
+        """What the terms add to the curvature of every row of U and of V."""
+        sides = [term.curvature for term in self.terms]
+        return sum(left for left, _ in sides), sum(right for _, right in sides)
+
+    def zero(self, width: int = 1) -> Factors:
+        """X = 0."""
+        return self.kind.zero(self.shape, width, self.dtype)
+
+    def gradient_at_zero(self) -> LinearMap:
+        """∇f(0), where starts come from."""
+        x = self.zero()
+        return self.gradient(x.left, x.right)
+
+    def curvature_of_kind(self) -> float:
+        """The typical curvature of f over the X that the factors can make: articles take it as 1."""
+        probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype)
+        return self.kind.curvature(self.scale, self.measure, probe)
 
     def penalized(self, penalty: Penalty | None) -> Self:
         """The same f with another penalty; nothing large is copied."""
+        return self._with(penalty=penalty)
+
+    def plus(self, term: Term) -> Self:
+        """The same F and one more term, which is the solver's own."""
+        return self._with(added=(*self.added, term))
+
+    def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, penalty=penalty)  # not `copy`, which would forget compiled passes
+        other.__dict__.update(self.__dict__, **changed)  # not `copy`, which would forget compiled passes
         return other

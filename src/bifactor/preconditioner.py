@@ -9,29 +9,24 @@ of vⱼvⱼᴴ over what is observed. Dividing by these blocks makes the iterati
 import numpy as np
 
 from bifactor.arrays import Array, epsilon, herm
+from bifactor.factors import Factors
 from bifactor.kernels.blas import gram, matmul
 from bifactor.kernels.memory import empty
 from bifactor.objective import Objective
-from bifactor.offsets import free
-from bifactor.state import State
 
 
-def preconditioned(problem: Objective, state: State, damping: float, psd: bool) -> tuple[Array, Array]:
-    """The gradient of the state, each row divided by its block of curvature.
+def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -> Factors:
+    """A gradient at x, each row divided by its block of curvature.
 
     `damping` is added to the eigenvalues of VᴴV and UᴴU, where zero ones would otherwise be blown up.
     """
     rows, cols = problem.marginals or (None, None)
-    left, right = (0.0, 0.0) if problem.penalty is None else problem.penalty.curvature
-    settings = problem.scale, damping
-    if problem.offsets:
-        in_U, in_V = free(state.U.shape[1])
-        SU, SV = np.zeros_like(state.dU), np.zeros_like(state.dV)
-        SU[:, in_U] = _divided(state.dU[:, in_U], state.V[:, in_U], rows, cols, *settings, left)
-        SV[:, in_V] = _divided(state.dV[:, in_V], state.U[:, in_V], cols, rows, *settings, right)
-        return SU, SV
-    SU = _divided(state.dU, state.V, rows, cols, *settings, left)
-    return SU, SU if psd else _divided(state.dV, state.U, cols, rows, *settings, right)
+    marginals, ridges = ((rows, cols), (cols, rows)), problem.curvature_of_terms
+
+    def divide(side: int, gradient: Array, other: Array) -> Array:
+        return _divided(gradient, other, *marginals[side], problem.scale, damping, ridges[side])
+
+    return g.divided(x, divide)
 
 
 def _divided(

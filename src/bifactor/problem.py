@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, digest, epsilon, floating, gaussian, is_complex, norm, product_norm
+from bifactor.arrays import Array, digest, epsilon, floating, gaussian, is_complex, norm
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
+from bifactor.factors import Factors
 from bifactor.kernels import losses_numba
+from bifactor.kinds import kind_of
 from bifactor.line import Line, LossLine
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
@@ -18,10 +20,12 @@ from bifactor.objective import Objective
 from bifactor.operators import Operator
 from bifactor.operators.base import Fused
 from bifactor.penalties import Penalty
-from bifactor.validation import require_finite, require_flag, require_instance
+from bifactor.validation import require_finite, require_instance
 
-NEGLIGIBLE = 3e-3
-"""The share of the curve's bend z₂ in z₁ below which it is left out, where it would cost another forward."""
+TRUSTED = 2.0
+"""The longest step along a line whose z₁ is a difference with the z that was carried along.
+
+An error δ of that z is (1 − a)δ after a step a, so up to here it never grows."""
 
 
 class Problem(Objective):
@@ -43,6 +47,12 @@ class Problem(Objective):
     offsets : bool
         Fit an offset for every row and column, X = b1ᵀ + 1cᵀ + a matrix of the rank asked for. The factors then have
         two columns more, in front: U = [1, b, …], V = [c, 1, …]. A penalty counts them in.
+    symmetric : bool
+        Look for a positive semidefinite X = UUᴴ.
+    fixed : (L, R), optional
+        Columns that are known, m×k and n×l, either of them None for none: X = LCᴴ + BRᴴ + a matrix of the rank asked
+        for, with U = [L, B, …] and V = [C, R, …]. L can hold covariates of the rows, R those of the columns. Offsets
+        are a column of ones in front of each.
 
     Attributes
     ----------
@@ -58,6 +68,9 @@ class Problem(Objective):
         weights: Array | float | None = None,
         penalty: Penalty | None = None,
         offsets: bool = False,
+        *,
+        symmetric: bool = False,
+        fixed: tuple[Array | None, Array | None] | None = None,
     ):
         if not isinstance(loss, Loss):
             raise InputError(f"loss is {loss!r}, not a Loss. Pass an instance such as losses.Squared().")
@@ -65,8 +78,7 @@ class Problem(Objective):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         if penalty is not None:
             require_instance(penalty, Penalty, "penalty")
-        require_flag(offsets, "offsets")
-        self.loss, self.penalty, self.offsets = loss, penalty, bool(offsets)
+        self.loss, self.penalty = loss, penalty
         self.shape = operator.shape
         if operator.complex_matrix:
             m, n = operator.shape
@@ -77,6 +89,7 @@ class Problem(Objective):
         self.y = y if order is None else y[order]
         self.weights = w if w is None or order is None else w[order]
         self.dtype = np.result_type(y.dtype, np.complex64) if operator.complex_matrix else y.dtype
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
         self._passes: dict[Any, Fused | None] = {}
 
     @cached_property
@@ -115,7 +128,7 @@ class Problem(Objective):
     def reweighted(self, weights: Array) -> "Problem":
         """The same measurements with other weights, given in the order of `y` here; 0 leaves one out."""
         other = object.__new__(Problem)
-        kept = ("loss", "penalty", "offsets", "shape", "operator", "y", "dtype")
+        kept = ("loss", "penalty", "kind", "shape", "operator", "y", "dtype")
         other.__dict__.update({name: self.__dict__[name] for name in kept}, _passes={})
         other.weights = _weights(weights, self.y, self.operator)
         return other
@@ -123,9 +136,8 @@ class Problem(Objective):
     def oversampling(self, rank: int) -> float | None:
         if self.marginals is None:
             return None
-        m, n = self.shape
         seen = self.y.size if self.weights is None else int(np.count_nonzero(self.weights))
-        return seen / (rank * (m + n - rank) + (m + n if self.offsets else 0))
+        return seen / self.kind.unknowns(self.shape, rank)
 
     def value(self, U: Array, V: Array) -> float:
         return self._sum(self.loss.value(self.operator.forward(U, V), self.y))
@@ -146,23 +158,16 @@ class Problem(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return self.operator.forward(np.hstack([D, U]), np.hstack([V, E]))
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array, z: Array | None) -> tuple[Array, Array]:
-        if z is None or self.operator.quick_curve:
-            return self.operator.curve(U, V, D, E)
-        # Two forwards of rank r at most, and near a solution, where steps are short, only one.
-        both = self.operator.forward(U + D, V + E) - z
-        if norm(both) <= epsilon(both) ** 0.5 * norm(z):  # steps so short that a difference does not show them
-            return self.operator.curve(U, V, D, E)
-        # Other losses can bend sharply where z is small, so that a norm says little.
-        if self.loss.quadratic and self._spread * product_norm(D, E) <= NEGLIGIBLE * norm(both):
-            return both, both[:0]
-        z2 = self.operator.forward(D, E)
-        return both - z2, z2
-
-    @cached_property
-    def _spread(self) -> float:
-        """What ‖A(X)‖/‖X‖_F is for an X like any other."""
-        return self.operator.mean_square() ** 0.5
+    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
+        U, V, D, E = x.left, x.right, d.left, d.right
+        if not exact and not self.operator.quick_curve:
+            # Two forwards of rank r, where the exact form needs three.
+            z1 = self.operator.forward(U + D, V + E) - z
+            if norm(z1) > epsilon(z1) ** 0.5 * norm(z):  # else a difference does not show so short a step
+                z2 = self.operator.forward(D, E)
+                z1 -= z2
+                return LossLine(self.loss, self.y, self.weights, z, z1, z2, TRUSTED)
+        return LossLine(self.loss, self.y, self.weights, z, *self.operator.curve(U, V, D, E))
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         if self.loss.pointwise is not None and kernels.has_compiled(z.dtype):

@@ -7,11 +7,9 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.holdout import Holdout
 from bifactor.inits import Given, Spectral
-from bifactor.offsets import prepended
 from bifactor.problem import Problem
 from bifactor.rank_path import RankPath
 from bifactor.result import Result
-from bifactor.solvers import Solver
 from bifactor.solvers.growth import grown
 
 PATIENCE = 3
@@ -24,9 +22,7 @@ Fit = Callable[[Problem, Given], Result]
 """A short fit from a start."""
 
 
-def rank_path(
-    problem: Problem, solver: Solver, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]
-) -> RankPath:
+def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]) -> RankPath:
     """Rank continuation on nine measurements in ten, one column after the other, until the tenth tells to stop.
 
     Parameters
@@ -36,27 +32,24 @@ def rank_path(
     """
     holdout = Holdout(problem, rng)
     train = holdout.train
-    m, n = problem.shape
-    zero = train.value(np.zeros((m, 1)), np.zeros((n, 1)))
-    U, V = Spectral()(train, 1, rng, solver.psd)
-    extra = problem.offset_columns
-    if extra:
-        U, V = prepended(U, V)
+    zero, extra = train.zero(), problem.kind.fixed_columns
+    nothing = train.value(zero.left, zero.right)
+    x = Spectral()(train, 1, rng)
     ranks: list[int] = []
     fitted: list[float] = []
     losses: list[Array] = []
     while True:
-        result = fit(train, Given(U, None if solver.psd else V))
-        U, V = result.U, result.V
-        value = train.value(U, V)
-        ranks.append(U.shape[1] - extra)
+        result = fit(train, Given(x.left, x.right))
+        x = train.kind.pair(result.U, result.V)
+        value = train.value(x.left, x.right)
+        ranks.append(x.width - extra)
         fitted.append(value / train.total)
-        losses.append(holdout.losses(U, V))
+        losses.append(holdout.losses(x.left, x.right))
         best = int(np.argmin([holdout.mean(one) for one in losses]))
-        if len(ranks) - best > PATIENCE or _explained(train, value, zero) or ranks[-1] == min(m, n) or stop():
+        if len(ranks) - best > PATIENCE or _explained(train, value, nothing) or ranks[-1] == min(train.shape) or stop():
             break
-        U, V = grown(train, U, V, 1, solver.psd)
-        if U.shape[1] == ranks[-1] + extra:
+        x = grown(train, x, 1)
+        if x.width == ranks[-1] + extra:
             break
     means = np.array([holdout.mean(one) for one in losses])
     errors = [holdout.standard_error(one - losses[int(np.argmin(means))]) for one in losses]

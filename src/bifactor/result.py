@@ -12,13 +12,11 @@ from bifactor import files
 from bifactor.arrays import Array, floating, herm
 from bifactor.certificate import Certificate, certify
 from bifactor.errors import FileError, InputError
-from bifactor.metrics import balanced
+from bifactor.factors import Free
 from bifactor.objective import Objective
 from bifactor.operators import Entries
-from bifactor.path import state_at
 from bifactor.penalties.nuclear import sided
 from bifactor.rank_path import RankPath
-from bifactor.shrinkage import factors, triplets
 from bifactor.validation import is_count
 
 _PATH = "rank_path:"
@@ -67,8 +65,9 @@ class Status(Enum):
 class History:
     """One number per iteration, the start included, so each array has n_iter + 1 of them.
 
-    `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from X = 0; `gradient_norm` is that of the function
-    being minimised, over both factors (of the pair (U, U) where X = UUᴴ); `seconds` counts from the call of `solve`.
+    `objective` is F = f + the penalty, and `gradient_norm` that of F over both factors (of the pair (U, U) where
+    X = UUᴴ), in every phase of every solver. `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from
+    X = 0; `seconds` counts from the call of `solve`.
     """
 
     objective: Array
@@ -81,8 +80,8 @@ class History:
 class Result:
     """X = UVᴴ in factored form. Only `matrix()` ever forms X.
 
-    `objective` is the least value seen of the function minimised (f and the balance term), and U, V are the factors
-    that gave it. Every number in a Result is finite.
+    `objective` is F(U, V): f and the penalty of the problem, whatever else a solver adds on its way. U and V are those
+    of the iterations that had the least. Every number in a Result is finite.
     """
 
     U: Array
@@ -118,29 +117,30 @@ class Result:
         """Proof of optimality or a bound on what is missing, computed on first request; see `Certificate`."""
         if self.problem is None:
             raise InputError("This Result was read from a file, which holds no problem. Solve again for a certificate.")
-        return certify(self.problem, self.U, self.V, psd=self.V is self.U)
+        return certify(self.problem, self.problem.kind.pair(self.U, self.V))
 
     def balanced(self) -> "Result":
-        """The same X by factors with UᴴU = VᴴV, where no penalty or offset has a say in that."""
-        fixed = self.problem is not None and (self.problem.penalty is not None or self.problem.offsets)
-        if self.V is self.U or fixed:
+        """The same X by factors with UᴴU = VᴴV, where no penalty or fixed column has a say in that."""
+        if self.problem is not None and self.problem.penalty is not None:
             return self
-        U, V = balanced(self.U, self.V)
-        return replace(self, U=U, V=V)
+        x = (Free() if self.problem is None else self.problem.kind).pair(self.U, self.V).balanced()
+        return replace(self, U=x.left, V=x.right)
 
     def truncated(self, rank: int) -> "Result":
         """The nearest matrix of a lower rank, by balanced factors, with the objective there.
 
         After a convex solver, whose X pays for every singular value, this is also known as debiasing.
         """
-        if self.problem is None:
+        problem = self.problem
+        if problem is None:
             raise InputError("This Result was read from a file, which holds no problem. Truncate it before saving.")
-        if self.problem.offsets or not (is_count(rank, 1) and rank <= self.rank):
-            raise InputError(f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; offsets allow none.")
-        psd = self.V is self.U
-        A, s, B = triplets(self.U, self.V)
-        U, V = sided(self.problem.penalty, *factors(A[:, :rank], s[:rank], B[:, :rank], psd))
-        return replace(self, U=U, V=V, objective=state_at(self.problem, U, V, psd=psd).value)
+        if problem.kind.fixed_columns or not (is_count(rank, 1) and rank <= self.rank):
+            raise InputError(
+                f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns allow none."
+            )
+        A, s, B = problem.kind.pair(self.U, self.V).triplets()
+        x = sided(problem.penalty, problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
+        return replace(self, U=x.left, V=x.right, objective=problem.at(x).value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "problem"} | {"problem": None}

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, generator
+from bifactor.arrays import epsilon, generator
 from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits import Given, Init
 from bifactor.kernels.blas import one_thread
 from bifactor.kernels.memory import recycled
 from bifactor.objective import Objective
-from bifactor.offsets import prepended
 from bifactor.problem import Problem
 from bifactor.progress import progress_bar
 from bifactor.rank_choice import rank_path
@@ -102,7 +102,7 @@ def solve(
     first = chosen.start if init is None else init
     name, source = describe(chosen), generator(rng)
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
-    store = Checkpoint(checkpoint, checkpoint_every, *same)
+    store = Checkpoint(checkpoint, checkpoint_every, problem.kind, *same)
     # How a Function multiplies is its own affair.
     threads = one_thread() if isinstance(problem, Problem) else nullcontext()
     bar = progress_bar(progress, max_iter, type(chosen).__name__)
@@ -112,8 +112,8 @@ def solve(
         if run is None:
             run = _begin(problem, columns, chosen, first, source, started)
         status = _iterate(run, problem, chosen, stopping, callback, store, show)
-    result = replace(run.result(status, name, problem), rank_path=path)
-    return result.balanced() if solver is None else result
+        result = replace(run.result(status, name, problem, columns), rank_path=path)
+        return result.balanced() if solver is None else result
 
 
 def _iterate(
@@ -151,12 +151,7 @@ def _iterate(
 
 
 def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float) -> Run:
-    U, V = _start(problem, rank, solver, init, rng)
-    dtype = np.result_type(problem.dtype, np.complex64) if np.iscomplexobj(U) or np.iscomplexobj(V) else problem.dtype
-    left = np.array(U, dtype=dtype, order="C")
-    right = left if solver.psd else np.array(V, dtype=dtype, order="C")
-    problem.check_factors(left, right)
-    state = solver.init(problem, left, right)
+    state = solver.init(problem, _start(problem, rank, solver, init, rng), rank)
     run = Run.begin(state, time.perf_counter() - started)
     if not np.all(np.isfinite(run.records[0])):
         raise InputError(
@@ -166,22 +161,21 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     return run
 
 
-def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The start, with the columns that the solver does not look at left at zero, and those of the offsets in front."""
-    few = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
-    m, n = problem.shape
-    U, V = np.zeros((m, 0), problem.dtype), np.zeros((n, 0), problem.dtype)
-    if few > 0:
-        U, V = init(problem, few, rng, solver.psd)
-    missing = max(rank - U.shape[1], 0)
-    if missing:
-        U, V = (np.hstack([F, np.zeros((F.shape[0], missing), F.dtype)]) for F in (U, V))
-    return prepended(U, V) if problem.offsets and U.shape[1] == rank else (U, V)
+def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> Factors:
+    """The start, in the columns that the solver looks at, in the precision of the problem."""
+    columns = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
+    x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
+    complex_start = np.result_type(x.left, x.right).kind == "c"
+    dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype
+    x = x.each(lambda a: np.array(a, dtype=dtype, order="C"))
+    if x.width:
+        problem.check_factors(x.left, x.right)
+    return x
 
 
 def _identity(problem: Objective, rank: int, solver: str, init: Init, rng: Any) -> tuple[str, ...]:
     """What must be the same for a run to be resumed."""
-    added = f"{describe(problem.penalty)} {problem.offsets}"
+    added = f"{describe(problem.penalty)} {describe(problem.kind)}"
     return problem.fingerprint, added, f"rank {rank}", solver, describe(init), describe(rng)
 
 
@@ -209,14 +203,7 @@ def _check(
         raise InputError("rank='auto' holds out measurements of a Problem and makes its own starts. Pass a rank.")
     _check_scale(problem)
     if solver is not None:
-        if solver.psd and m != n:
-            raise InputError(
-                f"This {type(solver).__name__} finds X = UUᴴ, which is square; the problem is {m}×{n}. "
-                "Use a solver of X = UVᴴ."
-            )
-        if solver.psd and problem.offsets:
-            raise InputError("Offsets are for X = UVᴴ, and this solver finds X = UUᴴ. Leave offsets out.")
-        solver.check(problem)
+        solver.check(problem, 1 if automatic else int(rank))
     return None if automatic else int(rank)
 
 
@@ -236,7 +223,7 @@ def _path(
     inner = PCG() if solver is None else solver
 
     def fit(train: Problem, start: Given) -> Result:
-        rank = start.U.shape[1] - train.offset_columns
+        rank = start.U.shape[1] - train.kind.fixed_columns
         result = solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
         if result.status is Status.INTERRUPTED:  # there is no fit of all measurements to give back yet
             raise KeyboardInterrupt
@@ -246,4 +233,4 @@ def _path(
         return time_limit is not None and time.perf_counter() - started > time_limit / 2
 
     assert isinstance(problem, Problem)  # checked at the door
-    return rank_path(problem, inner, rng, fit, late)
+    return rank_path(problem, rng, fit, late)

@@ -1,30 +1,107 @@
-"""Where an iteration stands: a value that is passed in and returned, never changed."""
+"""Where an iteration stands: values that are passed in and returned, never changed."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
 
 from bifactor.arrays import Array
+from bifactor.factors import Factors
+
+
+class Value:
+    """A frozen dataclass that a checkpoint keeps field by field.
+
+    Fields hold numbers, strings, None, arrays, `Factors`, tuples of these, and other values. A subclass is known by its
+    name, so a run is resumed only where the solver that wrote its state is imported.
+    """
+
+    known: ClassVar[dict[str, type["Value"]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Value.known[f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+    def parts(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+
+class Phase(Value):
+    """What a solver says of its own progress."""
+
+    staged: ClassVar[bool] = False
+    """Whether stages are still to come: until then, having come to rest is not the end."""
+    at_rest: ClassVar[bool] = False
+    """Whether another step would change nothing."""
 
 
 @dataclass(frozen=True)
-class State:
-    """Factors, the function being minimised there, and its gradient.
+class Moving(Phase):
+    """Nothing to report: the tests of the loop decide."""
 
-    In the PSD case V is U and dU is dV, each half of the true gradient in U: sums over the pair are then right.
-    """
 
-    U: Array
-    V: Array
+@dataclass(frozen=True)
+class Staged(Phase):
+    """Stages are still to come."""
+
+    staged = True
+
+
+@dataclass(frozen=True)
+class Settled(Phase):
+    """The solver's own stopping rule is met."""
+
+    at_rest = True
+
+
+@dataclass(frozen=True)
+class Stalled(Phase):
+    """No step was found that lowers the objective."""
+
+    promised: float
+    """The decrease that the last step length had promised."""
+    at_rest = True
+
+
+@dataclass(frozen=True)
+class Point(Value):
+    """Factors, and there f, its gradient, and the objective F = f + the terms of a problem."""
+
+    x: Factors
+    f: float
+    slope: Factors
+    """∇f in the factors: the products (∇f V, ∇fᴴ U), in the space of x."""
+    z: Array
+    """The measurements; None where they were not kept."""
     value: float
-    dU: Array
-    dV: Array
-    memory: float = 0.0
-    """The one number that the step rule carries from step to step."""
-    stalled: float | None = None
-    """Where no step was found that decreases the objective: the decrease that the last step length had promised."""
-    waiting: bool = False
-    """Whether the solver has stages to come: until then, having come to rest is not the end."""
-    settled: bool = False
-    """Whether the solver's own stopping rule is met."""
-    extra: Mapping[str, Array] = field(default_factory=dict)
-    """Other arrays that a solver carries from step to step, such as a direction; checkpoints keep them."""
+    """F."""
+    gradient: Factors
+    """∇F in the factors."""
+
+
+@dataclass(frozen=True)
+class Nothing(Value):
+    """The own state of a solver that has none."""
+
+
+Own = TypeVar("Own", bound=Value, covariant=True)
+
+
+@dataclass(frozen=True)
+class State(Value, Generic[Own]):
+    """A point, whose value is F of the problem given to `solve`, and what the solver itself carries along."""
+
+    point: Point
+    own: Own
+    phase: Phase = Moving()
+
+    @property
+    def U(self) -> Array:
+        return self.point.x.left
+
+    @property
+    def V(self) -> Array:
+        return self.point.x.right
+
+    @property
+    def value(self) -> float:
+        """F at U and V."""
+        return self.point.value

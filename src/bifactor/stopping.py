@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from bifactor.arrays import epsilon
 from bifactor.errors import InputError
 from bifactor.result import Status
+from bifactor.state import Settled, Stalled
 from bifactor.validation import is_at_least_zero, is_count, positive
 
 if TYPE_CHECKING:
@@ -43,15 +44,16 @@ class Stopping:
 
     def check(self, run: "Run", seconds: float) -> Status | None:
         """How the run ends here, or None if it goes on."""
-        if run.state.waiting:
+        phase = run.state.phase
+        if phase.staged:
             return self._exhausted(run, seconds)
         first, last = run.records[0], run.records[-1]
-        if run.state.stalled is not None:
-            return Status.PRECISION if self._at_rounding(run) else Status.STALLED
-        if run.state.settled:
+        if isinstance(phase, Settled):
             return Status.SETTLED
         if last.gradient_norm <= self.gradient_tol * first.gradient_norm or last.gradient_norm == 0:
             return Status.GRADIENT
+        if isinstance(phase, Stalled):
+            return Status.PRECISION if self._at_rounding(run, phase.promised) else Status.STALLED
         if self.tol > 0 and run.iteration >= STILL and all(r.relative_change <= self.tol for r in run.records[-STILL:]):
             return Status.RELATIVE_CHANGE
         if self.objective_tol > 0 and run.iteration >= WINDOW:
@@ -68,8 +70,8 @@ class Stopping:
         return None
 
     @staticmethod
-    def _at_rounding(run: "Run") -> bool:
+    def _at_rounding(run: "Run", promised: float) -> bool:
         """Whether the decrease that a stalled step rule looked for is lost in the rounding of the objective."""
         eps = epsilon(run.state.U)
         visible = eps * abs(run.records[-1].objective) + eps**2 * (abs(run.records[0].objective) + run.magnitude)
-        return run.state.stalled is not None and run.state.stalled <= 1e3 * visible
+        return promised <= 1e3 * visible

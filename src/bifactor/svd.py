@@ -22,24 +22,6 @@ Pairs = tuple[Array, Array]
 """Left and right directions, as columns of any length: where a search may begin."""
 
 
-def leading(
-    G: LinearMap,
-    rank: int,
-    rng: np.random.Generator,
-    tol: float,
-    restarts: int,
-    psd: bool = False,
-    sign: int = 1,
-    start: Pairs | None = None,
-) -> tuple[Array, Array, Array]:
-    """The leading singular triplets (A, s, B) of ±G; with `psd` its algebraically largest eigenpairs, and A = B."""
-    if psd:
-        w, A = truncated_eigh(G, rank, rng, tol, restarts, sign, start)
-        return A, w, A
-    A, s, B = truncated_svd(G, rank, rng, tol, restarts, start)
-    return sign * A, s, B
-
-
 def truncated_svd(
     G: LinearMap,
     rank: int,

@@ -66,6 +66,21 @@ def test_a_fit_predicts_what_the_estimator_predicts(invoke):
     assert bf.Result.load("fit/factors.safetensors").U.shape == (40, 4)
 
 
+@pytest.mark.parametrize(("flag", "fixed"), [("--offsets", (1, 1)), ("--no-offsets", (0, 0))])
+def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(invoke, flag, fixed):
+    """So that folders of earlier versions load, and theirs load ours."""
+    invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
+    core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
+    assert set(core) == {"loss", "intercept", "offsets", "ridge"}
+    assert core["offsets"] == (flag == "--offsets")
+    model = Fit.load("fit").model
+    assert model.fixed == fixed
+    assert model.U.shape[1] == model.V.shape[1] == 2 + model.fixed_columns
+    ones = np.ones((30, fixed[1])), np.ones((40, fixed[0]))
+    np.testing.assert_array_equal(model.V[:, fixed[0] : sum(fixed)], ones[0])
+    np.testing.assert_array_equal(model.U[:, : fixed[0]], ones[1])
+
+
 def test_predictions_of_pairs_known_and_unknown(invoke, folder):
     invoke("complete", "data.csv", *QUICK, "-o", "fit")
     (folder / "pairs.csv").write_text("item,user,note\n3,u5,a\n3,nobody,b\nnothing,u5,c\nnothing,nobody,d\n")

@@ -80,7 +80,7 @@ def test_it_is_a_minimum_of_the_penalised_likelihood(fits, tables, kind):
     model, X = fits[kind], tables[kind]
     Z, loss = model.transform(X), LOSSES[kind]
     slopes = np.where(np.isnan(X), 0, loss.gradient(linear(model, Z), targets(kind, X)))
-    root = np.linalg.norm(model.model_.V[:, 2:], axis=0)
+    root = np.linalg.norm(model.model_.V[:, model.model_.fixed_columns :], axis=0)
     U, V = Z / root, model.components_.T * root
     for slope, factor in ((slopes @ V, U), (slopes.T @ U, V)):
         assert np.abs(slope + factor).max() < 2e-3 * np.abs(slope).max()
@@ -89,9 +89,23 @@ def test_it_is_a_minimum_of_the_penalised_likelihood(fits, tables, kind):
 
 
 @each
+def test_one_column_of_ones_stands_for_the_effects_of_columns(fits, tables, kind):
+    model, X = fits[kind], tables[kind]
+    assert model.model_.fixed_columns == 1
+    assert not model.model_.offsets
+    for factor in (model.result_.U, model.model_.U):
+        assert factor.shape == (X.shape[0], 1 + model.n_components_)
+        np.testing.assert_array_equal(factor[:, 0], 1)
+    np.testing.assert_allclose(model.model_.V[:, 0] + model.model_.intercept, model.intercept_, rtol=1e-12)
+    rows, cols = np.nonzero(~np.isnan(X))
+    z = linear(model, model.transform(X))[rows, cols]
+    np.testing.assert_allclose(model.model_.scores(rows, cols), z, rtol=1e-9, atol=1e-12)
+
+
+@each
 def test_the_gradient_of_new_rows_is_zero(fits, kind):
     model, new = fits[kind], planted(kind, seed=0, holes=0.5)[0]
-    Z, root = model.transform(new), np.linalg.norm(model.model_.V[:, 2:], axis=0)
+    Z, root = model.transform(new), np.linalg.norm(model.model_.V[:, model.model_.fixed_columns :], axis=0)
     slopes = np.where(np.isnan(new), 0, LOSSES[kind].gradient(linear(model, Z), targets(kind, new)))
     V = model.components_.T * root
     np.testing.assert_allclose(slopes @ V, -Z / root, atol=2e-5 * np.abs(slopes @ V).max())
@@ -100,7 +114,8 @@ def test_the_gradient_of_new_rows_is_zero(fits, kind):
 @each
 def test_scores_of_the_rows_of_the_fit_are_those_of_the_fit(fits, tables, kind):
     model, X = fits[kind], tables[kind]
-    fitted = model.result_.U[:, 2:] @ model.result_.V[:, 2:].T
+    first = model.model_.fixed_columns
+    fitted = model.result_.U[:, first:] @ model.result_.V[:, first:].T
     np.testing.assert_allclose(model.transform(X) @ model.components_, fitted, atol=5e-3)
     np.testing.assert_allclose(clone(model).fit_transform(X), model.transform(X), rtol=1e-8)
     some = model.transform(X[10:13])

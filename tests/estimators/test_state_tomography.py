@@ -15,7 +15,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.linear_inversion import eigenvectors, linear_inversion, nearest_state, pauli_sum, symplectic
 from bifactor.estimators.state_tomography import Centred, StateTomography
 from bifactor.operators.pauli import Pauli
-from bifactor.solvers import BFGD, FGD
+from bifactor.solvers import BFGD, FGD, SPG, Newton
 from bifactor.steps import Backtracking, Constant
 from bifactor.testing import check_operator
 
@@ -285,8 +285,12 @@ def test_other_solvers_serve_and_unfit_ones_are_refused():
     classical = FGD(Constant(0.5 / counts.sum()))  # the diluted iteration of Řeháček et al. (2007)
     fit = StateTomography(2, 1, classical, rng=0).fit_counts(settings, counts)
     np.testing.assert_allclose(fit.fidelity(StateTomography(2, 1, rng=0).fit_counts(settings, counts)), 1, atol=1e-6)
+    for solver in (BFGD(Backtracking()), Newton()):  # which follow the problem
+        other = StateTomography(2, 1, solver, rng=0).fit_counts(settings, counts)
+        np.testing.assert_allclose(fit.fidelity(other), 1, atol=1e-6)
+        np.testing.assert_array_equal(other.result_.U, other.result_.V)
     with pytest.raises(InputError, match=r"X = UVᴴ.*PCG"):
-        StateTomography(2, 1, BFGD(Backtracking())).fit_counts(settings, counts)
+        StateTomography(2, 1, SPG(1.0)).fit_counts(settings, counts)
 
 
 def test_the_habits_of_scikit_learn():

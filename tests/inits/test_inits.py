@@ -11,20 +11,23 @@ DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("psd", [False, True])
-def test_random_has_the_norm_asked_for(make_problem, dtype, psd):
-    problem = make_problem(9, 9, dtype=dtype)
-    U, V = bf.inits.Random(norm=3.5)(problem, 4, np.random.default_rng(0), psd)
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_random_has_the_norm_asked_for(make_problem, dtype, symmetric):
+    problem = make_problem(9, 9, dtype=dtype, symmetric=symmetric)
+    x = bf.inits.Random(norm=3.5)(problem, 4, np.random.default_rng(0))
+    U, V = x.left, x.right
     assert np.linalg.norm(U @ V.conj().T) == pytest.approx(3.5, rel=1e-5)
     assert np.linalg.norm(U) == pytest.approx(np.linalg.norm(V), rel=1e-5)
     assert U.dtype == V.dtype == dtype
-    assert (U is V) == psd
+    assert np.array_equal(U, V) == symmetric
+    assert x.kind == problem.kind
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
     problem = make_problem(40, 30, rank=3, dtype=dtype, noiseless=True)
-    U, V = bf.inits.Spectral()(problem, 3, np.random.default_rng(0), False)
+    x = bf.inits.Spectral()(problem, 3, np.random.default_rng(0))
+    U, V = x.left, x.right
     zero = np.zeros((40, 1), dtype), np.zeros((30, 1), dtype)
     G = problem.gradient(*zero) @ np.eye(30, dtype=dtype)
     A, s, B = np.linalg.svd(-G)
@@ -39,10 +42,11 @@ def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
     assert all(problem.value(t * U, t * V) >= best * (1 - 1e-6) for t in (0.8, 0.98, 1.02, 1.3))
 
 
-def test_spectral_psd_is_the_positive_part(make_problem):
-    problem = make_problem(30, 30, rank=2, psd=True, noiseless=True)
-    U, V = bf.inits.Spectral()(problem, 2, np.random.default_rng(0), True)
-    assert U is V
+def test_spectral_is_the_positive_part_where_x_is_uu(make_problem):
+    problem = make_problem(30, rank=2, symmetric=True, noiseless=True)
+    x = bf.inits.Spectral()(problem, 2, np.random.default_rng(0))
+    assert len(x.arrays) == 1
+    U = x.left
     T = problem.truth[0] @ problem.truth[0].T
     assert np.vdot(U @ U.T, T) > 0.8 * np.linalg.norm(U @ U.T) * np.linalg.norm(T)
 
@@ -53,7 +57,7 @@ def test_spectral_when_zero_is_optimal_is_zero():
     assert result.status is bf.Status.GRADIENT
     assert result.objective == 0
     np.testing.assert_array_equal(result.matrix(), np.zeros((3, 3)))
-    negative = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), -np.eye(3))
+    negative = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), -np.eye(3), symmetric=True)
     np.testing.assert_array_equal(bf.solve(negative, 1, bf.solvers.FGD(), rng=0).matrix(), np.zeros((3, 3)))
 
 
@@ -67,9 +71,36 @@ def test_directions_that_the_gradient_does_not_show_can_still_grow():
 
 def test_separable_labels_get_a_finite_start():
     problem = bf.Problem(bf.losses.Logistic(), bf.operators.Full((4, 3)), np.ones((4, 3)))
-    U, V = bf.inits.Spectral()(problem, 1, np.random.default_rng(0), False)
-    assert np.isfinite(U @ V.T).all()
-    assert np.all(U @ V.T > 1)
+    x = bf.inits.Spectral()(problem, 1, np.random.default_rng(0))
+    X = x.left @ x.right.T
+    assert np.isfinite(X).all()
+    assert np.all(X > 1)
+
+
+FIXED = {"offsets": True}, {"fixed": (np.arange(24.0).reshape(8, 3), None)}, {"fixed": (None, np.eye(7)[:, :2])}
+
+
+@pytest.mark.parametrize("kind", FIXED, ids=str)
+@pytest.mark.parametrize("init", [bf.inits.Spectral(), bf.inits.Random(2.0), bf.inits.Zero()], ids=str)
+def test_fixed_columns_come_in_front_of_the_same_start(init, kind):
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((8, 7))
+    plain = bf.Problem(bf.losses.Squared(), bf.operators.Full(Y.shape), Y)
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(Y.shape), Y, **kind)
+    x, without = (init(part, 2, np.random.default_rng(0)) for part in (problem, plain))
+    extra, k = problem.kind.fixed_columns, problem.kind.L.shape[1]
+    assert x.width == extra + 2
+    np.testing.assert_array_equal(x.left[:, :k], problem.kind.L)
+    np.testing.assert_array_equal(x.right[:, k:extra], problem.kind.R)
+    assert not x.left[:, k:extra].any()  # their partners
+    assert not x.right[:, :k].any()
+    for ours, theirs in ((x.left, without.left), (x.right, without.right)):
+        np.testing.assert_array_equal(ours[:, extra:], theirs)
+    # A start that has been fitted may be given again, with its fixed columns or without.
+    for start in (x.columns(slice(extra, None)), x):
+        again = bf.inits.Given(start.left, start.right)(problem, 2, rng)
+        np.testing.assert_array_equal(again.left, x.left)
+        np.testing.assert_array_equal(again.right, x.right)
 
 
 def test_given_is_taken_as_it_is_and_left_alone(make_problem):
@@ -92,19 +123,25 @@ def test_given_complex_factors_for_real_data():
 
 
 @pytest.mark.parametrize(
-    ("message", "start", "psd"),
+    ("message", "start", "symmetric"),
     [
         ("U has shape", bf.inits.Given(np.ones((5, 2)), np.ones((6, 2))), False),
         ("V has shape", bf.inits.Given(np.ones((6, 2)), np.ones((6, 3))), False),
         ("U holds 1 NaN", bf.inits.Given(np.diag([1, np.nan, 1, 1, 1, 1])[:, :2], np.ones((6, 2))), False),
-        ("no V", bf.inits.Given(np.ones((6, 2))), False),
+        (r"Given is made for X = UUᴴ.*symmetric=True", bf.inits.Given(np.ones((6, 2))), False),
         ("different from U", bf.inits.Given(np.ones((6, 2)), np.zeros((6, 2))), True),
     ],
 )
-def test_bad_pairs_are_refused(make_problem, message, start, psd):
-    solver = bf.solvers.FGD() if psd else bf.solvers.BFGD()
-    with pytest.raises(InputError, match=message):
-        bf.solve(make_problem(6, 6), 2, solver, start)
+def test_bad_pairs_are_refused(make_problem, message, start, symmetric):
+    for solver in (bf.solvers.PCG(), bf.solvers.FGD() if symmetric else bf.solvers.BFGD()):
+        with pytest.raises(InputError, match=message):
+            bf.solve(make_problem(6, 6, symmetric=symmetric), 2, solver, start)
+
+
+def test_fixed_columns_of_a_start_are_those_of_the_problem():
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), np.eye(3), offsets=True)
+    with pytest.raises(InputError, match="fixed columns"):
+        bf.solve(problem, 1, init=bf.inits.Given(np.full((3, 3), 2.0), np.ones((3, 3))))
 
 
 def test_a_start_that_overflows_is_refused(make_problem):

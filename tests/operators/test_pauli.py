@@ -73,7 +73,7 @@ def test_a_pure_state_from_few_strings(dtype):
     psi /= np.linalg.norm(psi)
     op = bf.operators.Pauli(5, 350, 2)
     y = (op.forward(psi, psi) + 1e-3 * rng.standard_normal(350)).astype(dtype)
-    problem = bf.Problem(bf.losses.Squared(), op, y)
+    problem = bf.Problem(bf.losses.Squared(), op, y, symmetric=True)
     assert problem.dtype == np.result_type(dtype, np.complex64)
     result = bf.solve(problem, 1, bf.solvers.FGD(bf.steps.Backtracking()), bf.inits.Random(), rng=0)
     fidelity = np.abs(psi.conj().T @ result.U).item() ** 2 / np.linalg.norm(result.U) ** 2

@@ -4,28 +4,41 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.arrays import gaussian, inner
+from bifactor.arrays import gaussian
 from bifactor.errors import FileError, InputError
+from bifactor.factors import Free
+from bifactor.kinds import Fixed, Symmetric
 from bifactor.penalties import Ridge
+from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.testing import check_solver
 
 RIDGES = [Ridge(0.7), Ridge((0.3, 2.0)), Ridge([1, 5]), Ridge(np.array([0.2, 0.4]))]
 DTYPES = [np.float64, np.complex128]
 
 
-def four(dtype, m=8, n=6, r=3, seed=0):
+KINDS = pytest.mark.parametrize("kind", ["free", "symmetric", "fixed"])
+
+
+def two(dtype, kind="free", m=8, n=6, r=3, seed=0):
+    """A point and a direction."""
     rng = np.random.default_rng(seed)
-    return [gaussian(rng, (k, r), dtype) for k in (m, n, m, n)]
+    if kind == "fixed":
+        made = Fixed(np.ones((m, 1), dtype), np.arange(2 * n).reshape(n, 2).astype(dtype))
+        x, d = (made.random(rng, (m, n), r + made.fixed_columns, dtype) for _ in range(2))
+        start = made.start(x.left[:, 3:], x.right[:, 3:])
+        return start + made.gradient(x.left, x.right), made.gradient(d.left, d.right)
+    made = Symmetric() if kind == "symmetric" else Free()
+    return [made.random(rng, (m, m if kind == "symmetric" else n), r, dtype) for _ in range(2)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ridge", RIDGES, ids=str)
-def test_it_is_the_sum_of_squares(ridge, dtype):
-    U, V, *_ = four(dtype)
+@KINDS
+def test_it_is_the_sum_of_squares(ridge, dtype, kind):
+    x, _ = two(dtype, kind)
     left, right = ridge.sides
-    assert ridge.evaluate(U, V)[0] == pytest.approx(
-        left / 2 * np.linalg.norm(U) ** 2 + right / 2 * np.linalg.norm(V) ** 2
-    )
+    U, V = x.left, x.right
+    assert ridge.evaluate(x)[0] == pytest.approx(left / 2 * np.linalg.norm(U) ** 2 + right / 2 * np.linalg.norm(V) ** 2)
     assert ridge.curvature == (left, right)
     assert ridge.nuclear == pytest.approx(np.sqrt(left * right))
     assert all(type(side) is float for side in ridge.sides)
@@ -33,50 +46,60 @@ def test_it_is_the_sum_of_squares(ridge, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ridge", RIDGES, ids=str)
-def test_along_any_curve_it_is_its_polynomial(ridge, dtype):
-    U, V, D, E = four(dtype)
-    c = ridge.curve(U, V, D, E)
+@KINDS
+def test_along_any_curve_it_is_its_polynomial(ridge, dtype, kind):
+    x, d = two(dtype, kind)
+    c = ridge.polynomial(x, d)
     assert c.shape == (5,)
     for a in (-3.0, 0.0, 1e-3, 0.4, 7.0):
-        assert np.polynomial.polynomial.polyval(a, c) == pytest.approx(ridge.evaluate(U + a * D, V + a * E)[0])
+        assert np.polynomial.polynomial.polyval(a, c) == pytest.approx(ridge.evaluate(x.plus(a, d))[0])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ridge", RIDGES, ids=str)
-def test_derivatives_by_differences(ridge, dtype):
-    U, V, D, E = four(dtype)
+@KINDS
+def test_derivatives_by_differences(ridge, dtype, kind):
+    x, d = two(dtype, kind)
     h = 1e-4
-    ahead, behind = (ridge.evaluate(U + s * D, V + s * E) for s in (h, -h))
-    _, GU, GV = ridge.evaluate(U, V)
-    assert inner(GU, D) + inner(GV, E) == pytest.approx((ahead[0] - behind[0]) / (2 * h), rel=1e-8)
-    for got, plus, minus in zip(ridge.hessian(U, V, D, E), ahead[1:], behind[1:], strict=True):
-        np.testing.assert_allclose(got, (plus - minus) / (2 * h), rtol=1e-8, atol=1e-10)
+    (ahead, up), (behind, down) = (ridge.evaluate(x.plus(s, d)) for s in (h, -h))
+    assert ridge.evaluate(x)[1].inner(d) == pytest.approx((ahead - behind) / (2 * h), rel=1e-8)
+    got, wanted = ridge.hessian(x, d), (1 / (2 * h)) * (up - down)
+    for side, other in ((got.left, wanted.left), (got.right, wanted.right)):
+        np.testing.assert_allclose(side, other, rtol=1e-8, atol=1e-10)
 
 
 def test_one_number_is_the_same_on_both_sides():
-    U, V, D, E = four(np.float64)
-    one, two = Ridge(0.6), Ridge((0.6, 0.6))
-    assert one.sides == two.sides
-    np.testing.assert_array_equal(one.curve(U, V, D, E), two.curve(U, V, D, E))
+    x, d = two(np.float64)
+    one, other = Ridge(0.6), Ridge((0.6, 0.6))
+    assert one.sides == other.sides
+    np.testing.assert_array_equal(one.polynomial(x, d), other.polynomial(x, d))
     assert one.nuclear == pytest.approx(0.6, rel=1e-15)
+
+
+def test_where_x_is_uu_both_sides_weigh_one_trace():
+    x, _ = two(np.complex128, "symmetric")
+    for ridge in RIDGES:
+        weight = nuclear_weight(ridge, x.kind)
+        assert ridge.evaluate(x)[0] == pytest.approx(weight * np.trace(x.left @ x.right.conj().T).real)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ridge", RIDGES, ids=str)
 def test_the_least_over_all_factorisations_is_the_nuclear_norm(ridge, dtype):
     rng = np.random.default_rng(0)
-    U, V, *_ = four(dtype)
+    x, _ = two(dtype)
+    U, V = x.left, x.right
     nuclear = ridge.nuclear * np.linalg.svd(U @ V.conj().T, compute_uv=False).sum()
     assert bf.metrics.nuclear_norm(U, V) * ridge.nuclear == pytest.approx(nuclear)
     for _ in range(50):
         R = gaussian(rng, (3, 3), dtype) + np.eye(3)
-        assert ridge.evaluate(U @ R, V @ np.linalg.inv(R).conj().T)[0] >= nuclear * (1 - 1e-12)
+        assert ridge.evaluate(x.times(R, np.linalg.inv(R).conj().T))[0] >= nuclear * (1 - 1e-12)
     # Balanced factors, each scaled to what its own side costs, attain it.
     A, B = bf.metrics.balanced(U, V)
     np.testing.assert_allclose(A @ B.conj().T, U @ V.conj().T, atol=1e-12)
     left, right = ridge.sides
     t = (right / left) ** 0.25
-    assert ridge.evaluate(t * A, B / t)[0] == pytest.approx(nuclear, rel=1e-12)
+    assert ridge.evaluate(x.kind.pair(t * A, B / t))[0] == pytest.approx(nuclear, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -105,37 +128,36 @@ def test_a_problem_takes_penalties_only(make_problem):
 SOLVERS = [
     bf.solvers.BFGD(balance=None),
     bf.solvers.BFGD(bf.steps.Backtracking(), None),
-    bf.solvers.FGD(bf.steps.Backtracking()),
     bf.solvers.ScaledGD(),
     bf.solvers.PCG(),
-    bf.solvers.PCG(psd=True),
     bf.solvers.Newton(),
-    bf.solvers.Newton(psd=True),
     bf.solvers.RankContinuation(),
     bf.solvers.RidgeHomotopy(),
     bf.solvers.Race(),
 ]
+CASES = [(solver, symmetric) for solver in SOLVERS for symmetric in (False, True)]
+CASES.append((bf.solvers.FGD(bf.steps.Backtracking()), True))
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: f"{type(s).__name__}-{s.psd}")
+@pytest.mark.parametrize(("solver", "symmetric"), CASES, ids=lambda s: str(s).partition("(")[0])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_solver_minimises_f_and_the_ridge(make_problem, solver, dtype):
-    ridge = Ridge(0.8) if solver.psd else Ridge((0.5, 1.5))
-    problem = make_problem(15, 15, dtype=dtype, psd=True).penalized(ridge)
+def test_every_solver_minimises_f_and_the_ridge(make_problem, solver, symmetric, dtype):
+    ridge = Ridge((0.5, 1.5))
+    problem = make_problem(15, 15, dtype=dtype, symmetric=symmetric, penalty=ridge)
     if not isinstance(
         solver, bf.solvers.Race
     ):  # which may be at the start of its second solver after twenty iterations
         check_solver(solver, problem, rank=2)
     states = []
     result = bf.solve(problem, 2, solver, rng=0, max_iter=100, tol=0, callback=lambda t, s: states.append(s))
-    last = [s for s in states if not s.waiting][-5:]
-    assert last
-    for s in last:
+    for s in states:  # in every stage
         f, GV, GhU = problem.value_and_products(s.U, s.V)
-        h, left, right = ridge.evaluate(s.U, s.V)
-        assert s.value == pytest.approx(f + h, rel=1e-12)
-        np.testing.assert_allclose(s.dU + s.dV, GV + GhU + left + right, rtol=1e-9, atol=1e-9)
-    value = problem.value(result.U, result.V) + ridge.evaluate(result.U, result.V)[0]
+        h, slope = ridge.evaluate(s.point.x)
+        assert s.point.f == pytest.approx(f, rel=1e-9)
+        assert s.value == pytest.approx(f + h, rel=1e-9)
+        wanted = s.point.x.gradient(GV, GhU) + slope
+        assert (s.point.gradient - wanted).norm() <= 1e-9 * (1 + wanted.norm())
+    value = problem.value(result.U, result.V) + ridge.evaluate(problem.kind.pair(result.U, result.V))[0]
     assert result.objective == pytest.approx(value, rel=1e-12)
 
 
@@ -152,9 +174,8 @@ def test_the_default_keeps_the_balance_that_the_ridge_asks_for(make_problem):
     result = bf.solve(problem, 2, rng=0, tol=1e-10)
     UU, VV = (F.T @ F for F in (result.U, result.V))
     np.testing.assert_allclose(0.5 * UU, 2.0 * VV, atol=1e-4 * np.linalg.norm(UU))
-    assert problem.value(result.U, result.V) + problem.penalty.evaluate(result.U, result.V)[0] == pytest.approx(
-        result.objective, rel=1e-12
-    )
+    h = problem.penalty.evaluate(problem.kind.pair(result.U, result.V))[0]
+    assert problem.value(result.U, result.V) + h == pytest.approx(result.objective, rel=1e-12)
 
 
 def test_a_heavy_ridge_leaves_nothing(make_problem):

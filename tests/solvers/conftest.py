@@ -13,14 +13,16 @@ from bifactor.arrays import gaussian, herm
 def sensing() -> Callable[..., bf.Problem]:
     """Gaussian measurements of a matrix of low rank, of unit curvature on average; its factors are `problem.truth`."""
 
-    def make(m=12, n=10, rank=2, size=90, noise=0.0, psd=False, dtype=np.float64, seed=0, penalty=None) -> bf.Problem:
+    def make(
+        m=12, n=10, rank=2, size=90, noise=0.0, symmetric=False, dtype=np.float64, seed=0, penalty=None
+    ) -> bf.Problem:
         rng = np.random.default_rng(seed)
         U = gaussian(rng, (m, rank), dtype)
-        V = U if psd else gaussian(rng, (n, rank), dtype)
+        V = U if symmetric else gaussian(rng, (n, rank), dtype)
         operator = bf.operators.Gaussian((m, V.shape[0]), size, rng=seed + 1)
         y = operator.forward(U, V)
         y = (y + noise * gaussian(rng, y.shape, y.dtype)).astype(y.dtype)
-        problem = bf.Problem(bf.losses.Squared(), operator, y, penalty=penalty)
+        problem = bf.Problem(bf.losses.Squared(), operator, y, penalty=penalty, symmetric=symmetric)
         problem.truth = (U, V)
         return problem
 

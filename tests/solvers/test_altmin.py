@@ -72,7 +72,7 @@ def test_rows_are_solved_by_products_where_their_blocks_would_be_large(make_prob
 def test_rows_by_products_take_as_many_passes_as_there_are_columns(make_problem, monkeypatch):
     monkeypatch.setattr(least_squares, "LARGEST", 0)
     problem, passes, measure = make_problem(60, 40), [], bf.Problem.measure
-    state = AltMin().init(problem, *bf.inits.Random()(problem, 4, np.random.default_rng(1), False))
+    state = AltMin().init(problem, bf.inits.Random()(problem, 4, np.random.default_rng(1)), 4)
     monkeypatch.setattr(bf.Problem, "measure", lambda *args: passes.append(1) or measure(*args))
     AltMin().step(problem, state)
     assert len(passes) <= 2 * (1 + 4 + 1)
@@ -157,9 +157,10 @@ def test_the_last_half_leaves_no_gradient_in_U(dtype):
     for operator in operators(dtype):
         z = operator.forward(gaussian(rng, (16, 3), dtype), gaussian(rng, (16, 3), dtype))
         problem = bf.Problem(bf.losses.Squared(), operator, z)
-        start = AltMin().init(problem, *bf.inits.Random()(problem, 2, rng, False))
+        start = AltMin().init(problem, bf.inits.Random()(problem, 2, rng), 2)
         state = AltMin().step(problem, start)
-        assert np.linalg.norm(state.dU) <= 1e-8 * np.linalg.norm(start.dU)
+        after, before = (np.linalg.norm(s.point.gradient.left) for s in (state, start))
+        assert after <= 1e-8 * before
         assert state.value < start.value
 
 
@@ -248,7 +249,7 @@ def test_no_data_no_matrix():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_laws(make_problem, sensing, dtype):
     for solver in (AltMin(), AltMin(incoherence=5.0)):
-        problem = make_problem(15, 15, dtype=dtype, psd=True)
+        problem = make_problem(15, 15, dtype=dtype)
         check_solver(solver, problem, rank=2)
         check_solver(solver, problem.penalized(bf.penalties.Ridge(0.5)), rank=2)
     check_solver(AltMin(), sensing(dtype=dtype, noise=0.1), rank=2)
@@ -262,8 +263,10 @@ def test_refusals(make_problem):
     ):
         with pytest.raises(bf.errors.InputError, match="least squares"):
             bf.solve(other, 2, AltMin())
-    with pytest.raises(bf.errors.InputError, match="offsets"):
-        bf.solve(bf.Problem(entries.loss, entries.operator, entries.y, offsets=True), 2, AltMin())
+    offsets = bf.Problem(entries.loss, entries.operator, entries.y, offsets=True)
+    for other in (offsets, make_problem(symmetric=True)):
+        with pytest.raises(bf.errors.InputError, match="finds X = UVᴴ"):
+            bf.solve(other, 2, AltMin())
     with pytest.raises(bf.errors.InputError, match="penalty"):
         bf.solve(entries.penalized(Quartic()), 2, AltMin())
 
@@ -271,14 +274,14 @@ def test_refusals(make_problem):
 class Quartic(bf.penalties.Penalty):
     curvature = (0.0, 0.0)
 
-    def evaluate(self, U, V):
-        return float(np.sum(U**4)), 4 * U**3, 0 * V
+    def evaluate(self, x):
+        return float(np.sum(x.left**4)), x.gradient(4 * x.left**3, 0 * x.right)
 
-    def curve(self, U, V, D, E):
+    def polynomial(self, x, d):
         return np.zeros(5)
 
-    def hessian(self, U, V, D, E):
-        return 12 * U**2 * D, 0 * E
+    def hessian(self, x, d):
+        return x.gradient(12 * x.left**2 * d.left, 0 * d.right)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, "2", True])

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.arrays import gaussian
+from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.penalties import Ridge
-from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD
+from bifactor.solvers import BFGD, PCG, AltMin, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD
 from bifactor.solvers.growth import grown
+from bifactor.solvers.race import Racing
 from bifactor.solvers.recommended import recommended
 
 
@@ -71,30 +72,38 @@ def test_no_more_columns_than_the_data_ask_for(make_problem, solver):
         assert np.linalg.norm(result.U[:, 2:]) * np.linalg.norm(result.V[:, 2:]) < 1e-8 * np.linalg.norm(problem.y)
 
 
-def test_columns_to_come_are_zeros(make_problem):
+def test_states_have_the_columns_in_use_and_answers_those_asked_for(make_problem):
     problem = make_problem(40, 30, rank=4)
     solver = RankContinuation(stage_iterations=5)
-    state = solver.init(problem, *(np.random.default_rng(0).standard_normal((k, 4)) for k in problem.shape))
+    x = problem.kind.pair(*(np.random.default_rng(0).standard_normal((k, 4)) for k in problem.shape))
+    state = solver.init(problem, x, 4)
     counts = []
     for _ in range(40):
         state = solver.step(problem, state)
-        k = int(state.extra["columns"])
+        k = state.own.columns
         counts.append(k)
-        assert state.U.shape == state.dU.shape == (40, 4)
-        assert state.V.shape == state.dV.shape == (30, 4)
-        for part in (state.U, state.V, state.dU, state.dV):
-            assert not part[:, k:].any()
-            assert part[:, :k].any()
-        assert state.waiting == (k < 4)
+        for pair in (state.point.x, state.point.gradient):
+            assert (pair.left.shape, pair.right.shape) == ((40, k), (30, k))
+            assert all(a.any(axis=0).all() for a in pair.arrays)
+        assert state.phase.staged == (k < 4)
     assert sorted(set(counts)) == [1, 2, 3, 4]
     assert counts == sorted(counts)
+    for limit in (1, 3, 5):
+        used = []
+        result = bf.solve(
+            problem, 4, solver, rng=0, max_iter=limit, callback=lambda t, s, used=used: used.append(s.own.columns)
+        )
+        assert used[-1] < 4
+        for factor, rows in ((result.U, 40), (result.V, 30)):
+            assert factor.shape == (rows, 4)
+            assert list(factor.any(axis=0)) == [k < used[-1] for k in range(4)]
 
 
 @pytest.mark.parametrize(("rank", "stages", "first"), [(4, 10, 1), (12, 10, 2), (12, 1, 12), (7, 3, 3)])
 def test_columns_come_in_as_few_stages_as_allowed(make_problem, rank, stages, first):
     problem = make_problem(40, 30, rank=3)
     states = run(problem, rank, RankContinuation(stages=stages, stage_iterations=1), max_iter=40)
-    seen = {int(s.extra["columns"]) for s in states}
+    seen = {s.own.columns for s in states}
     assert min(seen) == first
     assert len(seen) <= stages
     assert max(seen) == rank
@@ -113,54 +122,52 @@ def test_ridge_homotopy_ends_at_the_problem_itself(make_problem, loss):
     for penalty in (None, bf.penalties.Ridge((0.4, 0.9))):
         problem = make_problem(loss=loss).penalized(penalty)
         states = run(problem, 3, RidgeHomotopy(), max_iter=400, objective_tol=1e-6)
-        lam = np.array([float(s.extra["lam"]) for s in states])
+        lam = np.array([s.own.lam for s in states])
         assert np.all(np.diff(lam) <= 0)
         assert lam[-1] == 0
-        assert [s.waiting for s in states] == list(lam > 0)
-        end = states[-1]
-        h = 0.0 if penalty is None else penalty.evaluate(end.U, end.V)[0]
-        assert end.value == pytest.approx(problem.value(end.U, end.V) + h, rel=1e-12)
+        assert [s.phase.staged for s in states] == list(lam > 0)
+        for state in states:  # whatever ridge a stage has, what is reported is the objective of the problem
+            x = state.point.x
+            h = 0.0 if penalty is None else penalty.evaluate(x)[0]
+            assert state.value == pytest.approx(problem.value(x.left, x.right) + h, rel=1e-10, abs=1e-10)
 
 
-@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_new_columns_are_those_of_the_gradient(make_problem, psd, dtype):
+def test_new_columns_are_those_of_the_gradient(make_problem, symmetric, dtype):
     # With every entry observed, f curves alike in all directions and so their lengths are known too.
-    problem = make_problem(12, 12, dtype=dtype, psd=True, observed=1.0)
-    rng = np.random.default_rng(0)
-    U = 0.3 * gaussian(rng, (12, 2), dtype)
-    V = U if psd else 0.3 * gaussian(rng, (12, 2), dtype)
-    G = problem.gradient(U, V) @ np.eye(12, dtype=dtype)
-    A, B = grown(problem, U, V, 3, psd)
-    added = A @ B.conj().T - U @ V.conj().T
-    if psd:
-        values, vectors = np.linalg.eigh(-(G + G.conj().T) / 2)
-        wanted = (vectors[:, -3:] * np.maximum(values[-3:], 0)) @ vectors[:, -3:].conj().T
+    problem = make_problem(12, 12, dtype=dtype, symmetric=symmetric, observed=1.0)
+    x = 0.3 * problem.kind.random(np.random.default_rng(0), (12, 12), 2, dtype)
+    G = problem.gradient(x.left, x.right) @ np.eye(12, dtype=dtype)
+    new = grown(problem, x, 3)
+    assert new.kind == problem.kind
+    added = new.left @ herm(new.right) - x.left @ herm(x.right)
+    if symmetric:
+        values, vectors = np.linalg.eigh(-(G + herm(G)) / 2)
+        wanted = (vectors[:, -3:] * np.maximum(values[-3:], 0)) @ herm(vectors[:, -3:])
     else:
         left, s, right = np.linalg.svd(-G)
         wanted = (left[:, :3] * s[:3]) @ right[:3]
     np.testing.assert_allclose(added, wanted / problem.scale, atol=1e-9 * np.linalg.norm(wanted) / problem.scale)
-    assert (B is A) == psd
     # Under a ridge as heavy as the gradient nothing is added: the optimality condition of the nuclear norm.
     heavy = problem.penalized(bf.penalties.Ridge(1.01 * np.linalg.norm(G, 2)))
-    assert grown(heavy, U, V, 3, psd)[0].shape == (12, 2)
+    assert grown(heavy, x, 3).width == 2
 
 
 CHAINS = [
-    lambda psd: PCG(psd=psd),
-    lambda psd: Newton(psd=psd),
-    lambda psd: RankContinuation(PCG(psd=psd), stage_iterations=6),
-    lambda psd: RankContinuation(Newton(psd=psd), stage_iterations=3),
-    lambda psd: RidgeHomotopy(PCG(psd=psd), stage_iterations=4),
-    lambda psd: Race((RankContinuation(PCG(psd=psd), stage_iterations=4), RidgeHomotopy(PCG(psd=psd))), patience=3),
+    PCG(),
+    Newton(),
+    RankContinuation(stage_iterations=6),
+    RankContinuation(Newton(), stage_iterations=3),
+    RidgeHomotopy(stage_iterations=4),
+    Race((RankContinuation(stage_iterations=4), RidgeHomotopy()), patience=3),
 ]
 
 
-@pytest.mark.parametrize(("psd", "dtype"), [(False, np.float32), (False, np.float64), (True, np.complex128)])
-@pytest.mark.parametrize("make", CHAINS, ids=["pcg", "newton", "rank", "rank-newton", "ridge", "race"])
-def test_stopped_after_every_iteration_and_resumed_it_is_the_same_run(make_problem, tmp_path, make, psd, dtype):
-    problem = make_problem(12, 12, dtype=dtype, psd=True)
-    solver, last = make(psd), 22
+@pytest.mark.parametrize(("symmetric", "dtype"), [(False, np.float32), (False, np.float64), (True, np.complex128)])
+@pytest.mark.parametrize("solver", CHAINS, ids=["pcg", "newton", "rank", "rank-newton", "ridge", "race"])
+def test_stopped_after_every_iteration_and_resumed_it_is_the_same_run(make_problem, tmp_path, solver, symmetric, dtype):
+    problem, last = make_problem(12, 12, dtype=dtype, symmetric=symmetric), 22
     whole = bf.solve(problem, 3, solver, rng=0, max_iter=last, tol=0)
     for stop in range(1, last + 1):
         part = bf.solve(problem, 3, solver, rng=0, max_iter=stop, tol=0, checkpoint=tmp_path / "run")
@@ -172,10 +179,34 @@ def test_stopped_after_every_iteration_and_resumed_it_is_the_same_run(make_probl
         np.testing.assert_array_equal(getattr(part.history, name), getattr(whole.history, name))
 
 
+@pytest.mark.parametrize(
+    "solver",
+    [
+        RankContinuation(RankContinuation(), stage_iterations=3),
+        RankContinuation(RidgeHomotopy(), stage_iterations=3),
+        RankContinuation(Race()),
+        RidgeHomotopy(RankContinuation(), stage_iterations=4),
+        RidgeHomotopy(RidgeHomotopy()),
+        Race((Race(), RankContinuation())),
+    ],
+    ids=["rank-rank", "rank-ridge", "rank-race", "ridge-rank", "ridge-ridge", "race-race"],
+)
+def test_stages_within_stages_end(make_problem, solver):
+    plain = make_problem(rank=3, noiseless=True, observed=0.6)
+    result = bf.solve(plain, 3, solver, rng=0)
+    assert result.status.converged
+    assert error(result, plain) < 1e-5
+    ridge = plain.penalized(Ridge(0.5))
+    result = bf.solve(ridge, 3, solver, rng=0)
+    assert result.status.converged
+    assert result.objective == pytest.approx(bf.solve(ridge, 3, PCG(), rng=0).objective, rel=1e-6)
+
+
 def test_the_chain_of_the_race_has_seen_every_lane(make_problem):
-    states = run(make_problem(12, 12, psd=True), 3, CHAINS[-1](False), max_iter=22, tol=0)
-    lanes = {(int(s.extra["race:lane"]), s.waiting, "parked:U" in s.extra) for s in states}
-    assert {(0, True, False), (1, True, True)} <= lanes
+    states = run(make_problem(12, 12), 3, CHAINS[-1], max_iter=22, tol=0)
+    racing = [s for s in states if isinstance(s.own, Racing)]
+    assert all(s.phase.staged for s in racing)
+    assert {(s.own.lane, s.own.best is not None) for s in racing} == {(0, False), (1, True)}
 
 
 class Slow(PCG):
@@ -184,8 +215,8 @@ class Slow(PCG):
     def step(self, problem, state):
         return ScaledGD(bf.steps.Constant(1e-9)).step(problem, state)
 
-    def init(self, problem, U, V):
-        return ScaledGD(bf.steps.Constant(1e-9)).init(problem, U, V)
+    def init(self, problem, x, rank):
+        return ScaledGD(bf.steps.Constant(1e-9)).init(problem, x, rank)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -205,6 +236,17 @@ def test_a_race_is_over_where_the_data_are_explained(make_problem):
     b = bf.solve(problem, 2, PCG(), rng=0)
     assert a.n_iter == b.n_iter
     np.testing.assert_array_equal(a.U, b.U)
+
+
+@pytest.mark.parametrize("penalty", [None, Ridge(0.5)])
+def test_a_solver_whose_stages_are_just_over_has_not_come_to_rest(make_problem, penalty):
+    problem = make_problem(rank=3).penalized(penalty)
+    for first in (RidgeHomotopy(), RankContinuation()):
+        states = run(problem, 3, Race((first, Slow())), max_iter=400, tol=0)
+        best = next(s.own.best for s in states if s.own.lane == 1)
+        finished = bf.solve(problem, 3, first, rng=0, tol=1e-9)
+        assert best.state.own.count > 0
+        assert best.value == pytest.approx(finished.objective, rel=1e-3)
 
 
 def test_a_race_of_one_is_that_solver(make_problem):
@@ -242,14 +284,14 @@ def test_nothing_to_find(make_problem, solver):
 
 
 @pytest.mark.parametrize("make", [RankContinuation, RidgeHomotopy, lambda s: Race((RankContinuation(s),))])
-def test_psd_matrices_are_found(make_problem, make):
-    problem = make_problem(25, 25, rank=3, dtype=np.complex128, noiseless=True, psd=True, observed=0.7)
-    result = bf.solve(problem, 3, make(PCG(psd=True)), rng=0, tol=1e-9)
+def test_symmetric_matrices_are_found(make_problem, make):
+    problem = make_problem(25, 25, rank=3, dtype=np.complex128, noiseless=True, symmetric=True, observed=0.7)
+    result = bf.solve(problem, 3, make(PCG()), rng=0, tol=1e-9)
     np.testing.assert_array_equal(result.U, result.V)
     assert error(result, problem) < 1e-6
     # What is nearest to a negative matrix among these is nothing.
-    negative = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 6)), -np.eye(6))
-    assert np.linalg.norm(bf.solve(negative, 2, make(PCG(psd=True)), rng=0).matrix()) < 1e-6
+    negative = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 6)), -np.eye(6), symmetric=True)
+    assert np.linalg.norm(bf.solve(negative, 2, make(PCG()), rng=0).matrix()) < 1e-6
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
@@ -307,9 +349,7 @@ def test_a_wide_tolerance_does_not_end_a_solver_that_has_stages_to_come(make_pro
         lambda: RidgeHomotopy(stage_iterations=-1),
         lambda: RidgeHomotopy(stage_decrease=np.inf),
         lambda: Race(()),
-        lambda: Race((PCG(), PCG(psd=True))),
         lambda: Race((PCG(), "PCG")),
-        lambda: Race((PCG(), RankContinuation(PCG(psd=True)))),
         lambda: Race(patience=0),
         lambda: Race(patience=1.5),
     ],
@@ -319,28 +359,32 @@ def test_bad_settings_are_refused(make):
         make()
 
 
-def test_what_the_inner_solver_refuses_is_refused(make_problem):
-    inner = BFGD()
-    poisson = make_problem(loss=bf.losses.Poisson())
-    for solver in (RankContinuation(inner), RidgeHomotopy(inner), Race((PCG(), RankContinuation(inner)))):
-        with pytest.raises(InputError, match="Poisson has no global"):
-            bf.solve(poisson, 2, solver, rng=0)
-        with pytest.raises(InputError, match="square"):
-            bf.solve(make_problem(6, 5), 2, type(solver)((PCG(psd=True),) if type(solver) is Race else PCG(psd=True)))
+@pytest.mark.parametrize(
+    "make",
+    [RankContinuation, RidgeHomotopy, lambda s: Race((PCG(), RankContinuation(s)))],
+    ids=["rank", "ridge", "race"],
+)
+def test_what_the_inner_solver_refuses_is_refused(make_problem, make):
+    for inner, problem, reason in (
+        (BFGD(), make_problem(loss=bf.losses.Poisson()), "Poisson has no global"),
+        (AltMin(), make_problem(symmetric=True), "finds X = UVᴴ"),
+    ):
+        with pytest.raises(InputError, match=f"cannot run {type(inner).__name__} here.*{reason}"):
+            bf.solve(problem, 2, make(inner), rng=0)
 
 
 def test_ridge_homotopy_knows_ridges_only(make_problem):
     class Other(bf.penalties.Ridge.__base__):
         curvature = (1.0, 1.0)
 
-        def evaluate(self, U, V):
-            return 0.0, 0 * U, 0 * V
+        def evaluate(self, x):
+            return 0.0, 0 * x
 
-        def curve(self, U, V, D, E):
+        def polynomial(self, x, d):
             return np.zeros(5)
 
-        def hessian(self, U, V, D, E):
-            return 0 * D, 0 * E
+        def hessian(self, x, d):
+            return 0 * d
 
     problem = make_problem().penalized(Other())
     with pytest.raises(InputError, match=r"ends at a ridge.*PCG"):
@@ -422,5 +466,5 @@ def test_rank_continuation_always_descends_on_counts(make_problem, name):
 def test_a_race_runs_all_its_lanes_where_no_least_is_known():
     lanes = set()
     race = Race((PCG(), PCG(damping=0.1)), patience=5)
-    bf.solve(counts(0), 3, race, rng=0, max_iter=60, tol=0, callback=lambda t, s: lanes.add(int(s.extra["race:lane"])))
+    bf.solve(counts(0), 3, race, rng=0, max_iter=60, tol=0, callback=lambda t, s: lanes.add(s.own.lane))
     assert lanes == {0, 1}

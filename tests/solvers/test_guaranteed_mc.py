@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.arrays import gaussian, herm, inner
+from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
-from bifactor.path import state_at
+from bifactor.factors import Free
 from bifactor.solvers.guaranteed_mc import GuaranteedMC
 from bifactor.solvers.incoherence import Incoherence, shrunk_rows
+from bifactor.state import State
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -75,21 +76,21 @@ def coherent():
 @pytest.mark.parametrize("size", [0.1, 1.0, 3.0])
 def test_the_regulariser_and_its_gradient(dtype, size):
     rng = np.random.default_rng(0)
-    U, D = size * gaussian(rng, (9, 3), dtype), gaussian(rng, (9, 3), dtype)
-    V, E = size * gaussian(rng, (7, 3), dtype), gaussian(rng, (7, 3), dtype)
+    x, d = (Free().random(rng, (9, 7), 3, dtype) for _ in range(2))
+    x = size * x
     term = Incoherence(1.5, 2.0, 5.0, 0.7)
-    value, dU, dV = term.evaluate(U, V)
-    assert value == pytest.approx(regulariser(U, V, 1.5, 2.0, 5.0, 0.7))
+    value, gradient = term.evaluate(x)
+    assert value == pytest.approx(regulariser(x.left, x.right, 1.5, 2.0, 5.0, 0.7))
     assert (value > 0) == (size >= 1)
     h = 1e-6
-    difference = (term.evaluate(U + h * D, V + h * E)[0] - term.evaluate(U - h * D, V - h * E)[0]) / (2 * h)
-    assert inner(dU, D) + inner(dV, E) == pytest.approx(difference, rel=1e-6, abs=1e-9)
+    difference = (term.evaluate(x.plus(h, d))[0] - term.evaluate(x.plus(-h, d))[0]) / (2 * h)
+    assert gradient.inner(d) == pytest.approx(difference, rel=1e-6, abs=1e-9)
 
 
 def test_along_a_curve_it_is_no_polynomial():
-    U = np.ones((3, 1))
+    x = Free().pair(np.ones((3, 1)), np.ones((3, 1)))
     with pytest.raises(InputError, match="no polynomial"):
-        Incoherence(1.0, 1.0, 1.0, 1.0).curve(U, U, U, U)
+        Incoherence(1.0, 1.0, 1.0, 1.0).polynomial(x, x)
 
 
 @BOTH
@@ -121,9 +122,9 @@ def test_what_is_not_given_is_estimated(make_problem, dense):
     mu = max(14 / 3 * np.max(np.sum(A[:, :3] ** 2, axis=1)), 11 / 3 * np.max(np.sum(Bh[:3] ** 2, axis=0)))
     guesses = {"sigma_max": s[0], "sigma_min": s[2], "incoherence": mu}
     for given in ({}, {"sigma_max": 30.0}, {"sigma_min": 0.1, "incoherence": 2.0}, SMALL):
-        state = GuaranteedMC(**given).init(problem, np.ones((14, 3)), np.ones((11, 3)))
+        own = GuaranteedMC(**given).init(problem, problem.kind.pair(np.ones((14, 3)), np.ones((11, 3))), 3).own
         wanted = bounds(problem.shape, 3, **{**guesses, **given}, scale=problem.scale)
-        np.testing.assert_allclose(state.extra["bounds"], wanted, rtol=1e-8)
+        np.testing.assert_allclose([own.rows, own.cols, own.whole, own.weight], wanted, rtol=1e-8)
 
 
 @BOTH
@@ -132,16 +133,20 @@ def test_every_step_is_armijos(coherent, alternating):
     states = []
     solver = GuaranteedMC(**SMALL, alternating=alternating)
     result = bf.solve(coherent, 2, solver, rng=0, max_iter=40, tol=0, callback=lambda t, s: states.append(s))
-    assert np.all(np.diff(result.history.objective) < 0)
+    # What is reported is f; what goes down is f and the regulariser.
+    np.testing.assert_allclose(result.history.objective[1:], [coherent.value(s.U, s.V) for s in states], rtol=1e-10)
     for old, new in pairwise(states):
-        F = coherent.value(new.U, new.V) + regulariser(new.U, new.V, *b)
-        assert new.value == pytest.approx(F)
-        eta = new.extra["lengths"][0] if alternating else new.memory
-        np.testing.assert_allclose(new.U, old.U - eta * old.dU, rtol=1e-12, atol=1e-12)
-        slope = inner(old.dU, old.dU) + (0 if alternating else inner(old.dV, old.dV))
-        assert new.value <= old.value - 0.5 * eta * slope  # all the more after a step in V
+        before, after = old.own.at, new.own.at
+        assert after.value == pytest.approx(coherent.value(new.U, new.V) + regulariser(new.U, new.V, *b))
+        assert after.value < before.value
+        eta, g = new.own.memory.eta, before.gradient.scaled(1.0, 0.0) if alternating else before.gradient
+        np.testing.assert_allclose(new.U, old.U - eta * g.left, rtol=1e-12, atol=1e-12)
+        if not alternating:
+            np.testing.assert_allclose(new.V, old.V - eta * g.right, rtol=1e-12, atol=1e-12)
+        assert after.value <= before.value - 0.5 * eta * g.inner(g)  # all the more after a step in V
         if alternating:  # each block goes on from its own last length, made a little longer
-            assert np.all(new.extra["lengths"] <= 1.1 * (1 + 1e-12) * old.extra["lengths"])
+            assert eta <= 1.1 * (1 + 1e-12) * old.own.memory.eta
+            assert new.own.right_memory.eta <= 1.1 * (1 + 1e-12) * old.own.right_memory.eta
     assert regulariser(states[-1].U, states[-1].V, *b) > 0
 
 
@@ -172,12 +177,12 @@ def test_both_variants_and_another_solver_end_in_one_place(make_problem):
 def test_long_rows_of_a_start_are_cut(coherent):
     U, V = coherent.truth
     solver = GuaranteedMC(**SMALL)
-    state = solver.init(coherent, U, V)
-    b1, b2 = state.extra["bounds"][:2]
+    state = solver.init(coherent, coherent.kind.pair(U, V), 2)
+    b1, b2 = state.own.rows, state.own.cols
     assert np.max(np.linalg.norm(state.U, axis=1)) == pytest.approx(np.sqrt(2 / 3) * b1)
     assert np.max(np.linalg.norm(state.V, axis=1)) == pytest.approx(np.sqrt(2 / 3) * b2)
-    short = 0.01 * U, 0.01 * V
-    np.testing.assert_allclose(solver.init(coherent, *short).U, short[0], rtol=1e-14)
+    short = coherent.kind.pair(0.01 * U, 0.01 * V)
+    np.testing.assert_allclose(solver.init(coherent, short, 2).U, short.left, rtol=1e-14)
     assert not shrunk_rows(np.zeros((3, 2)), 1.0).any()
 
 
@@ -190,14 +195,13 @@ def test_long_rows_are_pulled_in(alternating):
     operator = bf.operators.Entries(*np.nonzero(seen), (14, 11))
     problem = bf.Problem(bf.losses.Squared(), operator, (U @ V.T)[np.nonzero(seen)])
     solver = GuaranteedMC(incoherence=1.0, alternating=alternating)
-    first = solver.init(problem, U, V)
-    b1 = first.extra["bounds"][0]
-    U[3] *= 1.5 * b1 / np.linalg.norm(U[3])  # f does not see this row, and `init` would cut it
-    start = state_at(problem, U, V, Incoherence(*first.extra["bounds"].tolist()), memory=first.memory)
-    state = replace(start, extra=first.extra)
+    own = solver.init(problem, problem.kind.pair(U, V), 2).own
+    U[3] *= 1.5 * own.rows / np.linalg.norm(U[3])  # f does not see this row, and `init` would cut it
+    at = problem.plus(own.term).at(problem.kind.pair(U, V))
+    state = State(problem.seen(at), replace(own, at=at))
     for _ in range(200):
         state = solver.step(problem, state)
-    assert np.linalg.norm(state.U[3]) == pytest.approx(np.sqrt(2 / 3) * b1, rel=0.02)
+    assert np.linalg.norm(state.U[3]) == pytest.approx(np.sqrt(2 / 3) * own.rows, rel=0.02)
     assert np.linalg.norm((state.U @ state.V.T - U @ V.T)[seen]) < 1e-3 * np.linalg.norm((U @ V.T)[seen])
 
 
@@ -242,7 +246,7 @@ def test_the_smallest_matrices(shape, alternating):
 @pytest.mark.parametrize("dtype", DTYPES)
 @BOTH
 def test_laws(make_problem, alternating, dtype):
-    problem, solver = make_problem(15, 15, dtype=dtype, psd=True), GuaranteedMC(alternating=alternating)
+    problem, solver = make_problem(15, 15, dtype=dtype), GuaranteedMC(alternating=alternating)
     check_solver(solver, problem, rank=2)
     assert bf.solve(problem, 2, solver, rng=0, max_iter=3).V.dtype == dtype
 
@@ -273,10 +277,12 @@ def test_a_gradient_that_is_not_finite_at_zero_is_refused():
     assert result.objective < result.history.objective[0]
 
 
-def test_penalties_and_offsets_are_refused(make_problem):
+def test_penalties_offsets_and_symmetric_problems_are_refused(make_problem):
     entries = make_problem()
     penalized = bf.Problem(entries.loss, entries.operator, entries.y, penalty=bf.penalties.Ridge(1.0))
     with pytest.raises(InputError, match="minimises f alone"):
         bf.solve(penalized, 2, GuaranteedMC())
     with pytest.raises(InputError, match="offsets"):
         bf.solve(bf.Problem(entries.loss, entries.operator, entries.y, offsets=True), 2, GuaranteedMC())
+    with pytest.raises(InputError, match="finds X = UVᴴ"):
+        bf.solve(make_problem(symmetric=True), 2, GuaranteedMC())

@@ -5,40 +5,46 @@ import pytest
 from scipy import sparse
 
 import bifactor as bf
-from bifactor.arrays import gaussian, inner
+from bifactor.arrays import gaussian
 from bifactor.errors import InputError
-from bifactor.path import measured_at
 from bifactor.solvers import PCG, Newton, RankContinuation, ScaledGD
 from bifactor.solvers.curvature import Curvature
 
 RIDGE = bf.penalties.Ridge((0.4, 1.3))
+KINDS = pytest.mark.parametrize("kind", [{}, {"symmetric": True}, {"offsets": True}], ids=["UV", "UU", "offsets"])
 
 
-def pairs(problem, psd=False, rank=2, seed=3, count=1, size=0.6):
-    """Random pairs of factors; of one factor twice where X = UUᴴ."""
-    rng = np.random.default_rng(seed)
-    m, n = problem.shape
-    for _ in range(count):
-        U = size * gaussian(rng, (m, rank), problem.dtype)
-        yield U, U if psd else size * gaussian(rng, (n, rank), problem.dtype)
+def pairs(problem, rank=2, seed=3, count=1, size=0.6):
+    """A point at random, then directions; what the problem fixes is in place, and zero in directions."""
+    rng, width = np.random.default_rng(seed), rank + problem.kind.fixed_columns
+    for i in range(count):
+        d = size * problem.kind.gradient(*(gaussian(rng, (k, width), problem.dtype) for k in problem.shape))
+        yield d if i else problem.zero(rank) + d
 
 
-def is_the_hessian(problem, psd=False, tol=1e-6, rank=2):
+def alike(got, wanted, tol):
+    """Each side, entry by entry, up to a share of its norm."""
+    for a, b in zip(got.arrays, wanted.arrays, strict=True):
+        np.testing.assert_allclose(a, b, atol=tol * np.linalg.norm(b))
+
+
+def is_the_hessian(problem, tol=1e-6, rank=2):
     """Symmetric, and the derivative of the gradient by differences; with damping, more by the Gram matrices."""
-    (U, V), (D, E), (A, B) = pairs(problem, psd, rank, count=3)
-    H = Curvature(problem, measured_at(problem, U, V, psd), 0.0, True, psd)
-    HD, HE = H.apply(D, E)
+    x, d, e = pairs(problem, rank, count=3)
+    H = Curvature(problem, problem.measured(x), 0.0, True)
+    Hd, He = H.apply(d), H.apply(e)
     h = 1e-5
-    ahead, behind = (measured_at(problem, U + s * D, V + s * E, psd) for s in (h, -h))
-    for got, plus, minus in ((HD, ahead.dU, behind.dU), (HE, ahead.dV, behind.dV)):
-        difference = (plus - minus) / (2 * h)
-        np.testing.assert_allclose(got, difference, atol=tol * np.linalg.norm(difference))
-    HA, HB = H.apply(A, B)
-    there, back = inner(A, HD) + inner(B, HE), inner(HA, D) + inner(HB, E)
-    assert there == pytest.approx(back, rel=1e-9, abs=1e-9 * np.linalg.norm(HD) * np.linalg.norm(A))
-    damped = Curvature(problem, measured_at(problem, U, V, psd), 0.7, True, psd).apply(D, E)
-    more = 0.7 * problem.scale * (D @ (V.conj().T @ V) + (E @ (U.conj().T @ U) if psd else 0)) / (2 if psd else 1)
-    np.testing.assert_allclose(damped[0] - HD, more, atol=1e-9 * np.linalg.norm(more))
+    ahead, behind = (problem.measured(x.plus(s, d)).gradient for s in (h, -h))
+    alike(Hd, 1 / (2 * h) * (ahead - behind), tol)
+    assert e.inner(Hd) == pytest.approx(He.inner(d), rel=1e-9, abs=1e-9 * Hd.norm() * e.norm())
+    damped = Curvature(problem, problem.measured(x), 0.7, True).apply(d)
+    UU, VV = x.grams()
+    alike(damped - Hd, 0.7 * problem.scale * problem.kind.gradient(d.left @ VV, d.right @ UU), 1e-9)
+
+
+def of_kind(problem, kind):
+    """The same measurements, of other factors."""
+    return bf.Problem(problem.loss, problem.operator, problem.y, problem.weights, problem.penalty, **kind)
 
 
 @pytest.mark.parametrize("weights", [None, 0.7])
@@ -49,14 +55,15 @@ def test_it_is_the_derivative_of_the_gradient(make_problem, loss, weights, penal
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-@pytest.mark.parametrize("psd", [False, True])
-def test_psd_and_complex(make_problem, dtype, psd):
+@KINDS
+def test_every_kind_and_complex(make_problem, dtype, kind):
     for penalty in (None, RIDGE):
-        is_the_hessian(make_problem(11, 11, dtype=dtype, psd=True).penalized(penalty), psd)
+        is_the_hessian(of_kind(make_problem(11, 11, dtype=dtype, penalty=penalty), kind))
 
 
-def test_psd_for_every_loss(make_problem, loss):
-    is_the_hessian(make_problem(11, 11, loss=loss, psd=True), psd=True)
+@KINDS
+def test_every_kind_for_every_loss(make_problem, loss, kind):
+    is_the_hessian(of_kind(make_problem(11, 11, loss=loss), kind))
 
 
 @pytest.mark.parametrize(
@@ -88,46 +95,46 @@ def test_a_black_box(dtype):
 
 
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize("psd", [False, True])
-def test_the_preconditioner_is_positive_and_symmetric(make_problem, full, psd):
-    entries = make_problem(11, 11, psd=True, observed=0.3).penalized(RIDGE)
+@KINDS
+def test_the_preconditioner_is_positive_and_symmetric(make_problem, full, kind):
+    entries = make_problem(11, 11, observed=0.3, penalty=RIDGE)
     sensing = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 6)), np.eye(6))
-    for problem in (entries, sensing):
-        (U, V), (D, E), (A, B) = pairs(problem, psd, count=3)
-        H = Curvature(problem, measured_at(problem, U, V, psd), 0.1, full, psd)
-        MD, ME = H.divide(D, E)
-        MA, MB = H.divide(A, B)
-        assert inner(D, MD) + inner(E, ME) > 0
-        assert inner(A, MD) + inner(B, ME) == pytest.approx(inner(MA, D) + inner(MB, E))
+    for problem in (of_kind(entries, kind), of_kind(sensing, kind)):
+        x, d, e = pairs(problem, count=3)
+        H = Curvature(problem, problem.measured(x), 0.1, full)
+        Md, Me = H.divide(d), H.divide(e)
+        assert d.inner(Md) > 0
+        assert e.inner(Md) == pytest.approx(Me.inner(d))
 
 
-def test_blocks_of_observed_entries_are_those_of_the_hessian(make_problem):
+@pytest.mark.parametrize("kind", [{}, {"offsets": True}], ids=["UV", "offsets"])
+def test_blocks_of_observed_entries_are_those_of_the_hessian(make_problem, kind):
     # Gauss-Newton in U alone is block-diagonal, so dividing by its blocks undoes it.
-    problem = make_problem(12, 9, observed=0.8).penalized(RIDGE)
-    (U, V), (D, E) = pairs(problem, count=2)
-    H = Curvature(problem, measured_at(problem, U, V), 0.2, False, False)
-    for pair in ((D, 0 * E), (0 * D, E)):
-        left, right = H.divide(*H.apply(*pair))
-        np.testing.assert_allclose(left if pair[0].any() else right, D if pair[0].any() else E, rtol=1e-5, atol=1e-6)
+    problem = of_kind(make_problem(12, 9, observed=0.8, penalty=RIDGE), kind)
+    x, d = pairs(problem, count=2)
+    H = Curvature(problem, problem.measured(x), 0.2, False)
+    left, right = H.divide(H.apply(d.scaled(1.0, 0.0))), H.divide(H.apply(d.scaled(0.0, 1.0)))
+    np.testing.assert_allclose(left.left, d.left, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(right.right, d.right, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("psd", [False, True])
-def test_gauss_newton_is_never_indefinite_and_its_equations_are_solved(make_problem, loss, psd):
-    problem = make_problem(11, 11, loss=loss, psd=True)
-    for U, V in pairs(problem, psd, count=3, size=1.0):
-        state = measured_at(problem, U, V, psd)
-        H = Curvature(problem, state, 0.1, False, psd)
-        D, E = H.solve(1e-10, 500)
-        HD, HE = H.apply(D, E)
-        np.testing.assert_allclose(HD, -state.dU, atol=1e-6 * np.linalg.norm(state.dU))
-        np.testing.assert_allclose(HE, -state.dV, atol=1e-6 * np.linalg.norm(state.dV))
-        assert inner(D, HD) + inner(E, HE) > 0
+@KINDS
+def test_gauss_newton_is_never_indefinite_and_its_equations_are_solved(make_problem, loss, kind):
+    problem = of_kind(make_problem(11, 11, loss=loss), kind)
+    for seed in range(3):
+        (x,) = pairs(problem, seed=seed, size=1.0)
+        point = problem.measured(x)
+        H = Curvature(problem, point, 0.1, False)
+        d = H.solve(1e-10, 500)
+        Hd = H.apply(d)
+        alike(Hd, -point.gradient, 1e-6)
+        assert d.inner(Hd) > 0
 
 
 def test_an_indefinite_hessian_is_noticed():
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 5)), 10 * np.eye(5))
-    state = measured_at(problem, *pairs_near_zero((5, 1)))
-    assert Curvature(problem, state, 0.0, True, False).solve(1e-3, 50) is None
+    point = problem.measured(problem.kind.pair(*pairs_near_zero((5, 1))))
+    assert Curvature(problem, point, 0.0, True).solve(1e-3, 50) is None
     result = bf.solve(problem, 1, Newton(), bf.inits.Given(*pairs_near_zero((5, 1))), tol=1e-9)
     assert result.objective == pytest.approx(200.0)
 
@@ -153,11 +160,11 @@ def test_it_ends_faster_than_linearly(make_problem, name, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("full", [False, True])
-def test_noiseless_completion_is_exact_in_few_iterations(make_problem, dtype, psd, full):
-    problem = make_problem(30, 30, dtype=dtype, noiseless=True, psd=psd, observed=0.6)
-    result, left = relative_gradient(problem, Newton(full, psd), 2)
+def test_noiseless_completion_is_exact_in_few_iterations(make_problem, dtype, symmetric, full):
+    problem = make_problem(30, 30, dtype=dtype, noiseless=True, symmetric=symmetric, observed=0.6)
+    result, left = relative_gradient(problem, Newton(full), 2)
     assert result.n_iter <= 15
     assert left[-1] < 1e-11
     assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < 1e-12
@@ -204,7 +211,7 @@ def test_rows_and_columns_without_data(make_problem):
         np.testing.assert_allclose(result.matrix()[mask], truth[mask], rtol=1e-4)
 
 
-@pytest.mark.parametrize("make", [lambda: Newton(full=1), lambda: Newton(psd="no"), lambda: Newton(None)])
+@pytest.mark.parametrize("make", [lambda: Newton(full=1), lambda: Newton("no"), lambda: Newton(None)])
 def test_bad_settings_are_refused(make):
     with pytest.raises(InputError, match="not True or False"):
         make()

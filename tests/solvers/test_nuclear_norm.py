@@ -8,6 +8,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import herm
+from bifactor.kinds import Symmetric
 from bifactor.penalties import Ridge
 from bifactor.solvers import PCG, NuclearNorm
 from bifactor.testing import check_solver
@@ -19,24 +20,25 @@ def inner(A, B):
     return np.vdot(A, B).real
 
 
-def soft(M, level, rank, psd):
-    """The singular values (with `psd`, eigenvalues) of M lowered by a level, the `rank` largest of them kept."""
-    if psd:
+def soft(M, level, rank, symmetric=False):
+    """The singular values (where X = UUᴴ, eigenvalues) of M lowered by a level, the `rank` largest of them kept."""
+    if symmetric:
         w, Q = np.linalg.eigh((M + herm(M)) / 2)
         return (Q[:, -rank:] * np.maximum(w[-rank:] - level, 0)) @ herm(Q[:, -rank:])
     A, s, Bh = np.linalg.svd(M, full_matrices=False)
     return (A[:, :rank] * np.maximum(s[:rank] - level, 0)) @ Bh[:rank]
 
 
-def naive(problem, f, gradient, rank=100, factor=0.25, psd=False):
+def naive(problem, f, gradient, rank=100, factor=0.25):
     """The iterates from X = 0: λ in stages, L eased by 0.9 and doubled, no momentum where the objective rises."""
+    symmetric = problem.kind == Symmetric()
     left, right = problem.penalty.sides
-    rho = (left + right) / 2 if psd else (left * right) ** 0.5
+    rho = (left + right) / 2 if symmetric else (left * right) ** 0.5
 
     def proximal(Y, L):
         G = gradient(Y)
         while True:
-            Z = soft(Y - G / L, lam / L, rank, psd)
+            Z = soft(Y - G / L, lam / L, rank, symmetric)
             bend = inner(gradient(Z) - G, Z - Y) / 2
             if max(bend, f(Z) - f(Y) - inner(G, Z - Y)) <= L / 2 * np.linalg.norm(Z - Y) ** 2:
                 return Z, L
@@ -47,7 +49,7 @@ def naive(problem, f, gradient, rank=100, factor=0.25, psd=False):
 
     X = P = np.zeros(problem.shape, problem.dtype)
     G = -gradient(X)
-    top = np.linalg.eigvalsh((G + herm(G)) / 2)[-1] if psd else np.linalg.norm(G, 2)
+    top = np.linalg.eigvalsh((G + herm(G)) / 2)[-1] if symmetric else np.linalg.norm(G, 2)
     t, L, over = 1.0, problem.scale, False
     lam = first = max(factor * top, rho)
     while True:
@@ -101,8 +103,8 @@ def test_iterates_of_every_loss(make_problem, follow, loss):
 
 
 def test_iterates_of_semidefinite_matrices(make_problem, dense, follow):
-    problem = make_problem(12, psd=True, observed=0.8, penalty=Ridge((0.2, 0.6)))
-    follow(problem, 12, NuclearNorm(psd=True), naive(problem, *dense(problem), psd=True), steps=40)
+    problem = make_problem(12, symmetric=True, observed=0.8, penalty=Ridge((0.2, 0.6)))
+    follow(problem, 12, NuclearNorm(), naive(problem, *dense(problem)), steps=40)
 
 
 def test_iterates_of_limited_rank(make_problem, dense, follow):
@@ -116,8 +118,8 @@ def test_the_rules_are_all_in_use(make_problem):
     lams, ts, Ls = [], [], []
 
     def look(_, state):
-        for column, name in ((lams, "lam"), (ts, "t"), (Ls, "L")):
-            column.append(float(state.extra[name]))
+        for column, number in ((lams, state.own.lam), (ts, state.own.t), (Ls, state.own.L)):
+            column.append(number)
 
     bf.solve(problem, 11, NuclearNorm(), max_iter=40, tol=0, callback=look)
     assert len(set(lams)) >= 3
@@ -137,18 +139,18 @@ def test_the_optimum_is_that_of_the_factors(make_problem, loss, share):
 
 
 def test_the_optimum_of_sensing_and_of_semidefinite_matrices(sensing, make_problem):
-    for problem, psd in (
-        (sensing(m=12, n=11, noise=0.3, penalty=Ridge(0.5)), False),
-        (sensing(m=12, n=11, noise=0.3, dtype=np.complex128, penalty=Ridge(0.5)), False),
-        (make_problem(15, psd=True, observed=0.7, penalty=Ridge((0.5, 1.5))), True),
-        (make_problem(15, psd=True, observed=0.7, dtype=np.complex128, penalty=Ridge(1.0)), True),
+    for problem in (
+        sensing(m=12, n=11, noise=0.3, penalty=Ridge(0.5)),
+        sensing(m=12, n=11, noise=0.3, dtype=np.complex128, penalty=Ridge(0.5)),
+        make_problem(15, symmetric=True, observed=0.7, penalty=Ridge((0.5, 1.5))),
+        make_problem(15, symmetric=True, observed=0.7, dtype=np.complex128, penalty=Ridge(1.0)),
     ):
         rank = min(problem.shape)
-        ours = bf.solve(problem, rank, NuclearNorm(psd=psd), tol=1e-10, max_iter=5000)
-        theirs = bf.solve(problem, rank, PCG(psd=psd), rng=0, tol=1e-10, max_iter=5000)
+        ours = bf.solve(problem, rank, NuclearNorm(), tol=1e-10, max_iter=5000)
+        theirs = bf.solve(problem, rank, PCG(), rng=0, tol=1e-10, max_iter=5000)
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-8)
         assert ours.certificate.optimal(1e-5)
-        assert (ours.V is ours.U) == psd
+        assert np.array_equal(ours.U, ours.V) == (problem.kind == Symmetric())
 
 
 def test_of_a_whole_matrix_it_lowers_the_singular_values():
@@ -171,8 +173,9 @@ def test_no_stage_lets_its_objective_rise(make_problem, loss):
 
     def look(_, state):
         X = state.U @ state.V.T
-        f = state.value - rho * np.linalg.norm(X, "nuc")  # the penalty of balanced factors
-        seen.append((float(state.extra["lam"]), f, np.linalg.norm(X, "nuc")))
+        seen.append((state.own.lam, state.point.f, np.linalg.norm(X, "nuc")))
+        # The penalty of balanced factors.
+        assert state.value == pytest.approx(state.point.f + rho * np.linalg.norm(X, "nuc"), rel=1e-10)
 
     bf.solve(problem, 20, NuclearNorm(), max_iter=150, tol=0, callback=look)
     assert len({lam for lam, _, _ in seen}) >= 3
@@ -196,10 +199,10 @@ def test_momentum_does_not_run_into_a_wall():
 def test_momentum_does_not_run_out_of_range():
     f = bf.Function(lambda X: float(np.exp(X[0, 0])) - 3 * X[0, 0], lambda X: np.exp(X) - 3, (1, 1), penalty=Ridge(1.0))
     solver = NuclearNorm()
-    now = solver.init(f, np.array([[3.0]]), np.array([[3.0]]))
-    last = {"PU": np.array([[30.0]]), "PV": np.array([[-30.0]]), "before": np.full_like(now.extra["z"], -900.0)}
+    now = solver.init(f, f.kind.pair(np.array([[3.0]]), np.array([[3.0]])), 1)
+    before = f.measured(f.kind.pair(np.array([[30.0]]), np.array([[-30.0]])))
     with np.errstate(all="ignore"):
-        new = solver.step(f, replace(now, extra={**now.extra, **last, "t": np.array(1e3)}))  # from e⁹⁰⁸
+        new = solver.step(f, replace(now, own=replace(now.own, before=before, t=1e3)))  # from e⁹⁰⁸
     assert np.isfinite(new.value)
     assert new.value < now.value
 
@@ -256,7 +259,7 @@ def test_too_few_columns_give_the_best_thresholding_of_that_rank(make_problem):
         result = bf.solve(problem, rank, NuclearNorm(), tol=1e-10, max_iter=5000)
         assert result.status.converged
         X = result.matrix()
-        again = soft(X - gradient(X) / problem.smoothness, 0.5 / problem.smoothness, rank, psd=False)
+        again = soft(X - gradient(X) / problem.smoothness, 0.5 / problem.smoothness, rank)
         assert np.linalg.norm(again - X) <= 1e-6 * np.linalg.norm(X)
         assert result.objective == pytest.approx(f(X) + 0.5 * np.linalg.norm(X, "nuc"), rel=1e-12)
         values.append(result.objective)
@@ -287,6 +290,7 @@ def test_the_first_rank_does_not_matter(make_problem):
 def test_laws(make_problem, sensing, dtype):
     check_solver(NuclearNorm(), sensing(dtype=dtype, noise=0.1, penalty=Ridge((0.5, 1.0))), rank=4)
     check_solver(NuclearNorm(0.7), make_problem(12, 17, dtype=dtype, penalty=Ridge(1.0)), rank=12)
+    check_solver(NuclearNorm(), make_problem(12, symmetric=True, dtype=dtype, penalty=Ridge((0.5, 1.0))), rank=6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -321,13 +325,9 @@ def test_refusals(make_problem):
         bf.solve(
             bf.Problem(entries.loss, entries.operator, entries.y, penalty=Ridge(1.0), offsets=True), 2, NuclearNorm()
         )
-    with pytest.raises(bf.errors.InputError, match="square"):
-        bf.solve(entries.penalized(Ridge(1.0)), 2, NuclearNorm(psd=True))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"factor": 0.0}, {"factor": 1.0}, {"factor": "a"}, {"factor": np.nan}, {"psd": 1.5}]
-)
+@pytest.mark.parametrize("settings", [{"factor": 0.0}, {"factor": 1.0}, {"factor": "a"}, {"factor": np.nan}])
 def test_bad_settings(settings):
     with pytest.raises(bf.errors.InputError):
         NuclearNorm(**settings)

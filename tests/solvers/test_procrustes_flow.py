@@ -9,14 +9,14 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.solvers import SVP
-from bifactor.solvers.procrustes_flow import ProcrustesFlow, typical_curvature
+from bifactor.solvers.procrustes_flow import Flow, Near, ProcrustesFlow
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 
-def svd(X, rank, psd=False):
-    if psd:
+def svd(X, rank, symmetric=False):
+    if symmetric:
         w, Q = np.linalg.eigh((X + herm(X)) / 2)
         w, Q = np.maximum(w[::-1][:rank], 0), Q[:, ::-1][:, :rank]
         return Q, w, Q
@@ -24,11 +24,11 @@ def svd(X, rank, psd=False):
     return A[:, :rank], s[:rank], herm(Bh[:rank])
 
 
-def project(f, gradient, shape, rank, unit, enough, psd=False):
+def project(f, gradient, shape, rank, unit, enough, symmetric=False):
     """X ← P_r(X − ∇f(X)/unit) from X = 0, until enough(t, X, σ_r), or f would rise."""
     X, t = np.zeros(shape), 0
     while True:
-        A, s, B = svd(X - gradient(X) / unit, rank, psd)
+        A, s, B = svd(X - gradient(X) / unit, rank, symmetric)
         new = (A * s) @ herm(B)
         rises = t > 0 and f(new) >= f(X)
         X, t = X if rises else new, t + 1
@@ -46,7 +46,7 @@ def flow(gradient, U, V, unit, mu):
         yield U @ herm(V)
 
 
-def flow_psd(gradient, U, unit, mu):
+def flow_symmetric(gradient, U, unit, mu):
     """Gradient descent on f(UUᴴ)/2."""
     eta = mu / (unit * np.linalg.norm(U, 2) ** 2)
     while True:
@@ -55,16 +55,22 @@ def flow_psd(gradient, U, unit, mu):
         yield U @ herm(U)
 
 
-def both(f, gradient, shape, rank, unit, enough, mu, psd=False):
-    for X in project(f, gradient, shape, rank, unit, enough, psd):
+def both(f, gradient, shape, rank, unit, enough, mu, symmetric=False):
+    for X in project(f, gradient, shape, rank, unit, enough, symmetric):
         yield X
-    A, s, B = svd(X, rank, psd)
+    A, s, B = svd(X, rank, symmetric)
     U, V = A * s**0.5, B * s**0.5
-    yield from flow_psd(gradient, U, unit, mu) if psd else flow(gradient, U, V, unit, mu)
+    yield from flow_symmetric(gradient, U, unit, mu) if symmetric else flow(gradient, U, V, unit, mu)
 
 
 def by_residual(f, unit, c):
     return lambda t, X, s: math.sqrt(2 * f(X) / unit) <= c * s
+
+
+def projecting(state):
+    """Whether the first phase goes on: that stages are still to come, and the solver's own state, must agree."""
+    assert isinstance(state.own, Near if state.phase.staged else Flow)
+    return state.phase.staged
 
 
 @pytest.mark.parametrize(("mu", "unit", "size"), [(None, None, 900), (0.1, 2.0, 250), (0.1, None, 250)])
@@ -72,10 +78,10 @@ def test_iterates_of_sensing(sensing, dense, follow, mu, unit, size):
     problem = sensing(size=size)
     (f, gradient), c = dense(problem), problem.scale if unit is None else unit
     naive = both(f, gradient, problem.shape, 2, c, by_residual(f, c, 0.1), 2 / 187 if mu is None else mu)
-    waits = []
     follow(problem, 2, ProcrustesFlow(mu, unit=unit), naive, steps=25)
-    bf.solve(problem, 2, ProcrustesFlow(mu, unit=unit), max_iter=25, callback=lambda t, s: waits.append(s.waiting))
-    assert 0 < sum(waits) < 20  # both phases were there
+    phases = []
+    bf.solve(problem, 2, ProcrustesFlow(mu, unit=unit), max_iter=25, callback=lambda t, s: phases.append(s))
+    assert 0 < sum(projecting(state) for state in phases) < 20  # both phases were there
 
 
 def test_iterates_of_completion_with_a_known_condition(make_problem, dense, follow):
@@ -88,14 +94,27 @@ def test_iterates_of_completion_with_a_known_condition(make_problem, dense, foll
 
 @pytest.mark.parametrize("condition", [None, 1.2])
 def test_iterates_of_semidefinite_matrices(sensing, dense, follow, condition):
-    problem = sensing(12, psd=True, size=300)
+    problem = sensing(12, symmetric=True, size=300)
     f, gradient = dense(problem)
     enough = by_residual(f, problem.scale, 0.15)
     if condition is not None:
         needed = math.ceil(math.log(2**0.5 * condition) + 2)
         enough = lambda t, X, s: t == needed  # noqa: E731
-    naive = both(f, gradient, problem.shape, 2, problem.scale, enough, 36 / 425, psd=True)
-    follow(problem, 2, ProcrustesFlow(condition=condition, psd=True), naive, steps=20)
+    naive = both(f, gradient, problem.shape, 2, problem.scale, enough, 36 / 425, symmetric=True)
+    follow(problem, 2, ProcrustesFlow(condition=condition), naive, steps=20)
+
+
+def test_the_balance_term_leads_the_flow_and_is_not_in_the_objective(make_problem):
+    problem = make_problem(14, 11)
+    U, V = gaussian(np.random.default_rng(5), (14, 2), float), 3 * gaussian(np.random.default_rng(6), (11, 2), float)
+    state = ProcrustesFlow().init(problem, problem.kind.pair(U, V), 2)
+    imbalance = np.sum((U.T @ U - V.T @ V) ** 2)
+    assert state.value == pytest.approx(problem.value(U, V), rel=1e-14)
+    assert state.own.at.value - state.value == pytest.approx(problem.scale / 16 * imbalance, rel=1e-12)
+    # Of balanced factors it is zero.
+    x = problem.kind.pair(U, V).balanced()
+    state = ProcrustesFlow().init(problem, x, 2)
+    assert state.own.at.value == pytest.approx(state.value, rel=1e-14)
 
 
 def test_other_starts_begin_with_the_flow(make_problem, dense, follow):
@@ -111,8 +130,7 @@ def test_the_first_phase_ends_within_the_radius_of_convergence(sensing):
         problem = sensing(20, 16, size=900, seed=3 * seed)
         seen = []
         bf.solve(problem, 2, ProcrustesFlow(), max_iter=40, callback=lambda t, s, seen=seen: seen.append(s))
-        phase = [s.waiting for s in seen]
-        first = phase.index(False)
+        first = [projecting(state) for state in seen].index(False)
         assert 0 < first < 20  # neither at once nor by the limit
         s = np.linalg.svd(problem.truth[0] @ problem.truth[1].T, compute_uv=False)[1]
         assert bf.metrics.distance(seen[first].U, seen[first].V, *problem.truth) <= s**0.5 / 4
@@ -128,8 +146,13 @@ def test_a_projection_that_raises_f_ends_the_first_phase():
     problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, V))
     diverged = bf.solve(problem, 3, SVP(1 / problem.scale), max_iter=30, tol=0).history.objective
     assert diverged[-1] > 100 * diverged[0]
-    result = bf.solve(problem, 3, ProcrustesFlow(), max_iter=1000, tol=0)
-    assert np.all(np.diff(result.history.objective[1:]) <= 0)
+    values = []  # of what each phase goes down on: f, and f with the balance term, which is zero where the flow begins
+
+    def look(_, state):
+        values.append(state.value if projecting(state) else state.own.at.value)
+
+    result = bf.solve(problem, 3, ProcrustesFlow(), max_iter=1000, tol=0, callback=look)
+    assert np.all(np.diff(values) <= 0)
     assert bf.metrics.relative_error(result.U, result.V, U, V) < 0.1
 
 
@@ -137,33 +160,33 @@ def test_no_least_value_no_residual(make_problem):
     problem = make_problem(20, 15, loss=bf.losses.Poisson())
     assert problem.least is None
     projected = []
-    bf.solve(problem, 1, ProcrustesFlow(unit=1e4), max_iter=60, callback=lambda t, s: projected.append(s.waiting))
+    bf.solve(problem, 1, ProcrustesFlow(unit=1e4), max_iter=60, callback=lambda t, s: projected.append(projecting(s)))
     assert sum(projected) == math.ceil(3 * math.log(1e6) + 5) - 1  # the last one is where the flow begins
 
 
 def test_recovery(sensing, make_problem):
     problems = [sensing(20, 15, size=250), make_problem(40, 40, observed=0.7, noiseless=True)]
-    problems += [sensing(20, psd=True, size=250), make_problem(40, psd=True, observed=0.7, noiseless=True)]
-    for problem, psd in zip(problems, (False, False, True, True), strict=True):
-        result = bf.solve(problem, 2, ProcrustesFlow(psd=psd), max_iter=6000, tol=1e-8)
+    problems += [sensing(20, symmetric=True, size=250), make_problem(40, symmetric=True, observed=0.7, noiseless=True)]
+    for problem in problems:
+        result = bf.solve(problem, 2, ProcrustesFlow(), max_iter=6000, tol=1e-8)
         assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < 1e-5
 
 
 def test_tomography():
     U = np.linalg.qr(gaussian(np.random.default_rng(0), (16, 2), complex))[0]
     for operator in (bf.operators.Pauli(4, 200, rng=1), bf.operators.Pauli(4, 200, rng=1, normalize=True)):
-        problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, U))
-        result = bf.solve(problem, 2, ProcrustesFlow(psd=True), tol=1e-9)
+        problem = bf.Problem(bf.losses.Squared(), operator, operator.forward(U, U), symmetric=True)
+        result = bf.solve(problem, 2, ProcrustesFlow(), tol=1e-9)
         assert bf.metrics.relative_error(result.U, result.V, U, U) < 1e-5
 
 
 def test_measurements_of_the_hermitian_part_have_twice_the_curvature_there(make_problem):
     operator = bf.operators.Pauli(4, 200, rng=0, normalize=True)
-    problem = bf.Problem(bf.losses.Squared(), operator, np.ones(200))
-    assert typical_curvature(problem, psd=True) == pytest.approx(1.0)  # `normalize` is about Hermitian X
-    assert typical_curvature(problem, psd=False) == problem.scale
-    entries = make_problem(12, psd=True)
-    assert typical_curvature(entries, psd=True) == entries.scale
+    free, symmetric = (bf.Problem(bf.losses.Squared(), operator, np.ones(200), symmetric=s) for s in (False, True))
+    assert symmetric.curvature_of_kind() == pytest.approx(1.0)  # `normalize` is about Hermitian X
+    assert free.curvature_of_kind() == free.scale == symmetric.scale
+    entries = make_problem(12, symmetric=True)
+    assert entries.curvature_of_kind() == entries.scale
 
 
 def test_a_table_of_the_paper_in_miniature():
@@ -197,9 +220,10 @@ def test_no_data_no_matrix():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("psd", [False, True])
-def test_laws(make_problem, psd, dtype):
-    check_solver(ProcrustesFlow(psd=psd), make_problem(15, 15, dtype=dtype, psd=True), rank=2)
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_laws(make_problem, symmetric, dtype):
+    data = make_problem(15, dtype=dtype, symmetric=True)
+    check_solver(ProcrustesFlow(), bf.Problem(data.loss, data.operator, data.y, symmetric=symmetric), rank=2)
 
 
 def test_the_precision_is_kept(make_problem):
@@ -210,7 +234,7 @@ def test_the_precision_is_kept(make_problem):
 
 
 def test_bad_settings_are_refused():
-    for settings in ({"mu": 0}, {"condition": 0.5}, {"condition": -1}, {"unit": 0}, {"unit": "1"}, {"psd": 1}):
+    for settings in ({"mu": 0}, {"condition": 0.5}, {"condition": -1}, {"unit": 0}, {"unit": "1"}):
         with pytest.raises(InputError):
             ProcrustesFlow(**settings)
 

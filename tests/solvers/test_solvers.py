@@ -1,6 +1,7 @@
 """Laws of every exported solver, and exact recovery."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import bifactor as bf
 from bifactor.errors import CheckError, InputError
 from bifactor.solvers import Solver
-from bifactor.state import State
+from bifactor.state import Nothing, State
 from bifactor.testing import check_solver
 
 SOLVERS = {
@@ -25,44 +26,37 @@ SOLVERS = {
         bf.solvers.FGD(bf.steps.Semidefinite(every_step=True)),
         bf.solvers.FGD(bf.steps.Backtracking()),
     ],
-    "Newton": [bf.solvers.Newton(), bf.solvers.Newton(full=False), bf.solvers.Newton(psd=True)],
-    "PCG": [bf.solvers.PCG(), bf.solvers.PCG(psd=True), bf.solvers.PCG(damping=0.0)],
+    "Newton": [bf.solvers.Newton(), bf.solvers.Newton(full=False)],
+    "PCG": [bf.solvers.PCG(), bf.solvers.PCG(damping=0.0)],
     "ScaledGD": [
         bf.solvers.ScaledGD(),
-        bf.solvers.ScaledGD(psd=True),
         bf.solvers.ScaledGD(bf.steps.Backtracking()),
         bf.solvers.ScaledGD(bf.steps.Constant(0.5)),
     ],
-    "SVP": [bf.solvers.SVP(0.3), bf.solvers.SVP(normalized=True), bf.solvers.SVP(0.3, psd=True)],
-    "ProcrustesFlow": [
-        bf.solvers.ProcrustesFlow(),
-        bf.solvers.ProcrustesFlow(psd=True),
-        bf.solvers.ProcrustesFlow(unit=1.0, condition=2.0),
-    ],
-    "SparseApproxSDP": [
-        bf.solvers.SparseApproxSDP(40.0),
-        bf.solvers.SparseApproxSDP(40.0, line_search=True),
-        bf.solvers.SparseApproxSDP(40.0, psd=True),
-        bf.solvers.SparseApproxSDP(40.0, line_search=True, psd=True),
-    ],
+    "SVP": [bf.solvers.SVP(0.3), bf.solvers.SVP(normalized=True)],
+    "ProcrustesFlow": [bf.solvers.ProcrustesFlow(), bf.solvers.ProcrustesFlow(unit=1.0, condition=2.0)],
+    "SparseApproxSDP": [bf.solvers.SparseApproxSDP(40.0), bf.solvers.SparseApproxSDP(40.0, line_search=True)],
     "GuaranteedMC": [
         bf.solvers.GuaranteedMC(),
         bf.solvers.GuaranteedMC(alternating=True),
         bf.solvers.GuaranteedMC(sigma_max=20.0, sigma_min=5.0, incoherence=2.0),
     ],
     "SPG": [bf.solvers.SPG(40.0), bf.solvers.SPG(40.0, memory=1), bf.solvers.SPG(40.0, bound=3.0)],
-    "NuclearNorm": [bf.solvers.NuclearNorm(), bf.solvers.NuclearNorm(0.7), bf.solvers.NuclearNorm(psd=True)],
+    "NuclearNorm": [bf.solvers.NuclearNorm(), bf.solvers.NuclearNorm(0.7)],
     "AltMin": [bf.solvers.AltMin(), bf.solvers.AltMin(incoherence=5.0)],
     "SoftImpute": [bf.solvers.SoftImpute()],
-    "MiFGD": [bf.solvers.MiFGD(), bf.solvers.MiFGD(0.25), bf.solvers.MiFGD(psd=False)],
+    "MiFGD": [bf.solvers.MiFGD(), bf.solvers.MiFGD(0.25)],
     "RankContinuation": [
         bf.solvers.RankContinuation(),
-        bf.solvers.RankContinuation(bf.solvers.PCG(psd=True)),
         bf.solvers.RankContinuation(bf.solvers.BFGD(bf.steps.Backtracking()), stages=1),
     ],
-    "RidgeHomotopy": [bf.solvers.RidgeHomotopy(), bf.solvers.RidgeHomotopy(bf.solvers.PCG(psd=True))],
-    "Race": [bf.solvers.Race(), bf.solvers.Race([bf.solvers.PCG(psd=True)])],
+    "RidgeHomotopy": [bf.solvers.RidgeHomotopy(), bf.solvers.RidgeHomotopy(bf.solvers.BFGD(bf.steps.Backtracking()))],
+    "Race": [bf.solvers.Race(), bf.solvers.Race([bf.solvers.PCG()])],
 }
+ONE_FACTOR = ("FGD",)
+"""For X = UUᴴ only."""
+TWO_FACTORS = ("AltMin", "GuaranteedMC", "SPG", "SoftImpute")
+"""For X = UVᴴ only."""
 ALL = [pytest.param(s, id=f"{name}-{i}") for name, group in SOLVERS.items() for i, s in enumerate(group)]
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
@@ -73,11 +67,26 @@ def test_every_exported_solver_is_tested():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("solver", ALL)
-def test_laws(make_problem, solver, dtype):
+def test_laws(make_problem, solver, symmetric, dtype):
     penalty = bf.penalties.Ridge(1.0) if isinstance(solver, bf.solvers.NuclearNorm) else None
     rank = 15 if isinstance(solver, bf.solvers.SPG) and solver.bound is not None else 2
-    check_solver(solver, make_problem(15, 15, dtype=dtype, psd=True, penalty=penalty), rank)
+    problem = make_problem(15, 15, dtype=dtype, symmetric=symmetric, penalty=penalty)
+    if type(solver).__name__ in (TWO_FACTORS if symmetric else ONE_FACTOR):
+        with pytest.raises(InputError, match=type(solver).__name__):
+            bf.solve(problem, rank, solver)
+    else:
+        check_solver(solver, problem, rank)
+
+
+@pytest.mark.parametrize("solver", [s for name in ("PCG", "Newton", "ScaledGD", "BFGD") for s in SOLVERS[name][:2]])
+def test_laws_with_fixed_columns(make_problem, solver):
+    plain = make_problem(15, 12, seed=3)
+    covariates = np.random.default_rng(0).standard_normal((15, 2))
+    for options in ({"offsets": True}, {"fixed": (covariates, None)}, {"fixed": (covariates, np.ones((12, 1)))}):
+        problem = bf.Problem(plain.loss, plain.operator, plain.y, **options)
+        check_solver(solver, problem, rank=2)
 
 
 def recovering(problem):
@@ -87,7 +96,7 @@ def recovering(problem):
         "AltMin": bf.solvers.AltMin(),
         "BFGD": bf.solvers.BFGD(bf.steps.Backtracking()),
         "GuaranteedMC": bf.solvers.GuaranteedMC(),
-        "MiFGD": bf.solvers.MiFGD(psd=False),
+        "MiFGD": bf.solvers.MiFGD(),
         "Newton": bf.solvers.Newton(),
         "NuclearNorm": bf.solvers.NuclearNorm(),
         "PCG": bf.solvers.PCG(),
@@ -137,25 +146,28 @@ def test_bfgd_recovers_exactly(make_problem, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("step", [bf.steps.Semidefinite(), bf.steps.Backtracking()])
 def test_fgd_recovers_exactly(make_problem, dtype, step):
-    problem = make_problem(30, 30, rank=2, dtype=dtype, psd=True, noiseless=True, observed=0.7)
+    problem = make_problem(30, 30, rank=2, dtype=dtype, symmetric=True, noiseless=True, observed=0.7)
     result = bf.solve(problem, 2, bf.solvers.FGD(step), rng=0, tol=1e-9, max_iter=20000)
     limit = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-5
     assert bf.metrics.relative_error(result.U, result.V, *problem.truth) < limit
     np.testing.assert_array_equal(result.U, result.V)
 
 
-def test_one_triangle_is_enough_for_a_psd_matrix():
+def test_one_triangle_is_enough_for_a_semidefinite_matrix():
     U = np.random.default_rng(0).standard_normal((12, 1))
     rows, cols = np.triu_indices(12)
     X = U @ U.T
-    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, X.shape), X[rows, cols])
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(rows, cols, X.shape), X[rows, cols], symmetric=True)
     result = bf.solve(problem, 1, bf.solvers.FGD(bf.steps.Backtracking()), rng=0, tol=1e-10)
     np.testing.assert_allclose(result.matrix(), X, atol=1e-6)
 
 
-def test_fgd_wants_a_square_problem(make_problem):
+def test_what_is_symmetric_is_square_and_fgd_wants_it(make_problem):
+    problem = make_problem(6, 5)
     with pytest.raises(InputError, match="square"):
-        bf.solve(make_problem(6, 5), 2, bf.solvers.FGD())
+        bf.Problem(problem.loss, problem.operator, problem.y, symmetric=True)
+    with pytest.raises(InputError, match="FGD is made for X = UUᴴ"):
+        bf.solve(problem, 2, bf.solvers.FGD())
 
 
 def test_scaling_f_changes_nothing(make_problem):
@@ -177,33 +189,30 @@ def test_the_transposed_problem_has_the_transposed_answer(make_problem):
 
 
 class Broken(Solver):
-    def init(self, problem, U, V):
-        f, dU, dV = problem.value_and_products(U, V)
-        return State(U, V, f, dU, dV)
+    def init(self, problem, x, rank):
+        return State(problem.at(x), Nothing())
 
 
 class Ascends(Broken):
     def step(self, problem, state):
-        return self.init(problem, state.U + 1e-2 * state.dU, state.V + 1e-2 * state.dV)
+        return State(problem.at(state.point.x.plus(1e-2, state.point.gradient)), Nothing())
 
 
 class ChangesItsState(Broken):
     def step(self, problem, state):
-        state.U[...] -= 1e-2 * state.dU
-        return self.init(problem, state.U.copy(), state.V)
+        x = state.point.x
+        x.left[...] -= 1e-2 * state.point.gradient.left
+        return State(problem.at(problem.kind.pair(x.left.copy(), x.right)), Nothing())
 
 
 class Lies(Broken):
-    def init(self, problem, U, V):
-        f, dU, dV = problem.value_and_products(U, V)
-        return State(U, V, f, 0.5 * dU, dV)
-
     def step(self, problem, state):
-        return self.init(problem, state.U - 1e-2 * state.dU, state.V - 1e-2 * state.dV)
+        point = problem.at(state.point.x.plus(-1e-2, state.point.gradient))
+        return State(replace(point, gradient=0.5 * point.gradient), Nothing())
 
 
 @pytest.mark.parametrize(
-    ("solver", "law"), [(Ascends(), "lower"), (ChangesItsState(), "state"), (Lies(), "gradient fits")]
+    ("solver", "law"), [(Ascends(), "lower"), (ChangesItsState(), "state"), (Lies(), "gradient belong")]
 )
 def test_check_solver_finds_what_is_broken(make_problem, solver, law):
     with pytest.raises(CheckError, match=law):

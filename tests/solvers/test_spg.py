@@ -248,15 +248,15 @@ def test_projections_keep_what_is_inside_and_the_precision(dtype):
 def test_a_start_outside_is_projected(make_problem):
     problem = make_problem(12, 10)
     U, V = (10 * F for F in problem.truth)
-    start = [np.hstack([F, np.zeros((F.shape[0], 8))]) for F in (U, V)]
-    state = SPG(5.0).init(problem, *start)
+    start = problem.kind.pair(U, V)
+    state = SPG(5.0).init(problem, start, 10)
     np.testing.assert_allclose(state.U @ state.V.T, ball(U @ V.T, 5.0), atol=1e-9)
-    state = SPG(5.0, bound=0.3).init(problem, *start)
+    state = SPG(5.0, bound=0.3).init(problem, start, 10)
     X = state.U @ state.V.T
     np.testing.assert_allclose(X, project(U @ V.T, 5.0, 0.3, Split(0 * X, 0 * X))[0], atol=1e-9)
     assert state.value == pytest.approx(problem.value(state.U, state.V))
-    inside = SPG(1e4).init(problem, *start)
-    np.testing.assert_array_equal(inside.U, start[0])
+    inside = SPG(1e4).init(problem, start, 10)
+    np.testing.assert_array_equal(inside.U, U)
 
 
 def test_limited_rank_projects_on_matrices_of_that_rank(make_problem, dense, follow):
@@ -339,8 +339,8 @@ def test_where_the_search_fails_it_follows_the_projections(make_problem):
     problem = make_problem(12, 10, weights=1e7)  # needs steps of 1e-7: too short a part of one of length 1
     f, gradient = of_entries(problem)
     solver = SPG(1e6)
-    start = solver.init(problem, *(np.hstack([F, np.zeros((F.shape[0], 8))]) for F in problem.truth))
-    start = replace(start, extra={**start.extra, "s": np.array(1e-4)})
+    start = solver.init(problem, problem.kind.pair(*problem.truth), 10)
+    start = replace(start, own=replace(start.own, length=1e-4))
     new = solver.step(problem, start)
     X, G = start.U @ start.V.T, gradient(start.U @ start.V.T)
     slope = inner(G, ball(X - G, 1e6) - X)
@@ -418,6 +418,8 @@ def test_refusals(make_problem):
         bf.solve(entries.penalized(bf.penalties.Ridge(1.0)), 2, SPG(1.0))
     with pytest.raises(bf.errors.InputError, match="offsets"):
         bf.solve(bf.Problem(entries.loss, entries.operator, entries.y, offsets=True), 2, SPG(1.0))
+    with pytest.raises(bf.errors.InputError, match="finds X = UVᴴ"):
+        bf.solve(make_problem(symmetric=True), 2, SPG(1.0))
     with pytest.raises(bf.errors.InputError, match="has no low rank"):
         bf.solve(entries, 19, SPG(1.0, bound=1.0))
     large = bf.Problem(entries.loss, bf.operators.Entries([0], [0], (20_000, 5_000)), [1.0])

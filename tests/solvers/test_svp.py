@@ -7,12 +7,12 @@ import bifactor as bf
 from bifactor.solvers import SVP
 
 
-def naive(gradient, shape, rank, mu, psd=False):
+def naive(gradient, shape, rank, mu, symmetric=False):
     """X ← P_r(X − μ∇f(X)) from X = 0."""
     X = np.zeros(shape)
     while True:
         M = X - mu * gradient(X)
-        if psd:
+        if symmetric:
             w, Q = np.linalg.eigh((M + M.T) / 2)
             X = (Q[:, -rank:] * np.maximum(w[-rank:], 0)) @ Q[:, -rank:].T
         else:
@@ -35,8 +35,8 @@ def test_iterates_of_completion(make_problem, dense, follow):
 
 
 def test_iterates_of_semidefinite_matrices(make_problem, dense, follow):
-    problem = make_problem(12, psd=True, observed=0.8)
-    follow(problem, 2, SVP(0.5, psd=True), naive(dense(problem)[1], problem.shape, 2, 0.5, psd=True))
+    problem = make_problem(12, symmetric=True, observed=0.8)
+    follow(problem, 2, SVP(0.5), naive(dense(problem)[1], problem.shape, 2, 0.5, symmetric=True))
 
 
 def test_the_normalized_step_is_the_best_one_in_the_columns_of_X(make_problem, dense, follow):
@@ -66,10 +66,11 @@ def test_other_losses_descend(make_problem, loss):
     assert values[-1] < 0.9 * values[0]
 
 
-@pytest.mark.parametrize("psd", [False, True])
-def test_one_entry_is_enough_for_the_normalized_step(psd):
-    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries([3], [3], (20, 20)), np.array([5.0]))
-    result = bf.solve(problem, 1, SVP(normalized=True, psd=psd), rng=0)
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_one_entry_is_enough_for_the_normalized_step(symmetric):
+    entry = bf.operators.Entries([3], [3], (20, 20))
+    problem = bf.Problem(bf.losses.Squared(), entry, np.array([5.0]), symmetric=symmetric)
+    result = bf.solve(problem, 1, SVP(normalized=True), rng=0)
     assert result.status.converged
     assert result.predict([3], [3])[0] == pytest.approx(5.0)
 

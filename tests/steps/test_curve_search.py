@@ -9,10 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bifactor as bf
-from bifactor.arrays import gaussian, inner
+from bifactor.arrays import gaussian
 from bifactor.balance import BalanceTerm, Frobenius
 from bifactor.errors import InputError
-from bifactor.path import Path, state_at
+from bifactor.factors import Free
+from bifactor.path import Path
+from bifactor.state import Moving, Stalled
+from bifactor.steps.base import Length
 from bifactor.steps.quartic import minimiser
 
 SEARCH = bf.steps.CurveSearch()
@@ -55,7 +58,8 @@ def slope(p, a):
 
 def is_the_best(c):
     with localcontext(prec=200, Emin=-(10**6), Emax=10**6):
-        a, best = minimiser(np.asarray(c, float)), least_rise(c)
+        a, best = minimiser([float(k) for k in c]), least_rise(c)
+        assert a == minimiser(np.asarray(c, float))  # any sequence of numbers will do
         assert a is not None
         assert type(a) is float
         assert abs(rise(c, Decimal(a)) - best) <= Decimal("1e-12") * abs(best)
@@ -127,59 +131,63 @@ def ridged(problem, rho=0.3):
     return problem.penalized(bf.penalties.Ridge((rho, 2 * rho)))
 
 
-def paths(problem, rng, psd=False, count=4):
-    """Descending paths, in random directions and so with one or two wells, of f + ridge + balance."""
-    term = None if psd else BalanceTerm(Frobenius(0.7), 0.25, 1.0)
-    m, n = problem.shape
+def paths(problem, rng, balance=True, count=4):
+    """Descending paths, in random directions and so with one or two wells, of f + ridge and perhaps a balance term."""
+    if balance:
+        problem = problem.plus(BalanceTerm(Frobenius(0.7), 0.25, 1.0))
     for _ in range(count):
-        U, D = (gaussian(rng, (m, 2), problem.dtype) for _ in range(2))
-        V, E = (U, D) if psd else (gaussian(rng, (n, 2), problem.dtype) for _ in range(2))
-        path = Path(problem, state_at(problem, U, V, term, psd, memory=1.0), D, E, term, psd)
-        yield path if path.slope < 0 else Path(problem, path.state, -D, -D if psd else -E, term, psd)
+        x, d = (problem.kind.random(rng, problem.shape, 2, problem.dtype) for _ in range(2))
+        path = Path(problem, problem.at(x), d)
+        yield path if path.slope < 0 else Path(problem, path.point, -d)
 
 
-@pytest.mark.parametrize("psd", [False, True])
+def search(path):
+    return SEARCH.next(path, Length(1.0))
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("weights", [None, 2.5])
-def test_for_least_squares_no_step_is_better(make_problem, dtype, psd, weights):
+def test_for_least_squares_no_step_is_better(make_problem, dtype, symmetric, weights):
     rng = np.random.default_rng(1)
-    problem = ridged(make_problem(12, 12 if psd else 9, dtype=dtype, psd=psd, weights=weights))
-    for path in paths(problem, rng, psd):
-        new = SEARCH.next(path)
-        assert new.U.dtype == dtype
-        a = new.memory
+    problem = ridged(make_problem(12, 12 if symmetric else 9, dtype=dtype, symmetric=symmetric, weights=weights))
+    for path in paths(problem, rng, balance=not symmetric):
+        new, memory, phase = search(path)
+        assert phase == Moving()
+        assert new.x.dtype == dtype
+        a = memory.eta
         grid = np.concatenate([np.geomspace(1e-4, 1e4, 80), np.linspace(0.9, 1.1, 41), np.linspace(0, 6, 61)[1:]]) * a
         others = [path.to(float(b)).value for b in grid]
         assert new.value <= min(others) * (1 + 20 * np.finfo(dtype).eps)
         assert new.value == pytest.approx(path.to(a).value, rel=100 * float(np.finfo(dtype).eps))
 
 
-def test_bfgd_takes_the_best_step_on_what_it_minimises(make_problem):
+def test_bfgd_takes_the_best_step_on_what_it_descends_on(make_problem):
     problem = ridged(make_problem())
     solver = bf.solvers.BFGD(SEARCH, Frobenius(3.0), lam=0.4)
-    state = solver.init(problem, *(0.3 * F for F in problem.truth))
+    state = solver.init(problem, 0.3 * problem.kind.pair(*problem.truth), 2)
     for _ in range(5):
         new = solver.step(problem, state)
-        a = new.memory
+        old, at, a = state.own.at, new.own.at, new.own.memory.eta
         for b in np.concatenate([np.linspace(0, 3, 60)[1:], np.geomspace(1e-3, 1e3, 40), [0.999, 1.001]]) * a:
-            other = solver.init(problem, state.U - b * state.dU, state.V - b * state.dV)
-            assert new.value <= other.value * (1 + 1e-14)
-        np.testing.assert_allclose(new.U, state.U - a * state.dU)
-        assert abs(inner(new.dU, state.dU) + inner(new.dV, state.dV)) <= 1e-8 * (
-            inner(state.dU, state.dU) + inner(state.dV, state.dV)
-        )
+            other = solver.init(problem, old.x.plus(-b, old.gradient), 2)
+            assert at.value <= other.own.at.value * (1 + 1e-14)
+        np.testing.assert_allclose(new.U, state.U - a * old.gradient.left)
+        assert abs(at.gradient.inner(old.gradient)) <= 1e-8 * old.gradient.inner(old.gradient)
         state = new
 
 
 def descends(solver, problem, state, steps=15):
+    """What the solver descends on, terms of its own included, falls and loses its slope."""
     for _ in range(steps):
         new = solver.step(problem, state)
-        assert new.stalled is None
-        assert new.value < state.value
-        D, E = new.U - state.U, new.V - state.V
-        before, after = (inner(s.dU, D) + inner(s.dV, E) for s in (state, new))
-        assert before < 0
-        assert abs(after) <= 0.101 * abs(before)
+        assert new.phase == Moving()
+        before, after = (getattr(s.own, "at", s.point) for s in (state, new))
+        assert after.value < before.value
+        moved = after.x - before.x
+        first, last = (point.gradient.inner(moved) for point in (before, after))
+        assert first < 0
+        assert abs(last) <= 0.101 * abs(first)
         state = new
 
 
@@ -190,16 +198,17 @@ def test_every_loss_goes_down_and_leaves_little_slope(make_problem, loss, weight
         for balance in (None, Frobenius(2.0)):
             solver = bf.solvers.BFGD(SEARCH, balance)
             for start in (0.01, 0.5, 2.0):
-                descends(solver, part, solver.init(part, *(start * F for F in problem.truth)), steps=6)
+                x = start * part.kind.pair(*problem.truth)
+                descends(solver, part, solver.init(part, x, 2), steps=6)
 
 
-@pytest.mark.parametrize("psd", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("loss", [bf.losses.Squared(), bf.losses.Huber(0.3)])
-def test_complex_data_go_down_and_leave_little_slope(make_problem, loss, psd):
-    problem = make_problem(15, 15, loss=loss, dtype=np.complex128, psd=psd)
-    U, V = (0.5 * F for F in problem.truth)
-    for solver in (bf.solvers.FGD(SEARCH),) if psd else (bf.solvers.BFGD(SEARCH), bf.solvers.ScaledGD()):
-        descends(solver, problem, solver.init(problem, U, V))
+def test_complex_data_go_down_and_leave_little_slope(make_problem, loss, symmetric):
+    problem = make_problem(15, 15, loss=loss, dtype=np.complex128, symmetric=symmetric)
+    x = 0.5 * problem.kind.pair(*problem.truth)
+    for solver in (bf.solvers.FGD(SEARCH),) if symmetric else (bf.solvers.BFGD(SEARCH), bf.solvers.ScaledGD()):
+        descends(solver, problem, solver.init(problem, x, 2))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -216,8 +225,8 @@ def test_a_black_box_goes_down_and_leaves_little_slope(dtype):
     penalty = bf.penalties.Ridge(0.1)
     problem = bf.Function(value, gradient, target.shape, dtype=dtype, penalty=penalty)
     for solver in (bf.solvers.BFGD(SEARCH), bf.solvers.BFGD(SEARCH, Frobenius(2.0)), bf.solvers.ScaledGD()):
-        start = gaussian(rng, (9, 2), dtype), gaussian(rng, (7, 2), dtype)
-        descends(solver, problem, solver.init(problem, *start))
+        x = problem.kind.random(rng, (9, 7), 2, dtype)
+        descends(solver, problem, solver.init(problem, x, 2))
 
 
 def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
@@ -226,9 +235,9 @@ def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
     known = bf.Problem(bf.losses.Squared(), bf.operators.Full(T.shape), T)
     rng = np.random.default_rng(3)
     for path in paths(box, rng):
-        best = SEARCH.next(Path(known, path.state, path.D, path.E, path.term))
-        good = SEARCH.next(path)
-        first = path.state.value
+        other = known.plus(path.problem.added[0])
+        best, good = search(Path(other, other.at(path.point.x), path.d)).point, search(path).point
+        first = path.point.value
         assert best.value <= good.value + 1e-9 * first
         assert good.value < first
 
@@ -238,7 +247,7 @@ def test_a_balance_term_that_is_no_polynomial_is_refused_before_any_work():
     with pytest.raises(InputError, match=r"polynomial.*Frobenius"):
         bf.solvers.BFGD(SEARCH, balance)
     with pytest.raises(InputError, match=r"polynomial.*Frobenius"):
-        BalanceTerm(balance, 0.25, 1.0).curve(*(np.ones((3, 1)) for _ in range(4)))
+        BalanceTerm(balance, 0.25, 1.0).polynomial(*(Free().pair(np.ones((3, 1)), np.ones((3, 1))) for _ in range(2)))
     bf.solvers.BFGD(SEARCH, None)
 
 
@@ -252,13 +261,12 @@ def test_where_rounding_hides_all_decrease_is_an_outcome(make_problem, dtype):
 
 def test_a_direction_that_does_not_descend_stalls_and_moves_nothing(make_problem):
     problem = make_problem()
-    U, V = problem.truth
-    state = state_at(problem, U, V)
-    for D, E in ((state.dU, state.dV), (0 * U, 0 * V), (np.nan * U, V)):
-        new = SEARCH.next(Path(problem, state, D, E))
-        assert new.stalled is not None
-        assert new.U is state.U
-        assert new.V is state.V
+    point = problem.at(problem.kind.pair(*problem.truth))
+    for d in (point.gradient, 0.0 * point.x, np.nan * point.x):
+        step = SEARCH.next(Path(problem, point, d), Length(0.5))
+        assert step.phase == Stalled(0.0)
+        assert step.point is point
+        assert step.memory == Length(0.5)
 
 
 def test_a_wrong_gradient_is_a_stall_and_not_convergence():

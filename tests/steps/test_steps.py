@@ -10,10 +10,16 @@ from bifactor.errors import InputError
 
 
 def test_backtracking_descends_on_what_is_minimised(make_problem, loss):
+    """On f and the balance term, which the objective of a result leaves out."""
     for balance in (None, bf.balance.Frobenius(3.0)):
         solver = bf.solvers.BFGD(bf.steps.Backtracking(), balance)
-        result = bf.solve(make_problem(loss=loss), 2, solver, bf.inits.Random(5.0), rng=0, max_iter=60, tol=0)
-        assert np.all(np.diff(result.history.objective) < 0)
+        values = []
+        look = {"callback": lambda t, state, values=values: values.append(state.own.at.value)}
+        result = bf.solve(make_problem(loss=loss), 2, solver, bf.inits.Random(5.0), rng=0, max_iter=60, tol=0, **look)
+        assert np.all(np.diff(values) < 0)
+        assert len(values) == result.n_iter > 1
+        if balance is None:
+            np.testing.assert_array_equal(values, result.history.objective[1:])
 
 
 def test_backtracking_in_single_precision_stops_at_its_limits(make_problem):
@@ -35,27 +41,27 @@ def test_a_first_guess_far_too_short_is_mended(make_problem, monkeypatch):
 def test_constant_takes_the_very_step(make_problem):
     problem = make_problem()
     solver = bf.solvers.BFGD(bf.steps.Constant(1e-3))
-    state = solver.init(problem, *(0.3 * f for f in problem.truth))
-    after = solver.step(problem, state)
-    np.testing.assert_allclose(after.U, state.U - 1e-3 * state.dU)
-    np.testing.assert_allclose(after.V, state.V - 1e-3 * state.dV)
+    state = solver.init(problem, 0.3 * problem.kind.pair(*problem.truth), 2)
+    after, slope = solver.step(problem, state), state.own.at.gradient
+    np.testing.assert_allclose(after.U, state.U - 1e-3 * slope.left)
+    np.testing.assert_allclose(after.V, state.V - 1e-3 * slope.right)
 
 
 def test_any_rule_may_start_at_zero(make_problem):
-    problem = make_problem(20, 20)
-    zero = np.zeros((20, 2))
+    free, symmetric = make_problem(20, 20), make_problem(20, symmetric=True)
+    zero = bf.inits.Zero()
     for name in bf.steps.__all__:
         rule = getattr(bf.steps, name)
         if inspect.isabstract(rule):
             continue
         made = rule(1e-3) if rule is bf.steps.Constant else rule()
-        solver = bf.solvers.FGD(made) if rule is bf.steps.Semidefinite else bf.solvers.BFGD(made)
-        result = bf.solve(problem, 2, solver, bf.inits.Given(zero) if solver.psd else bf.inits.Given(zero, zero))
-        assert result.status is bf.Status.GRADIENT, name
+        if rule is not bf.steps.Semidefinite:
+            assert bf.solve(free, 2, bf.solvers.BFGD(made), zero).status is bf.Status.GRADIENT, name
+        assert bf.solve(symmetric, 2, bf.solvers.FGD(made), zero).status is bf.Status.GRADIENT, name
 
 
-def test_the_rule_of_fgd_is_refused_by_bfgd(make_problem):
-    with pytest.raises(InputError, match="step of FGD"):
+def test_the_rule_of_fgd_is_refused_where_x_is_not_uu(make_problem):
+    with pytest.raises(InputError, match=r"Semidefinite is made for X = UUᴴ.*symmetric=True"):
         bf.solve(make_problem(20, 20), 2, bf.solvers.BFGD(bf.steps.Semidefinite()), rng=0)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bifactor.arrays import gaussian, inner
+from bifactor.arrays import gaussian
 
 A1 = 2**0.5 / 10
 """Assumption A1: DIST(U₀, V₀; X*_r) ≤ A1·σ_r(X*_r)^½, divided by √κ where f is strongly convex."""
@@ -67,7 +67,7 @@ def trajectory():
     """The states of a number of steps, the start first."""
 
     def run(problem, solver, U, V, steps):
-        states = [solver.init(problem, U, V)]
+        states = [solver.init(problem, problem.kind.pair(U, V), U.shape[1])]
         for _ in range(steps):
             states.append(solver.step(problem, states[-1]))
         return states
@@ -80,7 +80,7 @@ def step_taken():
     """The η of a step, from where it led."""
 
     def measure(old, new):
-        moved = inner(old.dU, old.U - new.U) + inner(old.dV, old.V - new.V)
-        return moved / (inner(old.dU, old.dU) + inner(old.dV, old.dV))
+        slope = old.own.at.gradient
+        return slope.inner(old.point.x - new.point.x) / slope.inner(slope)
 
     return measure

@@ -25,6 +25,11 @@ def factors(rng, dtype=np.float64):
     return tuple(gaussian(rng, (k, R), dtype) for k in SHAPE)
 
 
+def descended(solver, problem, U, V):
+    """The point of f + λ·g, where the iteration sees itself."""
+    return solver.init(problem, problem.kind.pair(U, V), R).own.at
+
+
 def imbalance(U, V):
     return U.conj().T @ U - V.conj().T @ V
 
@@ -36,11 +41,11 @@ def test_the_direction_is_the_true_gradient_of_lambda_g(seed, lam, g, dtype):
     """∇_U = 2λ U∇g, ∇_V = −2λ V∇g: the chain rule's 2, which Appendix B drops, against central differences."""
     rng = np.random.default_rng(seed)
     (U, V), (D, E) = factors(rng, dtype), factors(rng, dtype)
-    state = bf.solvers.BFGD(bf.steps.Constant(1.0), g, lam).init(nothing(dtype), U, V)
+    at = descended(bf.solvers.BFGD(bf.steps.Constant(1.0), g, lam), nothing(dtype), U, V)
     h = 1e-5
     ahead, behind = (lam * g.value(imbalance(U + t * D, V + t * E), 1.0) for t in (h, -h))
-    assert inner(state.dU, D) + inner(state.dV, E) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-6)
-    assert state.value == pytest.approx(lam * g.value(imbalance(U, V), 1.0), rel=1e-14)
+    assert at.gradient.inner(at.x.kind.pair(D, E)) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-6)
+    assert at.value == pytest.approx(lam * g.value(imbalance(U, V), 1.0), rel=1e-14)
 
 
 @EVERY_G
@@ -50,10 +55,10 @@ def test_the_default_lambda_is_the_iteration_of_the_appendix(seed, g, dtype):
     rng = np.random.default_rng(seed)
     U, V = factors(rng, dtype)
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(SHAPE), gaussian(rng, SHAPE, dtype))
-    state = bf.solvers.BFGD(bf.steps.Constant(1.0), g).init(problem, U, V)
+    moved = descended(bf.solvers.BFGD(bf.steps.Constant(1.0), g), problem, U, V).gradient
     G, slope = problem.gradient(U, V).matrix, g.gradient(imbalance(U, V), problem.scale)
-    np.testing.assert_allclose(state.dU, G @ V + U @ slope / 2, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(state.dV, G.conj().T @ U - V @ slope / 2, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(moved.left, G @ V + U @ slope / 2, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(moved.right, G.conj().T @ U - V @ slope / 2, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -62,14 +67,33 @@ def test_the_two_scalings_in_the_literature_are_one_term(dtype):
     rng = np.random.default_rng(0)
     U, V = factors(rng, dtype)
     delta = imbalance(U, V)
-    paper = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 2)).init(nothing(dtype), U, V)
-    tu = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 8), lam=1.0).init(nothing(dtype), U, V)
+    paper = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 2))
+    tu = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 8), lam=1.0)
     # g = ¼‖Δ‖² is Frobenius(1/2): ∇g = ½Δ, and ½U∇g = ¼UΔ. (1/16)‖Δ‖² has the true gradient 4/16 UΔ.
     assert bf.balance.Frobenius(1 / 2).value(delta, 1.0) == pytest.approx(np.linalg.norm(delta) ** 2 / 4)
-    for state in (paper, tu):
-        assert state.value == pytest.approx(np.linalg.norm(delta) ** 2 / 16, rel=1e-12)
-        np.testing.assert_allclose(state.dU, U @ delta / 4, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(state.dV, -V @ delta / 4, rtol=1e-10, atol=1e-12)
+    for solver in (paper, tu):
+        at = descended(solver, nothing(dtype), U, V)
+        assert at.value == pytest.approx(np.linalg.norm(delta) ** 2 / 16, rel=1e-12)
+        np.testing.assert_allclose(at.gradient.left, U @ delta / 4, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(at.gradient.right, -V @ delta / 4, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_the_objective_is_f_alone(dtype):
+    """λ·g is the solver's own: a state's value and gradient, and so a history, are those of the problem."""
+    rng = np.random.default_rng(0)
+    U, V = factors(rng, dtype)
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(SHAPE), gaussian(rng, SHAPE, dtype))
+    solver = bf.solvers.BFGD(bf.steps.Constant(1e-3), bf.balance.Frobenius(2.0))
+    state = solver.init(problem, problem.kind.pair(U, V), R)
+    for _ in range(3):
+        f, GV, GhU = problem.value_and_products(state.U, state.V)
+        assert state.value == pytest.approx(f, rel=1e-14)
+        np.testing.assert_allclose(state.point.gradient.left, GV, rtol=1e-12)
+        np.testing.assert_allclose(state.point.gradient.right, GhU, rtol=1e-12)
+        term = np.linalg.norm(imbalance(state.U, state.V)) ** 2 / 4  # λ·(weight/2)
+        assert state.own.at.value == pytest.approx(f + term, rel=1e-14)
+        state = solver.step(problem, state)
 
 
 @EVERY_G
@@ -119,10 +143,11 @@ def test_plus_balances_and_the_printed_minus_does_not(trajectory, seed, g, dtype
     assert np.all(np.diff(size) < 0)
     assert size[-1] < 0.2 * size[0]
 
-    state = states[0]
+    at = states[0].own.at
     for _ in range(40):
-        state = solver.init(nothing(dtype), state.U + eta * state.dU, state.V + eta * state.dV)
-        if np.linalg.norm(imbalance(state.U, state.V)) > 100 * size[0]:
+        x = at.x.plus(eta, at.gradient)
+        at = descended(solver, nothing(dtype), x.left, x.right)
+        if np.linalg.norm(imbalance(x.left, x.right)) > 100 * size[0]:
             return
     pytest.fail("the printed sign did not blow up the imbalance")
 

@@ -11,7 +11,8 @@ PLAIN = bf.inits.Spectral(fit=False)  # the paper's, eq. (initial_sol)
 
 
 def start(init, problem, rank):
-    return init(problem, rank, np.random.default_rng(0), False)
+    x = init(problem, rank, np.random.default_rng(0))
+    return x.left, x.right
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1.01, 1.5, 5.0, 100.0])

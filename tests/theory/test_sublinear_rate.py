@@ -88,7 +88,7 @@ def test_the_lemmas_behind_it(run, step_taken, make_function, every_step, kind):
     """Lemmas (improvement), (suboptimality), (approaching) and (sublinear), with the proof's own constants."""
     for seed in range(2):
         states, excess, distance = run(make_function, kind, every_step, seed)
-        slope = np.array([np.hypot(np.linalg.norm(s.dU), np.linalg.norm(s.dV)) for s in states])
+        slope = np.array([s.point.gradient.norm() for s in states])
         eta = np.array([step_taken(s, t) for s, t in pairwise(states)])
         assert np.all(excess[:-1] - excess[1:] >= 3 / 5 * eta * slope[:-1] ** 2)
         assert np.all(excess <= 7 / 3 * slope * distance)

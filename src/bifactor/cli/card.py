@@ -12,7 +12,7 @@ from bifactor.arrays import Array
 from bifactor.datasets import Triples
 from bifactor.datasets.source import checksum
 from bifactor.estimators.model import Model
-from bifactor.shrinkage import triplets
+from bifactor.metrics import triplets
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
 
@@ -44,7 +44,7 @@ def about_fit(model: Model) -> dict[str, Any]:
     history = result.history
     some = thinned(result.n_iter + 1)
     return {
-        "rank": int(model.U.shape[1]) - model.extra,
+        "rank": int(model.U.shape[1]) - model.fixed_columns,
         "alpha": model.ridge,
         "status": result.status.name,
         "sentence": str(result.status),
@@ -87,7 +87,7 @@ def about_machine() -> dict[str, Any]:
 
 def spectrum(model: Model) -> Array:
     """The singular values of UVᵀ, the offsets aside."""
-    return triplets(model.U[:, model.extra :], model.V[:, model.extra :])[1]
+    return triplets(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])[1]
 
 
 def thinned(count: int) -> Array:

@@ -171,7 +171,7 @@ def _fitted(
         marks["held out"], predicted = scores(fit, part.rows, part.cols, part.values)
         held_out = part.values, predicted
         if first.result.status is not Status.INTERRUPTED:
-            rank = int(first.U.shape[1]) - first.extra
+            rank = int(first.U.shape[1]) - first.fixed_columns
             model = _run(data, replace(chosen, n_components=rank, alpha=first.ridge), first, notes)
     if model.result.status is Status.INTERRUPTED:
         rest = " to the entries that were not held out" if holdout and model is first else ""

@@ -83,7 +83,7 @@ def inpaint(
     height, width, channels = pixels.shape
     answer: dict[str, Any] = {"output": str(output), "width": width, "height": height, "channels": channels}
     answer |= {"known": float(known.mean()), "seconds": time.perf_counter() - started}
-    answer |= {"rank": None if model is None else int(model.U.shape[1]) - model.extra}
+    answer |= {"rank": None if model is None else int(model.U.shape[1]) - model.fixed_columns}
     answer |= {"alpha": None if model is None else model.ridge}
     answer |= {"psnr": _ratio(full, whole), "psnr_hidden": _ratio(full, whole, ~known)}
     _told({**answer, "notes": notes}, whole is not None)
@@ -153,7 +153,7 @@ def _completed(pixels: Array, known: Array, chosen: Settings, notes: list[str]) 
     if model.path is not None and model.path.interrupted:
         notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
     full[~known] = _shades(model, known)[:, None]
-    same = replace(chosen, alpha=model.ridge, n_components=int(model.U.shape[1]) - model.extra)
+    same = replace(chosen, alpha=model.ridge, n_components=int(model.U.shape[1]) - model.fixed_columns)
     for k in range(pixels.shape[2] if pixels.shape[2] > 1 else 0):
         if model.result.status is Status.INTERRUPTED:
             break

@@ -101,7 +101,7 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
 
     def _keep(self, model: Model, data: Observations) -> None:
         """Note a model, and the data that it rests on."""
-        extra = model.extra
+        extra = model.fixed_columns
         self.model_, self.observations_ = model, data
         self.components_ = model.V[:, extra:].T
         self.row_factors_ = model.U[:, extra:]

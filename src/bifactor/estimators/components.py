@@ -4,19 +4,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bifactor.arrays import Array, inner
+from bifactor.arrays import Array
 from bifactor.estimators.fold_in import fold_in
 from bifactor.estimators.model import Model, Settings, as_problem, constant, resumed, run
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.tuning import tuned
+from bifactor.factors import Factors
 from bifactor.inits import Given
 from bifactor.losses import Shifted
-from bifactor.offsets import COLUMNS, FIXED_LEFT
+from bifactor.metrics import triplets
 from bifactor.operators import Entries
 from bifactor.penalties import Penalty
 from bifactor.problem import Problem
-from bifactor.shrinkage import triplets
 from bifactor.solvers import PCG, RankContinuation
+
+FIXED, EFFECTS = (1, 0), 0
+"""One column of ones in U, whose partner in V has the effects of the columns; and which one that is."""
 
 LIGHT = 0.01
 """The ridge on column effects, as a share of that on the rest: too light to bias them, enough to keep finite the effect
@@ -36,36 +39,37 @@ class ComponentRidge(Penalty):
     def curvature(self) -> tuple[float, float]:
         return self.rho, self.rho
 
-    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        dU, dV = self.hessian(U, V, U, V)
-        return (inner(U, dU) + inner(V, dV)) / 2, dU, dV
+    def evaluate(self, x: Factors) -> tuple[float, Factors]:
+        gradient = self.hessian(x, x)
+        return x.inner(gradient) / 2, gradient
 
-    def hessian(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        dU, dV = self.rho * D, self.rho * E
-        dU[:, FIXED_LEFT] = 0
-        dV[:, FIXED_LEFT] *= LIGHT
-        return dU, dV
+    def hessian(self, x: Factors, d: Factors) -> Factors:
+        dU, dV = self.rho * d.left, self.rho * d.right
+        dV[:, EFFECTS] *= LIGHT
+        return x.gradient(dU, dV)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        value, dU, dV = self.evaluate(U, V)
-        return np.array([value, inner(dU, D) + inner(dV, E), self.evaluate(D, E)[0], 0.0, 0.0])
+    def polynomial(self, x: Factors, d: Factors) -> Array:
+        value, gradient = self.evaluate(x)
+        return np.array([value, gradient.inner(d), self.evaluate(d)[0], 0.0, 0.0])
 
 
 def fit_components(data: Observations, settings: Settings, earlier: Model | None = None) -> Model:
     """Chooses the ridge where it is to be chosen, and fits."""
     intercept = constant(data, settings.loss)
-    problem = as_problem(data, settings, intercept)
-    start = _start(problem, _column_effects(data, settings, intercept, LIGHT))
+    problem = as_problem(data, settings, intercept, fixed=(np.ones((data.shape[0], 1)), None))
+    start = problem.zero(0)
+    start.right[:, EFFECTS] = _column_effects(data, settings, intercept, LIGHT)
     rng = np.random.default_rng(settings.seed)
     rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, ComponentRidge)
     penalized = problem.penalized(ComponentRidge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:
-        init = Given(*(np.hstack([F, np.zeros((F.shape[0], rank), F.dtype)]) for F in start))
+        wide = start.padded(start.width + rank)
+        init = Given(wide.left, wide.right)
         solver = RankContinuation() if solver is None else solver
     result = run(penalized, rank, PCG() if solver is None else solver, init, settings)
     U, V = _rotated(result.U, result.V)
-    model = Model(settings.loss, intercept, settings.offsets, ridge, U, V, result, path)
+    model = Model(settings.loss, intercept, FIXED, ridge, U, V, result, path)
     return replace(model, U=model.rows(data))
 
 
@@ -73,16 +77,6 @@ def null_scores(data: Observations, settings: Settings) -> Array:
     """What a null model of column effects alone has in the place of z, one number per column."""
     intercept = constant(data, settings.loss)
     return _column_effects(data, settings, intercept, NULL_RIDGE) + intercept
-
-
-def _start(problem: Problem, effects: Array) -> tuple[Array, Array]:
-    """The factors of column effects alone.
-
-    V has zeros where offsets of rows would have ones: these then change nothing, and stay at zero.
-    """
-    U, V = (np.zeros((k, COLUMNS), problem.dtype) for k in problem.shape)
-    U[:, FIXED_LEFT], V[:, FIXED_LEFT] = 1, effects
-    return U, V
 
 
 def _column_effects(data: Observations, settings: Settings, intercept: float, ridge: float) -> Array:
@@ -97,7 +91,8 @@ def _rotated(U: Array, V: Array) -> tuple[Array, Array]:
 
     Of each right singular vector the largest entry is positive, as scikit-learn has it.
     """
-    A, s, B = triplets(U[:, COLUMNS:], V[:, COLUMNS:])
+    k = sum(FIXED)
+    A, s, B = triplets(U[:, k:], V[:, k:])
     sign = np.sign(B[np.argmax(np.abs(B), axis=0), np.arange(s.size)])
     root = (np.where(sign == 0, 1, sign) * np.sqrt(s)).astype(s.dtype)
-    return np.hstack([U[:, :COLUMNS], A * root]), np.hstack([V[:, :COLUMNS], B * root])
+    return np.hstack([U[:, :k], A * root]), np.hstack([V[:, :k], B * root])

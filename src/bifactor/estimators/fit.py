@@ -13,7 +13,7 @@ from bifactor import files
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.labels import Labels
-from bifactor.estimators.model import Model
+from bifactor.estimators.model import OFFSETS, Model
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.ranking import best_columns
 from bifactor.estimators.settings import LOSSES
@@ -128,7 +128,8 @@ class Fit:
         try:
             core = card["model"]
             loss = LOSSES[core["loss"]]
-            model = Model(loss, core["intercept"], core["offsets"], core["ridge"], result.U, result.V, result)
+            fixed = OFFSETS if core["offsets"] else (0, 0)
+            model = Model(loss, core["intercept"], fixed, core["ridge"], result.U, result.V, result)
             rows, cols = _unpacked(ids, "row"), _unpacked(ids, "column")
             i = np.repeat(np.arange(result.shape[0]), np.diff(seen["starts"]))
             pairs = Observations(i, seen["columns"].astype(np.int64), np.zeros(i.size), result.shape)

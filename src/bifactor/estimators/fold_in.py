@@ -4,7 +4,6 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon
 from bifactor.errors import InputError
-from bifactor.offsets import FIXED_LEFT, free
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problem import Problem
@@ -20,13 +19,11 @@ DECREASE = 1e-4
 def fold_in(problem: Problem, V: Array, ridge: float) -> Array:
     """argmin over U of f(UVᴴ) + (ridge/2)‖U‖², by Newton's method in each row.
 
-    `problem` holds the entries that are known of the new rows. Where it has offsets, U = [1, b, …] and b is found too.
+    `problem` holds the entries that are known of the new rows. Columns that it fixes stay, as in U = [1, b, …].
     A row of which nothing is known comes out as zeros.
     """
-    columns = free(V.shape[1])[0] if problem.offsets else np.arange(V.shape[1])
-    U = np.zeros((problem.shape[0], V.shape[1]), V.dtype)
-    if problem.offsets:
-        U[:, FIXED_LEFT] = 1
+    columns, rest = problem.kind.unknown(V.shape[1])[0], V.shape[1] - problem.kind.fixed_columns
+    U = problem.kind.zero(problem.shape, rest, V.dtype).left
     half = Half(problem.penalized(Ridge(ridge) if ridge > 0 else None), np.ascontiguousarray(V[:, columns]), left=True)
     z = problem.measure(U, V)
     values = _values(problem, z, U[:, columns], ridge)

@@ -97,7 +97,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         self.center_, self.scale_ = (_moments if self.standardize else _none)(table[:, self.filled_])
         model = fit_watched(self, X, self._standardized(table), chosen)
         self.model_, self.result_, self.alpha_, self.n_iter_ = model, model.result, model.ridge, model.result.n_iter
-        self.n_components_ = int(model.U.shape[1]) - model.extra
+        self.n_components_ = int(model.U.shape[1]) - model.fixed_columns
         self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
         warn_unless_converged(model)
         return self

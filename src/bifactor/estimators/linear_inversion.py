@@ -13,6 +13,7 @@ from scipy.linalg import hadamard
 
 from bifactor.arrays import Array, floating, gaussian, herm, is_complex
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits import Init
 from bifactor.objective import Objective
 from bifactor.validation import require_finite
@@ -87,12 +88,12 @@ class NearState(Init):
 
     matrix: Array
 
-    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         U = state_factor(nearest_state(self.matrix))[:, -rank:]
         noise = gaussian(rng, U.shape, U.dtype)
         U = U / np.linalg.norm(U) + (JITTER / np.linalg.norm(noise)) * noise
         U = U / np.linalg.norm(U)
-        return U, U
+        return problem.kind.pair(U, U)
 
 
 def state_factor(state: Any) -> Array:

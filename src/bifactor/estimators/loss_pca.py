@@ -9,13 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
-from bifactor.estimators.components import fit_components, null_scores
+from bifactor.estimators.components import EFFECTS, fit_components, null_scores
 from bifactor.estimators.model import Settings
 from bifactor.estimators.observations import Observations, is_triples, observations
 from bifactor.estimators.scoring import explained, left_out_scores
 from bifactor.estimators.settings import settings, warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
-from bifactor.offsets import COLUMNS, FIXED_LEFT
 
 LARGEST = 100_000_000
 """Entries of a sparse matrix, counted with its zeros, that are taken in."""
@@ -36,7 +35,7 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         if self.n_components == "auto":
             raise InputError("n_components='auto' is not for principal components. Pass an integer ≥ 1.")
         names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
-        return settings(loss=loss, offsets=True, **{name: getattr(self, name) for name in names})
+        return settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
 
     def _observed(self, X: Any, weights: Any, reset: bool) -> Observations:
         """The known entries. Unlike in completion, what a sparse matrix does not store is 0, and NaN is a hole."""
@@ -59,11 +58,11 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             )
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, chosen, start, fit_components)
-        V = model.V[:, COLUMNS:]
+        V = model.V[:, model.fixed_columns :]
         self.model_, self.result_, self.ridge_path_, self.alpha_ = model, model.result, model.path, model.ridge
         self._lengths = np.linalg.norm(V, axis=0).astype(V.dtype)
         self.components_ = np.divide(V, self._lengths, out=np.zeros_like(V), where=self._lengths > 0).T
-        self.intercept_ = model.V[:, FIXED_LEFT] + V.dtype.type(model.intercept)
+        self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.intercept)
         self.null_intercept_ = null_scores(data, chosen)
         self.n_components_ = int(self.components_.shape[0])
         self.n_iter_ = model.result.n_iter
@@ -73,7 +72,7 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
 
     def _scores(self, data: Observations) -> Array:
         """Of rows, by some of their entries."""
-        return self.model_.rows(data)[:, COLUMNS:] * self._lengths
+        return self.model_.rows(data)[:, self.model_.fixed_columns :] * self._lengths
 
     def _left_out(self, data: Observations) -> float:
         """The deviance explained of entries that were each predicted from other four fifths."""

@@ -12,15 +12,18 @@ from bifactor.estimators.fold_in import fold_in
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.tuning import RidgePath, tuned, without_vanished
 from bifactor.inits import Given, Init
+from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
-from bifactor.offsets import COLUMNS
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problem import Problem
 from bifactor.result import Result
 from bifactor.solve import solve
 from bifactor.solvers import PCG, Solver
+
+OFFSETS = (1, 1)
+"""The fixed columns that make offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
 
 LARGEST = 20.0
 """Of a link: beyond, labels are all alike and counts without end, or zero."""
@@ -47,11 +50,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Model:
-    """Factors, the offset columns in front where there are offsets, and what it takes to add rows and columns."""
+    """Factors, the fixed columns of ones in front, and what it takes to add rows and columns."""
 
     loss: Loss
     intercept: float
-    offsets: bool
+    fixed: tuple[int, int]
+    """Columns of ones in U, whose partners are effects of columns, and in V, whose partners are effects of rows."""
     ridge: float
     U: Array
     V: Array
@@ -63,9 +67,14 @@ class Model:
         return Shifted(self.loss, self.intercept)
 
     @property
-    def extra(self) -> int:
-        """Columns of the factors that belong to the offsets."""
-        return COLUMNS if self.offsets else 0
+    def offsets(self) -> bool:
+        """Whether both rows and columns have offsets."""
+        return self.fixed == OFFSETS
+
+    @property
+    def fixed_columns(self) -> int:
+        """Columns of the factors that belong to the effects."""
+        return sum(self.fixed)
 
     def scores(self, rows: Array, cols: Array) -> Array:
         """z at some entries, the intercept included."""
@@ -84,24 +93,23 @@ class Model:
     def columns(self, new: Observations) -> Array:
         """Factors of new columns; `new` has all the rows."""
         turned = Observations(new.cols, new.rows, new.values, new.shape[::-1], new.weights)
-        swapped = self._swapped(self.U)
-        return self._swapped(self._folded(turned, swapped))
+        left, right = self.fixed
+        across = replace(self, fixed=(right, left))
+        return _exchanged(across._folded(turned, _exchanged(self.U, left, right)), right, left)
 
     def _folded(self, new: Observations, held: Array) -> Array:
+        L, R = (np.ones((rows, k)) for rows, k in zip(new.shape, self.fixed, strict=True))
         if new.values.size == 0:
-            U = np.zeros((new.shape[0], held.shape[1]), held.dtype)
-            U[:, : int(self.offsets)] = 1
-            return U
+            return Fixed(L, R).zero(new.shape, held.shape[1] - self.fixed_columns, held.dtype).left
         operator = Entries(new.rows, new.cols, new.shape)
-        y = new.values.astype(held.dtype)
-        problem = Problem(self.shifted, operator, y, new.weights, offsets=self.offsets)
+        problem = Problem(self.shifted, operator, new.values.astype(held.dtype), new.weights, fixed=(L, R))
         return fold_in(problem, held, self.ridge)
 
-    def _swapped(self, F: Array) -> Array:
-        """The factors of rows as those of columns, or back: the two offset columns change places."""
-        if not self.offsets:
-            return F
-        return np.ascontiguousarray(F[:, [1, 0, *range(2, F.shape[1])]])
+
+def _exchanged(F: Array, left: int, right: int) -> Array:
+    """The factors of rows as those of columns: the first `left` columns change places with the `right` next ones."""
+    both = left + right
+    return np.ascontiguousarray(F[:, [*range(left, both), *range(left), *range(both, F.shape[1])]])
 
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
@@ -117,8 +125,10 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     result = run(penalized, rank, solver, init, settings)
     U, V = result.U, result.V
     if settings.n_components is None:
-        U, V = without_vanished(U, V, problem.offset_columns)
-    return Model(settings.loss, intercept, settings.offsets, ridge, U, V, result, path)
+        x = without_vanished(problem.kind.pair(U, V))
+        U, V = x.left, x.right
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    return Model(settings.loss, intercept, fixed, ridge, U, V, result, path)
 
 
 def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
@@ -138,14 +148,19 @@ def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, s
     )
 
 
-def as_problem(data: Observations, settings: Settings, intercept: float) -> Problem:
+def as_problem(
+    data: Observations,
+    settings: Settings,
+    intercept: float,
+    fixed: tuple[Array | None, Array | None] | None = None,
+) -> Problem:
     """The data, and what is to be fitted to them beside a fixed intercept."""
     operator, y, loss = Entries(data.rows, data.cols, data.shape), data.values, settings.loss
     if loss.quadratic:  # the same as a shift of the loss, and compiled
         y = y - y.dtype.type(intercept)
     elif intercept:
         loss = Shifted(loss, intercept)
-    return Problem(loss, operator, y, data.weights, offsets=settings.offsets)
+    return Problem(loss, operator, y, data.weights, offsets=settings.offsets, fixed=fixed)
 
 
 def constant(data: Observations, loss: Loss) -> float:
@@ -169,7 +184,7 @@ def resumed(start: Model | None, problem: Problem, rank: int) -> Given | None:
     """Where an earlier fit left off, if it fits."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.shape:
         return None
-    return Given(start.U, start.V) if start.U.shape[1] == rank + problem.offset_columns else None
+    return Given(start.U, start.V) if start.U.shape[1] == rank + problem.kind.fixed_columns else None
 
 
 def updated(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:
@@ -182,9 +197,8 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
     every = merged(known, new, shape)
     m, n = model.U.shape[0], model.V.shape[0]
     touched = np.union1d(np.unique(new.rows[new.cols < n]), np.arange(m, shape[0]))
-    U, V = (_lengthened(F, k, fixed) for F, k, fixed in ((model.U, shape[0], 0), (model.V, shape[1], 1)))
-    if not model.offsets:
-        U[m:], V[n:] = 0, 0
+    k = model.fixed[0]
+    U, V = _lengthened(model.U, shape[0], slice(k)), _lengthened(model.V, shape[1], slice(k, model.fixed_columns))
     if touched.size:
         place = np.full(shape[0], -1)
         place[touched] = np.arange(touched.size)
@@ -213,9 +227,9 @@ def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Ob
     return Observations(rows[stay], cols[stay], values[stay], shape, weights)
 
 
-def _lengthened(F: Array, rows: int, fixed: int) -> Array:
-    """With rows of zeros at the end, but for the column that is all ones where there are offsets."""
+def _lengthened(F: Array, rows: int, ones: slice) -> Array:
+    """With rows of zeros at the end, but for the columns that are all ones."""
     longer = np.zeros((rows, F.shape[1]), F.dtype)
     longer[: F.shape[0]] = F
-    longer[F.shape[0] :, fixed] = 1
+    longer[F.shape[0] :, ones] = 1
     return longer

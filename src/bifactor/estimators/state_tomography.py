@@ -46,7 +46,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
     rank : int
         r, from 1 (a pure state) to 2ⁿ (any state).
     solver : Solver, optional
-        One for X = UUᴴ. By default PCG.
+        One that can find X = UUᴴ. By default PCG.
     max_iter, tol
         As in `bifactor.solve`.
     rng : Generator, int or None
@@ -97,7 +97,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
         settings, y = [s for s, u in zip(settings, used, strict=True) if u], y[used]
         scale = np.sqrt(np.repeat(y.sum(axis=1), y.shape[1]))
         # With means N_s·tr(ρ Π) the trace comes out as 1 by itself: see ExpectedCounts.
-        problem = Problem(ExpectedCounts(), RankOne(scale[:, None] * eigenvectors(settings)), y.ravel())
+        problem = Problem(ExpectedCounts(), RankOne(scale[:, None] * eigenvectors(settings)), y.ravel(), symmetric=True)
         return self._fit(problem, linear_inversion(settings, y))
 
     def fit_expectations(self, paulis: Sequence[str], values: Any, errors: Any = None) -> "StateTomography":
@@ -122,7 +122,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
         operator = Centred(Pauli(self.n_qubits, ["I" * self.n_qubits, *labels]), v)
         y = np.concatenate([[1.0], np.zeros(v.size)])
         # κ = Σw/d puts the trace on a par with the curvature of the rest over low ranks.
-        problem = Problem(Squared(), operator, y, np.concatenate([[w.sum() / d], w]))
+        problem = Problem(Squared(), operator, y, np.concatenate([[w.sum() / d], w]), symmetric=True)
         coefficients = np.zeros((d, d))
         coefficients[symplectic(labels)] = v
         coefficients[0, 0] = 1
@@ -165,9 +165,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
         return float(xlogy(y, p).sum() / y.sum())
 
     def _fit(self, problem: Problem, estimate: Array) -> "StateTomography":
-        solver = PCG(psd=True) if self.solver is None else self.solver
-        if not solver.psd:
-            raise InputError(f"{type(solver).__name__} finds X = UVᴴ. Use a solver for X = UUᴴ, such as PCG(psd=True).")
+        solver = PCG() if self.solver is None else self.solver
         rng, init = generator(self.rng), NearState(estimate)
         result = solve(problem, self.rank, solver, init, rng, max_iter=self.max_iter, tol=self.tol)
         vectors, sizes, _ = np.linalg.svd(result.U, full_matrices=False)

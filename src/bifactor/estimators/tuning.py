@@ -7,9 +7,9 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.holdout import Holdout
 from bifactor.inits import Given
-from bifactor.offsets import prepended
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problem import Problem
 from bifactor.result import Result, Status
@@ -60,7 +60,7 @@ def tuned(
     n_components: int | None,
     alpha: float | None,
     rng: np.random.Generator,
-    start: tuple[Array, Array] | None = None,
+    start: Factors | None = None,
     penalty: Callable[[float], Penalty] = Ridge,
 ) -> tuple[int, float, RidgePath | None]:
     """The rank, the ridge, and how it was found; None leaves either to the data.
@@ -69,16 +69,16 @@ def tuned(
     vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
     geometric mean, are tried, and the best predictor is taken.
 
-    `start` are factors without any but the offset columns, by default those of offsets that are 0; `penalty` makes of a
+    `start` are factors without any but the fixed columns and their partners, by default zero; `penalty` makes of a
     number the ridge that is meant.
     """
-    start = _nothing(problem) if start is None else start
+    start = problem.zero(0) if start is None else start
     most = min(*problem.shape, MOST if n_components is None else n_components)
     many = problem.y.size >= FEW
     if alpha is not None:
         left_open = alpha == 0 and n_components is None and many
         return _free_rank(problem, rng) if left_open else most, alpha, None
-    first = steepest(problem, *start)
+    first = steepest(problem, start)
     if not many or first == 0:
         return most, CAUTIOUS * first, None
     holdout = Holdout(problem, rng)
@@ -95,23 +95,22 @@ def tuned(
 
 
 def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
-    """The number of columns, those of offsets aside, that `solve(rank="auto")` takes without a ridge."""
-    return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.offset_columns
+    """The number of columns, fixed ones aside, that `solve(rank="auto")` takes without a ridge."""
+    return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
 
 
 def ridge_path(
-    holdout: Holdout, columns: int, first: float, start: tuple[Array, Array], penalty: Callable[[float], Penalty]
+    holdout: Holdout, columns: int, first: float, start: Factors, penalty: Callable[[float], Penalty]
 ) -> RidgePath:
     """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
-    train = holdout.train
-    U, V = start
+    train, x = holdout.train, start
     ridges: list[float] = []
     losses: list[Array] = []
     means: list[float] = []
     while True:
         ridges.append(first * FACTOR ** (1 + len(ridges)))
         try:
-            result = _fitted(train.penalized(penalty(ridges[-1])), U, V, columns)
+            result = _fitted(train.penalized(penalty(ridges[-1])), x, columns)
         except KeyboardInterrupt:  # between fits; in one it is a status
             if not means:
                 raise
@@ -123,7 +122,7 @@ def ridge_path(
         interrupted = result.status is Status.INTERRUPTED
         if interrupted or len(means) - 1 - best >= PATIENCE or ridges[-1] < LIGHTEST * first:
             break
-        U, V = without_vanished(result.U, result.V, train.offset_columns)
+        x = without_vanished(train.kind.pair(result.U, result.V))
     if not interrupted and ridges[-1] < LIGHTEST * first and train.loss.quadratic:  # such data may be exact
         exact = solve(train, columns, rng=0)
         ridges, losses = [*ridges, 0.0], [*losses, holdout.losses(exact.U, exact.V)]
@@ -133,39 +132,32 @@ def ridge_path(
     return RidgePath(np.array(ridges), np.array(means), np.array(errors), interrupted)
 
 
-def _fitted(problem: Problem, U: Array, V: Array, columns: int) -> Result:
-    """A short fit from U and V, with as many more columns as help."""
-    room = columns + problem.offset_columns - U.shape[1]
-    U, V = grown(problem, U, V, room, psd=False) if room > 0 else (U, V)
-    U, V = _at_least_one(U, V, problem.offset_columns)
-    rank = U.shape[1] - problem.offset_columns
-    return solve(problem, rank, PCG(), Given(U, V), 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
+def _fitted(problem: Problem, x: Factors, columns: int) -> Result:
+    """A short fit from x, with as many more columns as help."""
+    extra = problem.kind.fixed_columns
+    room = columns + extra - x.width
+    x = _at_least(grown(problem, x, room) if room > 0 else x, extra + 1)
+    start = Given(x.left, x.right)
+    return solve(problem, x.width - extra, PCG(), start, 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
 
 
-def steepest(problem: Problem, U: Array, V: Array) -> float:
-    """‖∇f‖₂ where there are but offsets: the ridge from which on the rest is 0."""
-    norm = spectral_norm(problem.gradient(*_at_least_one(U, V, 0)), np.random.default_rng(0))
+def steepest(problem: Problem, x: Factors) -> float:
+    """‖∇f‖₂ where there are but effects of rows and columns: the ridge from which on the rest is 0."""
+    x = _at_least(x, 1)
+    norm = spectral_norm(problem.gradient(x.left, x.right), np.random.default_rng(0))
     if not np.isfinite(norm):
         raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
     return norm if problem.loss.quadratic else max(norm, LEAST * problem.total / problem.y.size)
 
 
-def _nothing(problem: Problem) -> tuple[Array, Array]:
-    """Factors without columns, but for offsets of 0."""
-    U, V = (np.zeros((k, 0), problem.dtype) for k in problem.shape)
-    return prepended(U, V) if problem.offsets else (U, V)
-
-
-def without_vanished(U: Array, V: Array, extra: int) -> tuple[Array, Array]:
-    """The factors without columns that a ridge has made zero; the first `extra` stay."""
-    sizes = np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0)
+def without_vanished(x: Factors) -> Factors:
+    """The factors without columns that a ridge has made zero; fixed ones and their partners stay."""
+    sizes = np.linalg.norm(x.left, axis=0) * np.linalg.norm(x.right, axis=0)
+    extra = x.kind.fixed_columns
     stay = sizes > VANISHED * max(float(np.max(sizes[extra:], initial=0.0)), 1e-300)
     stay[:extra] = True
-    return np.ascontiguousarray(U[:, stay]), np.ascontiguousarray(V[:, stay])
+    return x.columns(stay)
 
 
-def _at_least_one(U: Array, V: Array, extra: int) -> tuple[Array, Array]:
-    if U.shape[1] > extra:
-        return U, V
-    left, right = (np.hstack([F, np.zeros((F.shape[0], 1), F.dtype)]) for F in (U, V))
-    return left, right
+def _at_least(x: Factors, width: int) -> Factors:
+    return x.padded(max(x.width, width))

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.factors import Factors
 from bifactor.objective import Objective
 
 
@@ -12,5 +12,5 @@ class Init(ABC):
     """Chooses (U₀, V₀)."""
 
     @abstractmethod
-    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
-        """U₀ (m×rank) and V₀ (n×rank); with `psd`, V₀ is U₀."""
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
+        """U₀ (m×rank) and V₀ (n×rank), of the problem's kind; columns that it fixes come in front of these."""

@@ -6,27 +6,26 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits.base import Init
+from bifactor.kinds import require_symmetric
 from bifactor.objective import Objective
 from bifactor.validation import require_finite
 
 
 @dataclass(frozen=True, eq=False)
 class Given(Init):
-    """The pair (U, V) as it is; V may be left out for X = UUᴴ. It may hold a problem's offset columns too."""
+    """The pair (U, V) as it is; V may be left out for X = UUᴴ. It may hold the columns that a problem fixes, too."""
 
     U: Array
     V: Array | None = None
 
-    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
-        if self.V is None and not psd:
-            raise InputError("Given has no V, but this solver works on X = UVᴴ. Pass both factors.")
-        U = self._factor(self.U, "U", problem.shape[0], rank, problem.offset_columns)
-        if psd:
-            if self.V is not None and not np.array_equal(np.asarray(self.U), np.asarray(self.V)):
-                raise InputError("Given has V different from U, but this solver works on X = UUᴴ. Leave V out.")
-            return U, U
-        return U, self._factor(self.V, "V", problem.shape[1], rank, problem.offset_columns)
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
+        pairs = ((self.U, "U", problem.shape[0]), (self.U if self.V is None else self.V, "V", problem.shape[1]))
+        if self.V is None:
+            require_symmetric(self, problem.kind)
+        U, V = (self._factor(F, name, rows, rank, problem.kind.fixed_columns) for F, name, rows in pairs)
+        return problem.kind.given(U, V, rank)
 
     @staticmethod
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int) -> Array:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, norm, product_norm
+from bifactor.arrays import norm
+from bifactor.factors import Factors
 from bifactor.inits.base import Init
 from bifactor.objective import Objective
 from bifactor.validation import settle_positive
@@ -19,12 +20,8 @@ class Random(Init):
     def __post_init__(self) -> None:
         settle_positive(self, "norm", "It is the Frobenius norm of the start.")
 
-    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
-        m, n = problem.shape
-        U = gaussian(rng, (m, rank), problem.dtype)
-        V = U if psd else gaussian(rng, (n, rank), problem.dtype)
-        U = U / norm(U)
-        V = U if psd else V / norm(V)
-        scale = (self.norm / product_norm(U, V)) ** 0.5
-        U = scale * U
-        return U, U if psd else scale * V
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
+        x = problem.kind.random(rng, problem.shape, rank, problem.dtype)
+        x = x.each(lambda a: a / norm(a))
+        x = (self.norm / x.product_norm()) ** 0.5 * x
+        return problem.kind.start(x.left, x.right)

@@ -7,10 +7,10 @@ from scipy.optimize import brentq
 
 from bifactor.arrays import Array, gaussian
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits.base import Init
 from bifactor.line import Line
 from bifactor.objective import Objective
-from bifactor.svd import leading
 
 TOL, RESTARTS = 1e-3, 4
 """Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
@@ -21,7 +21,7 @@ FAINT = 1e-4
 
 @dataclass(frozen=True)
 class Spectral(Init):
-    """X₀ = s·P_r(−∇f(0)), split evenly between the factors; PSD: the leading positive eigenpairs.
+    """X₀ = s·P_r(−∇f(0)), split evenly between the factors; where X = UUᴴ, the leading positive eigenpairs.
 
     P_r comes from a truncated SVD of the lazy gradient. The paper's s is 1/L (its eq. (initial_sol)); that is right
     for a well-conditioned f, but with a fraction ρ of the entries seen it is too short by 1/ρ. So by default s is the
@@ -30,25 +30,23 @@ class Spectral(Init):
 
     fit: bool = True
 
-    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator, psd: bool) -> tuple[Array, Array]:
+    def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         m, n = problem.shape
-        G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
+        G = problem.gradient_at_zero()
         seen = G @ gaussian(rng, (n, 1), problem.dtype), G.H @ gaussian(rng, (m, 1), problem.dtype)
         if not all(np.all(np.isfinite(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
-        A, values, B = leading(G, rank, rng, TOL, RESTARTS, psd, sign=-1)
+        A, values, B = problem.kind.leading(G, rank, rng, TOL, RESTARTS, sign=-1)
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
-            return (U := np.zeros((m, rank), problem.dtype)), U if psd else np.zeros((n, rank), problem.dtype)
-        sizes = np.sqrt(np.maximum(values, 0)).astype(values.dtype)
-        U, V = A * sizes, B * sizes
-        s = self._multiple(problem, U, V) if self.fit else 1 / problem.smoothness
-        absent = values <= 1e-10 * values[0]
-        U = start_faint(U * s**0.5, absent, seen[0], rng)
-        return U, U if psd else start_faint(V * s**0.5, absent, seen[1], rng)
+            return problem.zero(rank)
+        x = problem.kind.from_triplets(A, np.maximum(values, 0), B)
+        s = self._multiple(problem, x) if self.fit else 1 / problem.smoothness
+        x = start_faint(s**0.5 * x, values <= 1e-10 * values[0], seen, rng)
+        return problem.kind.start(x.left, x.right)
 
     @staticmethod
-    def _multiple(problem: Objective, U: Array, V: Array) -> float:
-        z = problem.measure(U, V)
+    def _multiple(problem: Objective, x: Factors) -> float:
+        z = problem.measure(x.left, x.right)
         return best_multiple(problem.along(np.zeros_like(z), z, np.zeros_like(z)), 1 / problem.scale)
 
 
@@ -79,13 +77,18 @@ def best_multiple(line: Line, guess: float, ridge: float = 0.0) -> float:
     return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
 
 
-def start_faint(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
+def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.random.Generator) -> Factors:
     """Fill columns that are `absent` and rows that are zero: they would stay so for ever.
 
     Columns are zero where the gradient has too low a rank, rows where the observed entries fall apart into blocks and
     the leading singular vectors live on others. Rows where the gradient is zero itself, as without any observation, are
-    left at zero.
+    left at zero: `seen` is the gradient of both sides, in some direction.
     """
+    sides = x.kind.pair(*seen)
+    return x.each(lambda factor, gradient: _filled(factor, absent, gradient, rng), sides)
+
+
+def _filled(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
     fill = gaussian(rng, factor.shape, factor.dtype)
     fill *= FAINT**0.5 * np.linalg.norm(factor[:, 0]) / np.linalg.norm(fill, axis=0)
     rows = np.linalg.norm(factor, axis=1, keepdims=True)

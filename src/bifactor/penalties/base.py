@@ -3,28 +3,29 @@
 from abc import ABC, abstractmethod
 
 from bifactor.arrays import Array
+from bifactor.factors import Factors
 
 
 class Term(ABC):
-    """h(U, V), a polynomial of degree four at most along every curve (U + aD, V + aE)."""
+    """h(U, V)."""
 
     @abstractmethod
-    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        """h(U, V), ∇_U h and ∇_V h."""
+    def evaluate(self, x: Factors) -> tuple[float, Factors]:
+        """h and its gradient; `x.gradient(dU, dV)` makes one of the two derivatives."""
 
     @abstractmethod
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        """The five numbers c with h(U + aD, V + aE) = Σₖ cₖ aᵏ for every a."""
+    def polynomial(self, x: Factors, d: Factors) -> Array:
+        """The five numbers c with h(x + a·d) = Σₖ cₖ aᵏ for every a; `InputError` where h is no polynomial."""
+
+    @property
+    def curvature(self) -> tuple[float, float]:
+        """What h adds to the curvature of every row of U and of V: the damping that a preconditioner may count on."""
+        return 0.0, 0.0
 
 
 class Penalty(Term):
     """A term that belongs to the problem, whatever the solver: it has a Hessian too."""
 
     @abstractmethod
-    def hessian(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        """The Hessian of h at (U, V), applied to (D, E)."""
-
-    @property
-    @abstractmethod
-    def curvature(self) -> tuple[float, float]:
-        """What h adds to the curvature of every row of U and of V: the damping that a preconditioner may count on."""
+    def hessian(self, x: Factors, d: Factors) -> Factors:
+        """The Hessian of h at x, applied to d."""

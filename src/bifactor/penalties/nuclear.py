@@ -3,14 +3,13 @@
 Over all factorisations of one X the least of (ρ_U/2)‖U‖² + (ρ_V/2)‖V‖² is √(ρ_U ρ_V)·‖X‖_*.
 """
 
-from bifactor.arrays import Array
+from bifactor.factors import Factors, Kind
 from bifactor.penalties.base import Penalty
 
 
-def nuclear_weight(penalty: Penalty | None, psd: bool) -> float:
+def nuclear_weight(penalty: Penalty | None, kind: Kind) -> float:
     """The weight of ‖X‖_* that a penalty amounts to; of the trace where X = UUᴴ."""
-    left, right = (0.0, 0.0) if penalty is None else penalty.curvature
-    return (left + right) / 2 if psd else (left * right) ** 0.5
+    return 0.0 if penalty is None else kind.nuclear(*penalty.curvature)
 
 
 def side(penalty: Penalty | None) -> float:
@@ -19,7 +18,6 @@ def side(penalty: Penalty | None) -> float:
     return (right / left) ** 0.25
 
 
-def sided(penalty: Penalty | None, U: Array, V: Array) -> tuple[Array, Array]:
+def sided(penalty: Penalty | None, x: Factors) -> Factors:
     """Balanced factors made such that the penalty is the least that it can be for this X."""
-    ratio = side(penalty)
-    return (U, V) if ratio == 1 or V is U else (ratio * U, V / ratio)
+    return x.kind.sided(x, side(penalty))

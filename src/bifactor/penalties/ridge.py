@@ -6,6 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array, inner
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
 from bifactor.validation import positive
 
@@ -54,18 +55,16 @@ class Ridge(Penalty):
     def curvature(self) -> tuple[float, float]:
         return self.sides
 
-    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        return self._product(U, V, U, V) / 2, *self.hessian(U, V, U, V)
+    def evaluate(self, x: Factors) -> tuple[float, Factors]:
+        return self._product(x, x) / 2, self.hessian(x, x)
 
-    def hessian(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
+    def hessian(self, x: Factors, d: Factors) -> Factors:
         left, right = self.sides
-        return left * D, right * E
+        return x.gradient(left * d.left, right * d.right)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        return np.array(
-            [self._product(U, V, U, V) / 2, self._product(U, V, D, E), self._product(D, E, D, E) / 2, 0.0, 0.0]
-        )
+    def polynomial(self, x: Factors, d: Factors) -> Array:
+        return np.array([self._product(x, x) / 2, self._product(x, d), self._product(d, d) / 2, 0.0, 0.0])
 
-    def _product(self, U: Array, V: Array, D: Array, E: Array) -> float:
+    def _product(self, x: Factors, d: Factors) -> float:
         left, right = self.sides
-        return left * inner(U, D) + right * inner(V, E)
+        return left * inner(x.left, d.left) + right * inner(x.right, d.right)

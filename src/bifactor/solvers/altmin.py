@@ -6,19 +6,19 @@ import numpy as np
 
 from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.metrics import balanced
 from bifactor.objective import Objective
-from bifactor.path import state_at
 from bifactor.problem import Problem
 from bifactor.solvers.base import Solver
 from bifactor.solvers.least_squares import Half
-from bifactor.solvers.requirements import require_no_offsets, require_ridge
-from bifactor.state import State
+from bifactor.solvers.requirements import require_free, require_ridge
+from bifactor.state import Nothing, State
 from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class AltMin(Solver):
+class AltMin(Solver[Nothing]):
     """V ← argmin f(UVᴴ), then U ← argmin f(UVᴴ) with the new V, for least squares f.
 
     The article's AltMinSense and AltMinComplete, from the start of both: the leading left singular vectors of A*(y).
@@ -46,28 +46,28 @@ class AltMin(Solver):
     def __post_init__(self) -> None:
         settle_positive(self, "incoherence", "Leave it out to keep the start as it is.", optional=True)
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         if not (isinstance(problem, Problem) and problem.loss.quadratic):
             loss = type(problem.loss if isinstance(problem, Problem) else problem).__name__
             raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")
+        require_free(self, problem)
         require_ridge(self, problem, optional=True)
-        require_no_offsets(self, problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
         if self.incoherence is not None:
-            A, B = balanced(U, V)  # singular vectors, but for their length
-            m, r = U.shape
+            A, B = balanced(x.left, x.right)  # singular vectors, but for their length
+            m, r = A.shape
             limit = 2 * self.incoherence * (r / m) ** 0.5
             high = np.abs(A) > limit * np.linalg.norm(A, axis=0)
-            U, V = (np.where(high, 0, A), B) if high.any() else (U, V)
-        return state_at(problem, U, V)
+            x = problem.kind.pair(np.where(high, 0, A), B) if high.any() else x
+        return State(problem.at(x), Nothing())
 
-    def step(self, problem: Objective, state: State) -> State:
+    def step(self, problem: Objective, state: State[Nothing]) -> State[Nothing]:
         U, V = _orthonormal(problem, state.U, state.V)
         V = Half(problem, U, left=False).minimiser(V)
         V, U = _orthonormal(problem, V, U)
         U = Half(problem, V, left=True).minimiser(U)
-        return state_at(problem, U, V)
+        return State(problem.at(problem.kind.pair(U, V)), Nothing())
 
 
 def _orthonormal(problem: Objective, held: Array, other: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, norm, thin_svd
 from bifactor.shrinkage import ball_threshold
+from bifactor.state import Value
 
 RELAXATION = 1.6
 """How far the method goes beyond X₁ on its way to X₂ (Boyd et al., 2011, section 3.4.3)."""
@@ -21,7 +22,7 @@ TOL, MOST = 1e-10, 1000
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Value):
     """X₂ in the ball, and the multiplier of X₁ = X₂ with X₁ in the box: where the next projection may begin."""
 
     X2: Array

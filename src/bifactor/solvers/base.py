@@ -1,33 +1,33 @@
 """What a solver is: frozen settings, and a state that is passed in and returned."""
 
 from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
-from bifactor.arrays import Array
+from bifactor.factors import Factors
 from bifactor.inits import Init, Spectral
 from bifactor.objective import Objective
-from bifactor.state import State
+from bifactor.state import State, Value
+
+Own = TypeVar("Own", bound=Value)
 
 
-class Solver(ABC):
+class Solver(ABC, Generic[Own]):
     """Decides where to move. `solve` owns the loop."""
-
-    psd: bool = False
-    """Whether the solver works on X = UUᴴ, with V = U throughout."""
 
     start: Init = Spectral()
     """Where the solver starts unless told otherwise."""
 
-    def check(self, problem: Objective) -> None:  # noqa: B027 (a solver that serves every problem has nothing to say)
-        """Raise `InputError` where the solver cannot serve a problem; called before any work."""
+    def check(self, problem: Objective, rank: int) -> None:
+        """Raise `InputError` where the solver cannot serve a problem at this rank; called before any work."""
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         """How many columns of a start of this rank the solver looks at; the others need not be computed."""
         return rank
 
     @abstractmethod
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        """The state at the start."""
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Own]:
+        """The state at the start, x; no later one has more columns than `rank`, beside those that are fixed."""
 
     @abstractmethod
-    def step(self, problem: Objective, state: State) -> State:
+    def step(self, problem: Objective, state: State[Own]) -> State[Own]:
         """The state one iteration further."""

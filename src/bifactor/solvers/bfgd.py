@@ -1,20 +1,21 @@
 """Bi-Factored Gradient Descent, Algorithm 1 of the paper with its sign corrected."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from bifactor.arrays import Array
 from bifactor.balance import Balance, BalanceTerm, Frobenius
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.path import Path, state_at
+from bifactor.path import Path
 from bifactor.solvers.base import Solver
+from bifactor.solvers.descent import Descent, descended
 from bifactor.state import State
 from bifactor.steps import StepSize, StronglyConvex
 from bifactor.validation import require_instance, settle_positive
 
 
 @dataclass(frozen=True)
-class BFGD(Solver):
+class BFGD(Solver[Descent]):
     """Gradient descent on f(UVᴴ) + λ·g(UᴴU − VᴴV), in both factors at once.
 
     `BFGD()` is the paper's algorithm for smooth and strongly convex f.
@@ -49,18 +50,23 @@ class BFGD(Solver):
                 f"{type(self.step_size).__name__} needs a balance term that is a polynomial. Use balance.Frobenius."
             )
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         self.step_size.check(problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = state_at(problem, U, V, self._term(problem))
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
+        at = self._descended(problem).at(x)
         # The paper's L_g belongs to λ = 1/4; another λ scales it.
         L_g = 0.0 if self.balance is None else 4 * self.lam * self.balance.smoothness(problem.scale)
-        return replace(state, memory=self.step_size.init(problem, state, L_g))
+        return State(problem.seen(at), Descent(at, self.step_size.init(problem, at, L_g)))
 
-    def step(self, problem: Objective, state: State) -> State:
-        # Alg. 1, lines 5 and 6, from the old (U, V) both
-        return self.step_size.next(Path(problem, state, -state.dU, -state.dV, self._term(problem)))
+    def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
+        at = state.own.at
+        # Alg. 1, lines 5 and 6: x − η·(∇f(x) + λ∇g(x)), from the old (U, V) both.
+        path = Path(self._descended(problem), at, -at.gradient)
+        return descended(problem, self.step_size.next(path, state.own.memory))
 
-    def _term(self, problem: Objective) -> BalanceTerm | None:
-        return None if self.balance is None else BalanceTerm(self.balance, self.lam, problem.scale)
+    def _descended(self, problem: Objective) -> Objective:
+        """f + λ·g, what the iteration goes down on."""
+        if self.balance is None:
+            return problem
+        return problem.plus(BalanceTerm(self.balance, self.lam, problem.scale))

@@ -1,18 +1,20 @@
 """Factored Gradient Descent, for positive semidefinite X = UUᴴ."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from bifactor.arrays import Array
+from bifactor.factors import Factors
+from bifactor.kinds import require_symmetric
 from bifactor.objective import Objective
-from bifactor.path import Path, state_at
+from bifactor.path import Path
 from bifactor.solvers.base import Solver
+from bifactor.solvers.descent import Descent, descended
 from bifactor.state import State
 from bifactor.steps import Semidefinite, StepSize
 from bifactor.validation import require_instance
 
 
 @dataclass(frozen=True)
-class FGD(Solver):
+class FGD(Solver[Descent]):
     """U ← U − η ∇f(UUᴴ) U, real or complex.
 
     Where ∇f is not Hermitian (as for entries sampled on one side of the diagonal) its Hermitian part takes its place,
@@ -24,17 +26,18 @@ class FGD(Solver):
     """
 
     step_size: StepSize = Semidefinite()
-    psd = True
 
     def __post_init__(self) -> None:
         require_instance(self.step_size, StepSize, "step_size")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
+        require_symmetric(self, problem.kind)
         self.step_size.check(problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = state_at(problem, U, U, psd=True)
-        return replace(state, memory=self.step_size.init(problem, state, 0.0))
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
+        at = problem.at(x)
+        return State(at, Descent(at, self.step_size.init(problem, at, 0.0)))
 
-    def step(self, problem: Objective, state: State) -> State:
-        return self.step_size.next(Path(problem, state, -state.dU, -state.dU, psd=True))
+    def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
+        at = state.own.at
+        return descended(problem, self.step_size.next(Path(problem, at, -at.gradient), state.own.memory))

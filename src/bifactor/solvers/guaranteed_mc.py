@@ -4,16 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.path import Path, state_at
+from bifactor.path import Path
 from bifactor.solvers.base import Solver
 from bifactor.solvers.incoherence import Incoherence, shrunk_rows
-from bifactor.solvers.requirements import require_plain
-from bifactor.state import State
+from bifactor.solvers.requirements import require_free, require_plain
+from bifactor.state import Moving, Point, Stalled, State, Value
 from bifactor.steps import Backtracking, StepSize
-from bifactor.svd import leading
 from bifactor.validation import require_flag, require_instance, settle_positive
 
 C_T = 5.0
@@ -22,11 +21,27 @@ C_T = 5.0
 TOL, RESTARTS = 1e-3, 10
 """Accuracy of the singular pairs that bounds are estimated from, and the work they may cost."""
 
-BOUNDS, LENGTHS = "bounds", "lengths"
+
+@dataclass(frozen=True)
+class Bounded(Value):
+    """The point with the regulariser counted in, the step rule's memory (in both factors where these alternate), and
+    the numbers of the regulariser."""
+
+    at: Point
+    memory: Value
+    right_memory: Value
+    rows: float
+    cols: float
+    whole: float
+    weight: float
+
+    @property
+    def term(self) -> Incoherence:
+        return Incoherence(self.rows, self.cols, self.whole, self.weight)
 
 
 @dataclass(frozen=True)
-class GuaranteedMC(Solver):
+class GuaranteedMC(Solver[Bounded]):
     """Descent on F = f(UVᴴ) + R[Σᵢ G(‖Uᵢ‖/b₁) + Σⱼ G(‖Vⱼ‖/b₂) + G(‖U‖_F/b_T) + G(‖V‖_F/b_T)], see `Incoherence`.
 
         b_T² = 5r·Σ_max,   b₁² = 3μr·b_T²/m,   b₂² = 3μr·b_T²/n,   R = 8·scale·(Σ_min/6)²
@@ -74,35 +89,30 @@ class GuaranteedMC(Solver):
             name = type(self.step_size).__name__
             raise InputError(f"{name} needs an F that is a polynomial along curves. Use steps.Backtracking.")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
+        require_free(self, problem)
         self.step_size.check(problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        term = self._term(problem, U.shape[1])
-        state = state_at(problem, shrunk_rows(U, term.rows), shrunk_rows(V, term.cols), term)
-        length = self.step_size.init(problem, state, 0.0)
-        bounds = np.array([term.rows, term.cols, term.whole, term.weight])
-        return replace(state, memory=length, extra={BOUNDS: bounds, LENGTHS: np.array([length, length])})
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Bounded]:
+        term = self._term(problem, x.width)
+        at = problem.plus(term).at(problem.kind.pair(shrunk_rows(x.left, term.rows), shrunk_rows(x.right, term.cols)))
+        memory = self.step_size.init(problem, at, 0.0)
+        return State(problem.seen(at), Bounded(at, memory, memory, term.rows, term.cols, term.whole, term.weight))
 
-    def step(self, problem: Objective, state: State) -> State:
-        term = Incoherence(*state.extra[BOUNDS].tolist())
-        if self.alternating:
-            left = self._block(problem, state, term, 0)
-            right = self._block(problem, left, term, 1)
-            stuck = left.stalled is not None and right.stalled is not None
-            return replace(right, stalled=max(left.stalled or 0.0, right.stalled or 0.0) if stuck else None)
-        new = self.step_size.next(Path(problem, state, -state.dU, -state.dV, term))
-        return replace(new, extra=state.extra)
-
-    def _block(self, problem: Objective, state: State, term: Incoherence, block: int) -> State:
-        """The state after a step in U (block 0) or V (block 1) alone."""
-        lengths = state.extra[LENGTHS].copy()
-        state = replace(state, memory=float(lengths[block]), stalled=None)
-        D, E = (np.zeros_like(state.U), -state.dV) if block else (-state.dU, np.zeros_like(state.V))
-        new = self.step_size.next(Path(problem, state, D, E, term))
-        lengths[block] = new.memory
-        return replace(new, extra={**state.extra, LENGTHS: lengths})
+    def step(self, problem: Objective, state: State[Bounded]) -> State[Bounded]:
+        own, regularised = state.own, problem.plus(state.own.term)
+        if not self.alternating:
+            taken = self.step_size.next(Path(regularised, own.at, -own.at.gradient), own.memory)
+            return State(problem.seen(taken.point), replace(own, at=taken.point, memory=taken.memory), taken.phase)
+        g = own.at.gradient
+        left = self.step_size.next(Path(regularised, own.at, g.scaled(-1.0, 0.0)), own.memory)
+        g = left.point.gradient
+        right = self.step_size.next(Path(regularised, left.point, g.scaled(0.0, -1.0)), own.right_memory)
+        promises = [taken.phase.promised for taken in (left, right) if isinstance(taken.phase, Stalled)]
+        phase = Stalled(max(promises)) if len(promises) == 2 else Moving()
+        at = right.point
+        return State(problem.seen(at), replace(own, at=at, memory=left.memory, right_memory=right.memory), phase)
 
     def _term(self, problem: Objective, rank: int) -> Incoherence:
         given = (self.sigma_max, self.sigma_min, self.incoherence)
@@ -115,11 +125,10 @@ class GuaranteedMC(Solver):
 
 def _estimates(problem: Objective, rank: int) -> tuple[float, float, float]:
     """Σ_max, Σ_min and μ of P_r(−∇f(0))/scale."""
-    m, n = problem.shape
-    G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
-    if not np.all(np.isfinite(G @ np.ones((n, 1), problem.dtype))):
+    G = problem.gradient_at_zero()
+    if not np.all(np.isfinite(G @ np.ones((problem.shape[1], 1), problem.dtype))):
         raise InputError("∇f(0) is not finite, so no bounds can be estimated. Give sigma_max, sigma_min, incoherence.")
-    A, s, B = leading(G, rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)  # the same each time
+    A, s, B = problem.kind.leading(G, rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)  # the same each time
     mu = max(float(np.max(np.sum(np.abs(F) ** 2, axis=1))) * F.shape[0] / rank for F in (A, B))
     # Without any gradient X = 0 is the answer, and any size will do.
     top = float(s[0]) / problem.scale if s[0] > 0 else 1.0

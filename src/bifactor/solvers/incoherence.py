@@ -6,6 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array, inner
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.penalties import Term
 
 
@@ -33,12 +34,12 @@ class Incoherence(Term):
     whole: float
     weight: float
 
-    def evaluate(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        left, dU = self._side(U, self.rows)
-        right, dV = self._side(V, self.cols)
-        return left + right, dU, dV
+    def evaluate(self, x: Factors) -> tuple[float, Factors]:
+        left, dU = self._side(x.left, self.rows)
+        right, dV = self._side(x.right, self.cols)
+        return left + right, x.gradient(dU, dV)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> Array:
+    def polynomial(self, x: Factors, d: Factors) -> Array:
         raise InputError("The regulariser of GuaranteedMC is no polynomial along a curve. Use steps.Backtracking.")
 
     def _side(self, F: Array, bound: float) -> tuple[float, Array]:

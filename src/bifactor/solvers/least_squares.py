@@ -8,6 +8,7 @@ from bifactor.arrays import Array, conj, epsilon, inner, real
 from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 from bifactor.objective import Objective
+from bifactor.solvers.conjugate_gradients import conjugate_gradients
 
 TOL, ITERATIONS = 1e-10, 300
 """What conjugate gradients reduce the residual by, and the passes that may cost."""
@@ -35,8 +36,7 @@ class Half:
 
     def __init__(self, problem: Objective, held: Array, left: bool):
         self.problem, self.held, self.left = problem, held, left
-        ridges = (0.0, 0.0) if problem.penalty is None else problem.penalty.curvature
-        self.ridge = ridges[0 if left else 1]
+        self.ridge = problem.curvature_of_terms[0 if left else 1]
 
     def minimiser(self, E: Array) -> Array:
         """argmin, or, where there are many, the one that the search from E comes to first.
@@ -90,31 +90,20 @@ class Half:
         M = self.problem.scale * gram(self.held, self.held) + self.ridge * np.eye(r, dtype=E.dtype)
         M += 10 * r * epsilon(E) * float(np.trace(M).real) * np.eye(r, dtype=E.dtype)
         inverse = np.linalg.inv(M)
-        D, A = np.zeros_like(E), missing
-        P = S = matmul(A, inverse)
-        size = dot(A, S)
-        tol = max(TOL, 10 * epsilon(E))
-        enough = np.maximum(tol**2 * size, epsilon(E) ** 2 * dot(E, matmul(E, M)))
-        for _ in range(ITERATIONS):
-            if not np.any(size > enough):
-                break
-            HP = apply(P)
-            a = _ratio(size, dot(P, HP), size > enough)
-            D, A = D + a * P, A - a * HP
-            S = matmul(A, inverse)
-            size, before = dot(A, S), size
-            P = S + _ratio(size, before, size > enough) * P
-        return D
+        tol, rounding = max(TOL, 10 * epsilon(E)), epsilon(E) ** 2 * dot(E, matmul(E, M))
+        solution = conjugate_gradients(
+            apply,
+            lambda A: matmul(A, inverse),
+            missing,
+            dot,
+            ITERATIONS,
+            lambda first: np.maximum(tol**2 * first, rounding),
+        )
+        return 0 * E if solution is None else solution
 
 
 def _row_inner(A: Array, B: Array) -> Array:
     return np.sum(real(conj(A) * B), axis=1, keepdims=True)
-
-
-def _ratio(a: Array, b: Array, active: Array) -> Array:
-    """a/b where there is more to do, and 0 elsewhere."""
-    share = np.divide(a, b, out=np.zeros_like(np.asarray(a)), where=np.logical_and(active, np.greater(b, 0)))
-    return share if share.ndim else float(share)
 
 
 def _parts(count: int, each: int) -> Iterator[slice]:

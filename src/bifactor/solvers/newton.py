@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from bifactor.arrays import Array, pair_norm
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.path import Path, measured_at
+from bifactor.path import Path
 from bifactor.solvers.base import Solver
 from bifactor.solvers.curvature import Curvature
-from bifactor.state import State
+from bifactor.state import State, Value
 from bifactor.steps import CurveSearch
+from bifactor.steps.base import Length
 from bifactor.validation import require_flag
 
 INNER = 200
@@ -27,7 +26,16 @@ SHORT = 0.3
 
 
 @dataclass(frozen=True)
-class Newton(Solver):
+class Damped(Value):
+    """The first gradient norm, the damping, and the length of the last step."""
+
+    first: float
+    damping: float
+    memory: Length
+
+
+@dataclass(frozen=True)
+class Newton(Solver[Damped]):
     """Solves (H + μM)(D, E) = −∇F inexactly by preconditioned conjugate gradients, then searches along the curve.
 
     Nothing is formed: H is applied as J*(ℓ″·J·), J the derivative of the measurements, plus the penalty's Hessian and,
@@ -41,8 +49,6 @@ class Newton(Solver):
     full : bool
         The whole Hessian: quadratic convergence also where the measurements cannot be fitted exactly, as with noise
         and binary data. False gives Gauss-Newton, never indefinite, with which noiseless least squares does as well.
-    psd : bool
-        Find X = UUᴴ.
 
     References
     ----------
@@ -51,27 +57,25 @@ class Newton(Solver):
     """
 
     full: bool = True
-    psd: bool = False
 
     def __post_init__(self) -> None:
         require_flag(self.full, "full")
-        require_flag(self.psd, "psd")
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = measured_at(problem, U, V, self.psd)
-        first = np.array(pair_norm(state.dU, state.dV))
-        return replace(state, memory=1.0, extra={**state.extra, "first": first, "damping": np.array(DAMPING)})
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Damped]:
+        point = problem.measured(x)
+        return State(point, Damped(point.gradient.norm(), DAMPING, Length(1.0)))
 
-    def step(self, problem: Objective, state: State) -> State:
-        damping, first = float(state.extra["damping"]), float(state.extra["first"])
-        left = pair_norm(state.dU, state.dV) / max(first, 1e-300)
-        tol = min(FORCING, left**0.5)
-        direction = Curvature(problem, state, damping, True, self.psd).solve(tol, INNER) if self.full else None
-        if direction is None:
-            direction = Curvature(problem, state, damping, False, self.psd).solve(tol, INNER)
-        D, E = direction or (-state.dU, -state.dV)  # rounding alone can make Gauss-Newton fail
-        new = CurveSearch().next(Path(problem, state, D, E, psd=self.psd))
-        if new.stalled is not None:
-            return new
-        damping = min(max(damping * (0.3 if new.memory >= SHORT else 3.0), LEAST_DAMPING), MOST_DAMPING)
-        return replace(new, extra={**new.extra, "first": state.extra["first"], "damping": np.array(damping)})
+    def step(self, problem: Objective, state: State[Damped]) -> State[Damped]:
+        point, own = state.point, state.own
+        tol = min(FORCING, (point.gradient.norm() / max(own.first, 1e-300)) ** 0.5)
+        d = Curvature(problem, point, own.damping, full=True).solve(tol, INNER) if self.full else None
+        if d is None:
+            d = Curvature(problem, point, own.damping, full=False).solve(tol, INNER)
+        if d is None:  # rounding alone can make Gauss-Newton fail
+            d = -point.gradient
+        taken = CurveSearch().next(Path(problem, point, d), own.memory)
+        if taken.phase.at_rest:
+            return replace(state, phase=taken.phase)
+        factor = 0.3 if taken.memory.eta >= SHORT else 3.0
+        damping = min(max(own.damping * factor, LEAST_DAMPING), MOST_DAMPING)
+        return State(taken.point, Damped(own.first, damping, taken.memory))

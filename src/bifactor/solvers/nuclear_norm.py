@@ -1,26 +1,23 @@
 """Accelerated proximal gradient descent for nuclear-norm regularisation."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, inner, product_norm
+from bifactor.arrays import Array, epsilon, inner
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LowRankPlus
 from bifactor.metrics import difference_norm
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, state_at
 from bifactor.penalties.nuclear import nuclear_weight, sided
-from bifactor.shrinkage import factors, shrunk
+from bifactor.shrinkage import shrunk
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import padded, stripped
-from bifactor.solvers.requirements import require_no_offsets, require_ridge
-from bifactor.state import State
-from bifactor.svd import leading
-from bifactor.validation import require_flag, settle_positive
+from bifactor.solvers.requirements import require_no_fixed, require_ridge
+from bifactor.state import Moving, Point, Staged, State, Value
+from bifactor.validation import settle_positive
 
 TOL, RESTARTS = 1e-9, 6
 """Accuracy of the singular pairs, and the work they may cost: each step starts from the pairs of the last."""
@@ -36,7 +33,25 @@ STEADY = 0.05
 
 
 @dataclass(frozen=True)
-class NuclearNorm(Solver):
+class Ahead(Value):
+    """What the step to a point ahead of X needs."""
+
+    before: Point
+    """X⁻."""
+    rank: int
+    """The columns that X may have."""
+    t: float
+    """The momentum's number; 1 where it starts."""
+    L: float
+    lam: float
+    first: float
+    """The first λ."""
+    over: bool
+    """Whether this λ is done with."""
+
+
+@dataclass(frozen=True)
+class NuclearNorm(Solver[Ahead]):
     """Minimises the convex f(X) + ρ‖X‖_*, ρ from the problem's `penalties.Ridge`, by proximal steps from a point ahead.
 
         Y = X + β(X − X⁻),  X⁺ = S_{λ/L}(Y − ∇f(Y)/L),  S the soft threshold of singular values
@@ -45,15 +60,13 @@ class NuclearNorm(Solver):
     raises the objective is taken again from X itself, and the momentum starts anew. Only the singular pairs above the
     threshold are computed, each time from those of the last step. Serves every loss and operator.
 
-    The rank asked for bounds the columns kept; if all of them are in use, `Result.certificate` tells whether X is
-    optimal among all matrices.
+    Where X = UUᴴ it minimises over semidefinite X, with the trace. The rank asked for bounds the columns kept; if all
+    of them are in use, `Result.certificate` tells whether X is optimal among all matrices.
 
     Parameters
     ----------
     factor : float in (0, 1)
         What λ is multiplied by from stage to stage.
-    psd : bool
-        Minimise over semidefinite X, with the trace.
 
     References
     ----------
@@ -64,80 +77,68 @@ class NuclearNorm(Solver):
     """
 
     factor: float = 0.25
-    psd: bool = False
     start = Zero()
 
     def __post_init__(self) -> None:
         settle_positive(self, "factor", "It is a number between 0 and 1.")
         if self.factor >= 1:
             raise InputError(f"factor={self.factor!r} does not lower λ. Choose a number between 0 and 1.")
-        require_flag(self.psd, "psd")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_ridge(self, problem)
-        require_no_offsets(self, problem)
+        require_no_fixed(self, problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        z = problem.measure(U, V)
-        f, slopes = problem.evaluate(z)
-        steep = leading(problem.pull_back(slopes), 1, np.random.default_rng(0), 0.1, 1, self.psd, sign=-1)[1]
-        lam = max(self.factor * float(steep[0]), nuclear_weight(problem.penalty, self.psd))
-        first = state_at(problem, U, V, psd=self.psd, known=(f, slopes, z))
-        numbers = {"t": 1.0, "L": problem.scale, "lam": lam, "first": lam, "over": False}
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Ahead]:
+        point = problem.measured(x)
+        G = problem.pull_back(problem.evaluate(point.z)[1])
+        steep = problem.kind.leading(G, 1, np.random.default_rng(0), 0.1, 1, sign=-1)[1]
+        lam = max(self.factor * float(steep[0]), nuclear_weight(problem.penalty, problem.kind))
         # At X = 0 the factors have no gradient, which is not the end.
-        return self._noted(first, first, U.shape[1], numbers, waiting=True)
+        return State(point, Ahead(point, rank, 1.0, problem.scale, lam, lam, over=False), Staged())
 
-    def step(self, problem: Objective, state: State) -> State:
-        now, rho = stripped(state), nuclear_weight(problem.penalty, self.psd)
-        t, L, lam, first = (float(state.extra[name]) for name in ("t", "L", "lam", "first"))
-        if state.extra["over"]:
-            lam = max(self.factor * lam, rho)
-        ahead = (1 + (1 + 4 * t * t) ** 0.5) / 2
-        new, L = self._proximal(problem, now, (t - 1) / ahead, state.U.shape[1], EASE * L, lam)
-        if t > 1 and not _objective(problem, new, lam / rho) <= _objective(problem, now, lam / rho):
-            ahead, (new, L) = 1.0, self._proximal(problem, now, 0.0, state.U.shape[1], L, lam)
-        change = difference_norm(new.U, new.V, now.U, now.V)
-        over = lam > rho and change <= STEADY * lam / first * product_norm(new.U, new.V)
-        numbers = {"t": ahead, "L": L, "lam": lam, "first": first, "over": over}
+    def step(self, problem: Objective, state: State[Ahead]) -> State[Ahead]:
+        now, own, rho = state.point, state.own, nuclear_weight(problem.penalty, problem.kind)
+        lam = max(self.factor * own.lam, rho) if own.over else own.lam
+        t = (1 + (1 + 4 * own.t * own.t) ** 0.5) / 2
+        new, L = self._proximal(problem, state, (own.t - 1) / t, EASE * own.L, lam)
+        if own.t > 1 and not _objective(problem, new, lam / rho) <= _objective(problem, now, lam / rho):
+            t, (new, L) = 1.0, self._proximal(problem, state, 0.0, L, lam)
+        change = difference_norm(new.x.left, new.x.right, now.x.left, now.x.right)
+        over = lam > rho and change <= STEADY * lam / own.first * new.x.product_norm()
         # An X that has just become 0 may leave it again.
-        waiting = lam > rho or bool(now.U.any() and not new.U.any())
-        return self._noted(new, now, state.U.shape[1], numbers, waiting)
+        staged = lam > rho or (now.x.any() and not new.x.any())
+        return State(new, Ahead(now, own.rank, t, L, lam, own.first, over), Staged() if staged else Moving())
 
     def _proximal(
-        self, problem: Objective, now: State, beta: float, columns: int, L: float, lam: float
-    ) -> tuple[State, float]:
-        """The state after a step from Y, and the L that it took."""
-        z, PU, PV = (now.extra[name] for name in (MEASUREMENTS, "PU", "PV"))
-        YU, YV = np.hstack([(1 + beta) * now.U, -beta * PU]), np.hstack([now.V, PV])
-        zY = z + beta * (z - now.extra["before"])
+        self, problem: Objective, state: State[Ahead], beta: float, L: float, lam: float
+    ) -> tuple[Point, float]:
+        """The point after a step from Y, and the L that it took."""
+        now, before = state.point, state.own.before
+        YU = np.hstack([(1 + beta) * now.x.left, -beta * before.x.left])
+        YV = np.hstack([now.x.right, before.x.right])
+        zY = now.z + beta * (now.z - before.z)
         fY, slopes = problem.evaluate(zY)
         if beta > 0 and not np.isfinite(fY):
-            return self._proximal(problem, now, 0.0, columns, L, lam)
+            return self._proximal(problem, state, 0.0, L, lam)
         G = problem.pull_back(slopes)
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
-            triplets = shrunk(M, columns, partial(_constant, level), TOL, RESTARTS, self.psd, (now.U, now.V))
-            U, V = sided(problem.penalty, *factors(*triplets, self.psd))
-            z = problem.measure(U, V)
+            triplets = shrunk(problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, now.x)
+            x = sided(problem.penalty, problem.kind.from_triplets(*triplets))
+            z = problem.measure(x.left, x.right)
             f, after = problem.evaluate(z)
-            apart, dz = difference_norm(U, V, YU, YV) ** 2, z - zY
-            bend = max(f - fY - inner(slopes, dz) - ROUNDING * epsilon(U) * abs(fY), inner(after - slopes, dz) / 2)
+            apart, dz = difference_norm(x.left, x.right, YU, YV) ** 2, z - zY
+            bend = max(f - fY - inner(slopes, dz) - ROUNDING * epsilon(z) * abs(fY), inner(after - slopes, dz) / 2)
             if not bend > L / 2 * apart:
-                return state_at(problem, U, V, psd=self.psd, known=(f, after, z)), L
+                return problem.known(x, f, after, z), L
             L *= TIGHTEN
-
-    @staticmethod
-    def _noted(new: State, old: State, columns: int, numbers: Mapping[str, float], waiting: bool) -> State:
-        """The state in all its columns, with what the next step needs of this one."""
-        before = {"PU": old.U, "PV": old.V, "before": old.extra[MEASUREMENTS]}
-        return padded(new, columns, {**before, **{name: np.array(a) for name, a in numbers.items()}}, waiting)
 
 
 def _constant(level: float, s: Array) -> float:
     return level
 
 
-def _objective(problem: Objective, state: State, share: float) -> float:
+def _objective(problem: Objective, point: Point, share: float) -> float:
     """f + λ‖X‖_*, where λ is `share` of the problem's own weight."""
     assert problem.penalty is not None  # checked at the door
-    return state.value + (share - 1) * problem.penalty.evaluate(state.U, state.V)[0]
+    return point.value + (share - 1) * problem.penalty.evaluate(point.x)[0]

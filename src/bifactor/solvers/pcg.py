@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from bifactor.arrays import Array, inner
-from bifactor.balance import balancing
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, Path, measured_at
+from bifactor.path import Path
 from bifactor.preconditioner import preconditioned
 from bifactor.solvers.base import Solver
-from bifactor.state import State
+from bifactor.state import Point, State, Value
 from bifactor.steps import CurveSearch
-from bifactor.validation import require_flag, settle_nonnegative
+from bifactor.steps.base import Length, Step
+from bifactor.validation import settle_nonnegative
 
 RENEW = 25
 """Iterations after which measurements are taken anew (rounding has gathered) and the factors balanced."""
@@ -22,7 +20,19 @@ ORTHOGONAL = 0.01
 
 
 @dataclass(frozen=True)
-class PCG(Solver):
+class Conjugate(Value):
+    """The direction of the next step, and what the one after it needs."""
+
+    d: Factors
+    decrement: float
+    """⟨∇F, S⟩ where d was chosen."""
+    age: int
+    """Steps since the measurements were taken anew."""
+    memory: Length
+
+
+@dataclass(frozen=True)
+class PCG(Solver[Conjugate]):
     """Polak-Ribière conjugate gradients in (U, V), preconditioned on the right, with a search along the curve.
 
         S = ∇F·M⁻¹,  β = max(0, ⟨∇F − ∇F⁻, S⟩/⟨∇F⁻, S⁻⟩),  D = −S + βD⁻,  (U, V) += a·D with the best a
@@ -34,8 +44,6 @@ class PCG(Solver):
 
     Parameters
     ----------
-    psd : bool
-        Find X = UUᴴ.
     damping : float
         The Gram matrices are damped by this multiple of an estimate of the distance to the solution,
         (⟨∇F, S⟩/scale)^½, so that a rank above that of the solution does no harm (Zhang, Fattahi and Zhang, 2021).
@@ -47,55 +55,58 @@ class PCG(Solver):
     matrix factorization, NeurIPS 2021.
     """
 
-    psd: bool = False
     damping: float = 0.01
 
     def __post_init__(self) -> None:
-        require_flag(self.psd, "psd")
         settle_nonnegative(self, "damping", "0 turns it off.")
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = measured_at(problem, U, V, self.psd)
-        guess = inner(state.dU, state.dU) + inner(state.dV, state.dV)
-        guess /= max(problem.scale * (inner(U, U) + inner(V, V)), 1e-300)
-        return self._aimed(problem, replace(state, memory=1.0), guess)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
+        point = problem.measured(x)
+        guess = point.gradient.inner(point.gradient) / max(problem.scale * x.inner(x), 1e-300)
+        return self._aimed(problem, point, guess, Length(1.0))
 
-    def step(self, problem: Objective, state: State) -> State:
-        if state.extra["age"] >= RENEW:
-            state = self._renewed(problem, state)
-        new = self._moved(problem, state)
-        if new.stalled is not None:
-            state = self._aimed(problem, state, float(state.extra["decrement"]))  # give up the memory of directions
-            new = self._moved(problem, state)
-        return new if new.stalled is not None else self._aimed(problem, new, float(state.extra["decrement"]), state)
+    def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
+        if state.own.age >= RENEW:
+            state = _renewed(problem, state)
+        taken = _search(problem, state)
+        if taken.phase.at_rest:  # give up the memory of directions, and the rounding of measurements carried along
+            fresh = problem.measured(state.point.x) if state.own.age else state.point
+            state = self._aimed(problem, fresh, state.own.decrement, state.own.memory)
+            taken = _search(problem, state)
+        if taken.phase.at_rest:
+            return replace(state, phase=taken.phase)
+        return self._aimed(problem, taken.point, state.own.decrement, taken.memory, state)
 
-    def _moved(self, problem: Objective, state: State) -> State:
-        return CurveSearch().next(Path(problem, state, state.extra["D"], state.extra["E"], psd=self.psd))
+    def _aimed(
+        self,
+        problem: Objective,
+        point: Point,
+        decrement: float,
+        memory: Length,
+        old: State[Conjugate] | None = None,
+    ) -> State[Conjugate]:
+        """The state with the direction of its next step; −S alone where there is no old one to be conjugate to."""
+        g = point.gradient
+        s = preconditioned(problem, point.x, g, self.damping * (decrement / problem.scale) ** 0.5)
+        size, d, age = g.inner(s), -s, 0
+        if old is not None:
+            age = old.own.age + 1
+            if decrement > 0:
+                beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
+                conjugate = d.plus(beta, old.own.d)
+                d = conjugate if conjugate.inner(g) <= -ORTHOGONAL * size else d
+        return State(point, Conjugate(d, size, age, memory))
 
-    def _aimed(self, problem: Objective, state: State, decrement: float, old: State | None = None) -> State:
-        """The state with the direction of its next step; from -S alone where there is no old one to be conjugate to."""
-        damping = self.damping * (decrement / problem.scale) ** 0.5
-        SU, SV = preconditioned(problem, state, damping, self.psd)
-        d = inner(state.dU, SU) + inner(state.dV, SV)
-        D, E = -SU, -SV
-        if old is not None and decrement > 0:
-            beta = max(0.0, (d - inner(old.dU, SU) - inner(old.dV, SV)) / decrement)
-            P, Q = beta * old.extra["D"] + D, beta * old.extra["E"] + E
-            if inner(P, state.dU) + inner(Q, state.dV) <= -ORTHOGONAL * d:
-                D, E = P, Q
-        age = 0 if old is None else int(old.extra["age"]) + 1
-        extra = {"D": D, "E": D if self.psd else E, "decrement": np.array(d), "age": np.array(age)}
-        return replace(state, extra={MEASUREMENTS: state.extra[MEASUREMENTS], **extra})
 
-    def _renewed(self, problem: Objective, state: State) -> State:
-        """The same X and the same direction, with measurements taken anew, by balanced factors."""
-        U, V, D, E = state.U, state.V, state.extra["D"], state.extra["E"]
-        # A penalty balances by itself, and would change with the factors; offsets have their places.
-        fixed = self.psd or problem.offsets or problem.penalty is not None
-        change = None if fixed else balancing(U, V)
-        if change is not None:
-            left, right = change
-            U, V, D, E = U @ left, V @ right, D @ left, E @ right
-        extra = {**state.extra, "D": D, "E": D if self.psd else E, "age": np.array(0)}
-        fresh = measured_at(problem, U, V, self.psd)
-        return replace(fresh, memory=state.memory, extra={**extra, **fresh.extra})
+def _search(problem: Objective, state: State[Conjugate]) -> Step:
+    return CurveSearch().next(Path(problem, state.point, state.own.d), state.own.memory)
+
+
+def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
+    """The same X and the same direction, with measurements taken anew, by balanced factors."""
+    x, d = state.point.x, state.own.d
+    # A penalty balances by itself, and would change with the factors.
+    change = x.balancing() if problem.penalty is None else None
+    if change is not None:
+        x, d = x.times(*change), d.times(*change)
+    return State(problem.measured(x), replace(state.own, d=d, age=0))

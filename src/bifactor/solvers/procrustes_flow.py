@@ -2,37 +2,67 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, norm, spectral_norm_squared
+from bifactor.arrays import norm
 from bifactor.balance import BalanceTerm, Frobenius
 from bifactor.errors import InputError
+from bifactor.factors import Factors, Free, Kind
 from bifactor.inits import Zero
+from bifactor.kinds import Symmetric
 from bifactor.objective import Objective
-from bifactor.path import measured_at, state_at
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_plain
-from bifactor.solvers.svp import SVP
-from bifactor.solvers.units import typical_curvature
-from bifactor.state import State
+from bifactor.solvers.svp import SVP, Limited
+from bifactor.state import Point, Staged, State, Value
 from bifactor.steps.base import reciprocal
-from bifactor.validation import require_flag, settle_positive
+from bifactor.validation import settle_positive
 
-MU, MU_PSD = 2 / 187, 36 / 425
-"""The longest steps of the theory."""
 
-NEAR, NEAR_PSD = 1 / 10, 3 / 20
-"""The share of σ_r(X) that the residual must come down to; the first keeps the radius of convergence where δ ≤ 1/25."""
+class Theory(NamedTuple):
+    """What Theorems 3.2 and 3.3 of the article say, for X = UUᴴ and for X = UVᴴ."""
+
+    mu: float
+    """The longest step."""
+    near: float
+    """The share of σ_r(X) that the residual must come down to; for UVᴴ it keeps the radius of convergence, δ ≤ 1/25."""
+    slope: float
+    first: float
+    """⌈slope·ln(√r κ) + first⌉ projections lead there."""
+
+
+THEORY: dict[type[Kind], Theory] = {
+    Free: Theory(mu=2 / 187, near=1 / 10, slope=3, first=5),
+    Symmetric: Theory(mu=36 / 425, near=3 / 20, slope=1, first=2),
+}
 
 WORST = 1e6
 """The condition number after whose number of projections the first phase ends, whatever the residual."""
 
-UNIT, COUNT, STEPS = "unit", "count", "steps"
+
+@dataclass(frozen=True)
+class Near(Value):
+    """The first phase: singular value projection, and how many projections there were."""
+
+    projected: State[Limited]
+    unit: float
+    count: int
 
 
 @dataclass(frozen=True)
-class ProcrustesFlow(Solver):
+class Flow(Value):
+    """The second phase: the point with the balance term counted in, and the two step lengths."""
+
+    at: Point
+    unit: float
+    eta_U: float
+    eta_V: float
+
+
+@dataclass(frozen=True)
+class ProcrustesFlow(Solver[Near | Flow]):
     """Gradient descent on f(UVᴴ) + (unit/16)‖UᴴU − VᴴV‖²_F, with one step for all iterations:
 
         U ← U − μ/(unit·‖U₀‖₂²) ∇_U,   V ← V − μ/(unit·‖V₀‖₂²) ∇_V
@@ -57,8 +87,6 @@ class ProcrustesFlow(Solver):
     unit : float, optional
         The curvature that counts as 1. By default the typical curvature of f, which makes A preserve norms on average
         as the article has it. The paper of BFGD takes 1 where ‖A‖ = 1.
-    psd : bool
-        Find X = UUᴴ.
 
     Notes
     -----
@@ -73,61 +101,58 @@ class ProcrustesFlow(Solver):
     mu: float | None = None
     condition: float | None = None
     unit: float | None = None
-    psd: bool = False
     start = Zero()
 
     def __post_init__(self) -> None:
         settle_positive(self, "mu", "Leave it out for the step of the theory.", optional=True)
         settle_positive(self, "condition", "Leave it out if it is not known.", optional=True)
         settle_positive(self, "unit", "Leave it out for the typical curvature of f.", optional=True)
-        require_flag(self.psd, "psd")
         if self.condition is not None and self.condition < 1:
             raise InputError(f"condition={self.condition!r} is below 1. It is σ₁/σ_r, the largest over the least.")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        unit = typical_curvature(problem, self.psd) if self.unit is None else self.unit
-        if U.any() and V.any():
-            return self._flowing(problem, U, V, unit)
-        return _projected(measured_at(problem, U, V, self.psd), unit, 0)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Near | Flow]:
+        unit = problem.curvature_of_kind() if self.unit is None else self.unit
+        if x.any():
+            return self._flowing(problem, x, unit)
+        first = SVP(1 / unit).init(problem, x, rank)
+        return State(first.point, Near(first, unit, 0), Staged())
 
-    def step(self, problem: Objective, state: State) -> State:
-        unit = float(state.extra[UNIT])
-        if state.waiting:
-            new = SVP(1 / unit, psd=self.psd).step(problem, state)
-            if state.U.any() and not new.value < state.value:
-                return self._flowing(problem, state.U, state.V, unit)
-            new = _projected(new, unit, int(state.extra[COUNT]) + 1)
-            return self._flowing(problem, new.U, new.V, unit) if self._is_near(problem, new) else new
-        eta_U, eta_V = state.extra[STEPS].tolist()
-        U = state.U - eta_U * state.dU
-        V = U if self.psd else state.V - eta_V * state.dV
-        return replace(state_at(problem, U, V, self._term(unit), self.psd), extra=state.extra)
+    def step(self, problem: Objective, state: State[Near | Flow]) -> State[Near | Flow]:
+        own = state.own
+        if isinstance(own, Flow):
+            flowing = self._descended(problem, own.unit)
+            g = own.at.gradient
+            at = flowing.at(own.at.x + g.scaled(-own.eta_U, -own.eta_V))
+            return State(problem.seen(at), replace(own, at=at))
+        new, count = SVP(1 / own.unit).step(problem, own.projected), own.count + 1
+        if state.point.x.any() and not new.value < state.value:
+            return self._flowing(problem, state.point.x, own.unit)
+        if self._is_near(problem, new, own.unit, count):
+            return self._flowing(problem, new.point.x, own.unit)
+        return State(new.point, Near(new, own.unit, count), Staged())
 
-    def _flowing(self, problem: Objective, U: Array, V: Array, unit: float) -> State:
+    def _flowing(self, problem: Objective, x: Factors, unit: float) -> State[Near | Flow]:
         """The second phase, at its start."""
-        mu = (MU_PSD if self.psd else MU) if self.mu is None else self.mu
-        steps = [mu * reciprocal(unit * spectral_norm_squared(F, F[:0])) for F in (U, V)]
-        state = state_at(problem, U, V, self._term(unit), self.psd)
-        return replace(state, extra={UNIT: np.array(unit), STEPS: np.array(steps)})
+        mu = THEORY[type(x.kind)].mu if self.mu is None else self.mu
+        eta_U, eta_V = (mu * reciprocal(unit * float(np.linalg.norm(F, 2)) ** 2) for F in (x.left, x.right))
+        at = self._descended(problem, unit).at(x)
+        return State(problem.seen(at), Flow(at, unit, eta_U, eta_V))
 
-    def _term(self, unit: float) -> BalanceTerm | None:
-        return None if self.psd else BalanceTerm(Frobenius(unit / 2), 0.25, unit)
+    @staticmethod
+    def _descended(problem: Objective, unit: float) -> Objective:
+        return problem.plus(BalanceTerm(Frobenius(unit / 2), 0.25, unit))
 
-    def _is_near(self, problem: Objective, state: State) -> bool:
+    def _is_near(self, problem: Objective, projected: State[Limited], unit: float, count: int) -> bool:
         """Whether the first phase may end."""
-        spread = math.log(state.U.shape[1] ** 0.5 * (self.condition or WORST))
-        if state.extra[COUNT] >= math.ceil(spread + 2 if self.psd else 3 * spread + 5):  # Thm. 3.2 and 3.3
+        theory, U = THEORY[type(problem.kind)], projected.U
+        spread = math.log(U.shape[1] ** 0.5 * (self.condition or WORST))
+        if count >= math.ceil(theory.slope * spread + theory.first):
             return True
         if self.condition is not None or problem.least is None:
             return False
-        residual = math.sqrt(2 * max(state.value - problem.least, 0.0) / float(state.extra[UNIT]))
+        residual = math.sqrt(2 * max(projected.value - problem.least, 0.0) / unit)
         # Balanced factors from an SVD: the last column has length σ_r^½.
-        return residual <= (NEAR_PSD if self.psd else NEAR) * norm(state.U[:, -1]) ** 2
-
-
-def _projected(state: State, unit: float, count: int) -> State:
-    """The first phase, after so many projections."""
-    return replace(state, waiting=True, extra={**state.extra, UNIT: np.array(unit), COUNT: np.array(count)})
+        return residual <= theory.near * norm(U[:, -1]) ** 2

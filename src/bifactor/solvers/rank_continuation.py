@@ -1,21 +1,34 @@
 """Rank continuation: one direction after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import grown, padded, stripped
+from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
-from bifactor.state import State
+from bifactor.solvers.requirements import wrapping
+from bifactor.state import Staged, State, Value
 from bifactor.validation import is_count, require_instance, settle_positive
 
 
 @dataclass(frozen=True)
-class RankContinuation(Solver):
+class Stage(Value):
+    """The inner solver's state, and where its stage stands."""
+
+    inner: State[Value]
+    columns: int
+    """Those that the inner solver may use, fixed ones aside."""
+    rank: int
+    """Those that it may use in the end."""
+    count: int = 0
+    """Iterations of the stage."""
+    over: bool = False
+
+
+@dataclass(frozen=True)
+class RankContinuation(Solver[Stage]):
     """Begins with the leading columns of the start and adds the leading singular pairs of −∇f(X) until all are there.
 
     Between additions the inner solver runs briefly. The strong directions are then in place before the weak ones, which
@@ -45,43 +58,43 @@ class RankContinuation(Solver):
             if not is_count(getattr(self, name), 1):
                 raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1.")
         settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
-        object.__setattr__(self, "psd", self.solver.psd)
 
-    def check(self, problem: Objective) -> None:
-        self.solver.check(problem)
+    def check(self, problem: Objective, rank: int) -> None:
+        with wrapping(self, self.solver):
+            self.solver.check(problem, self._first(problem, rank))
+            self.solver.check(problem, rank)
 
     def start_columns(self, problem: Objective, rank: int) -> int:
-        return 0 if problem.offsets else self._chunk(rank)
+        return 0 if problem.kind.fixed_columns else self._chunk(rank)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        # Offsets alone come first, where there are any: the rest of the start knows nothing of them.
-        k = problem.offset_columns or self._chunk(U.shape[1])
-        first = np.ascontiguousarray(U[:, :k])
-        inner = self.solver.init(problem, first, first if self.psd else np.ascontiguousarray(V[:, :k]))
-        return self._stage(inner, U.shape[1], 0)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Stage]:
+        # Fixed columns and their partners come first, where there are any: the rest of the start knows nothing of them.
+        columns = self._first(problem, rank)
+        inner = self.solver.init(problem, x.columns(slice(problem.kind.fixed_columns + columns)), columns)
+        return _noted(Stage(inner, columns, rank))
 
-    def step(self, problem: Objective, state: State) -> State:
-        rank, inner, count = state.U.shape[1], stripped(state), int(state.extra["count"])
-        if state.waiting and state.extra["over"]:
-            new = self._next_stage(problem, inner, rank)
-            if new is None:
-                return self._stage(inner, rank, count, finished=True)
-            inner, count = new, 0
-        new = self.solver.step(problem, inner)
-        return self._stage(new, rank, count + 1, inner.value, finished=not state.waiting)
-
-    def _next_stage(self, problem: Objective, inner: State, rank: int) -> State | None:
-        """The state with more columns; None where the gradient shows nothing more to add."""
-        k = inner.U.shape[1]
-        count = min(self._chunk(rank - problem.offset_columns), rank - k)
-        U, V = grown(problem, inner.U, inner.V, count, self.psd)
-        return None if U.shape[1] == k else self.solver.init(problem, U, V)
-
-    def _stage(self, inner: State, rank: int, count: int, before: float | None = None, finished: bool = False) -> State:
-        slow = before is not None and before - inner.value <= self.stage_decrease * abs(inner.value)
-        over = slow or count >= self.stage_iterations or inner.stalled is not None or inner.settled
-        waiting = inner.U.shape[1] < rank and not finished
-        return padded(inner, rank, {"count": np.array(count), "over": np.array(over)}, waiting)
+    def step(self, problem: Objective, state: State[Stage]) -> State[Stage]:
+        own = state.own
+        if own.over and own.columns < own.rank:
+            columns = min(own.columns + self._chunk(own.rank), own.rank)
+            x = own.inner.point.x
+            wider = grown(problem, x, columns + problem.kind.fixed_columns - x.width)
+            if wider.width == x.width:  # the gradient shows nothing to add
+                return _noted(replace(own, rank=own.columns))
+            columns = max(own.columns + 1, wider.width - problem.kind.fixed_columns)  # not all may be of use yet
+            own = Stage(self.solver.init(problem, wider, columns), columns, own.rank)
+        new, count = self.solver.step(problem, own.inner), own.count + 1
+        slow = not own.inner.phase.staged and own.inner.value - new.value <= self.stage_decrease * abs(new.value)
+        over = slow or new.phase.at_rest or count >= self.stage_iterations
+        return _noted(Stage(new, own.columns, own.rank, count, over))
 
     def _chunk(self, rank: int) -> int:
         return -(-rank // self.stages)
+
+    def _first(self, problem: Objective, rank: int) -> int:
+        """The rank of the first stage."""
+        return 0 if problem.kind.fixed_columns else self._chunk(rank)
+
+
+def _noted(own: Stage) -> State[Stage]:
+    return State(own.inner.point, own, Staged() if own.columns < own.rank else own.inner.phase)

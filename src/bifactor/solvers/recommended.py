@@ -20,5 +20,5 @@ def recommended(problem: Objective, rank: int) -> Solver:
     """
     sampling = problem.oversampling(rank)
     if sampling is None or problem.penalty is not None:
-        return RankContinuation(stages=1) if problem.offsets else PCG()  # offsets first, then all columns
+        return RankContinuation(stages=1) if problem.kind.fixed_columns else PCG()  # offsets first, then the rest
     return RankContinuation() if sampling >= SCARCE else Race()

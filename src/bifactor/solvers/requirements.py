@@ -1,21 +1,33 @@
 """What some solvers cannot serve, refused before any work."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from bifactor.errors import InputError
+from bifactor.factors import Free
 from bifactor.objective import Objective
 from bifactor.penalties import Ridge
 from bifactor.solvers.base import Solver
 
 
 def require_plain(solver: Solver, problem: Objective) -> None:
-    """f alone: no penalty, no offsets."""
+    """f alone: no penalty, no fixed columns."""
     if problem.penalty is not None:
         raise InputError(f"{_name(solver)} minimises f alone, but the penalty is {problem.penalty!r}. Use PCG.")
-    require_no_offsets(solver, problem)
+    require_no_fixed(solver, problem)
 
 
-def require_no_offsets(solver: Solver, problem: Objective) -> None:
-    if problem.offsets:
-        raise InputError(f"{_name(solver)} knows no offsets of rows and columns. Use PCG, or leave offsets out.")
+def require_no_fixed(solver: Solver, problem: Objective) -> None:
+    if problem.kind.fixed_columns:
+        raise InputError(f"{_name(solver)} knows no offsets or other fixed columns. Use PCG, or leave them out.")
+
+
+def require_free(solver: Solver, problem: Objective) -> None:
+    """Two factors, both unknown."""
+    if not isinstance(problem.kind, Free):
+        raise InputError(
+            f"{_name(solver)} finds X = UVᴴ, but the problem looks for {problem.kind.describe()}. Use PCG."
+        )
 
 
 def require_ridge(solver: Solver, problem: Objective, optional: bool = False) -> None:
@@ -27,6 +39,15 @@ def require_ridge(solver: Solver, problem: Objective, optional: bool = False) ->
             f"{_name(solver)} is made for a ridge, ρ‖X‖_* in disguise, but the penalty is {problem.penalty!r}. "
             "Pass Problem(…, penalty=penalties.Ridge(rho))."
         )
+
+
+@contextmanager
+def wrapping(wrapper: Solver, solver: Solver) -> Iterator[None]:
+    """What an inner solver refuses is said with the name of the one that runs it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{_name(wrapper)} cannot run {_name(solver)} here: {error}") from None
 
 
 def _name(solver: Solver) -> str:

@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, inner
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.penalties import Ridge
 from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import grown, padded, stripped
+from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
-from bifactor.state import State
+from bifactor.solvers.requirements import wrapping
+from bifactor.state import Staged, State, Value
 from bifactor.svd import spectral_norm
 from bifactor.validation import is_count, require_instance, settle_positive
 
@@ -24,7 +25,23 @@ SMALL_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
-class RidgeHomotopy(Solver):
+class Ridged(Value):
+    """The inner solver's state on f and a ridge of its own, and where its stage stands."""
+
+    inner: State[Value]
+    rank: int
+    """The columns asked for, fixed ones aside."""
+    lam: float
+    """λ, 0 for the problem itself."""
+    first: float
+    """The λ of the first stage."""
+    count: int = 0
+    """Iterations of the stage."""
+    over: bool = False
+
+
+@dataclass(frozen=True)
+class RidgeHomotopy(Solver[Ridged]):
     """Minimises f + (λ/2)(‖U‖² + ‖V‖²) for λ falling from ½‖∇f(0)‖₂ to the ridge of the problem, or to none.
 
     At each λ the singular pairs of −∇f(X) with s > λ join the factors, up to the rank: the nuclear-norm path, followed
@@ -56,60 +73,56 @@ class RidgeHomotopy(Solver):
         if not is_count(self.stage_iterations, 1):
             raise InputError(f"stage_iterations={self.stage_iterations!r} is not an integer ≥ 1.")
         settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
-        object.__setattr__(self, "psd", self.solver.psd)
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         if problem.penalty is not None and not isinstance(problem.penalty, Ridge):
             raise InputError(f"RidgeHomotopy ends at a ridge, but the penalty is {problem.penalty!r}. Use PCG.")
-        self.solver.check(problem)
+        with wrapping(self, self.solver):
+            self.solver.check(_at(problem, 1.0), rank)
+            self.solver.check(problem, rank)
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         return 0
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        left, right = (np.zeros((k, 1), U.dtype) for k in problem.shape)
-        lam = self.factor * spectral_norm(problem.gradient(left, right), np.random.default_rng(0), 0.1)
-        k = problem.offset_columns
-        return self._stage(problem, U[:, :k], V[:, :k], U.shape[1], lam, lam)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Ridged]:
+        lam = self.factor * spectral_norm(problem.gradient_at_zero(), np.random.default_rng(0), 0.1)
+        return self._begun(problem, x.columns(slice(problem.kind.fixed_columns)), rank, lam, lam)
 
-    def step(self, problem: Objective, state: State) -> State:
-        lam, first, count = (float(state.extra[name]) for name in ("lam", "first", "count"))
-        rank, before = state.U.shape[1], stripped(state)
-        if state.waiting and state.extra["over"]:
-            lam = self._lowered(problem, before, lam, first)
-            return self._stage(problem, before.U, before.V, rank, lam, first)
-        new = self.solver.step(self._at(problem, lam), before)
-        slow = before.value - new.value <= self.stage_decrease * abs(new.value)
-        over = slow or count + 1 >= self.stage_iterations or new.stalled is not None or new.settled
-        return self._recorded(new, rank, lam, first, count + 1, over)
+    def step(self, problem: Objective, state: State[Ridged]) -> State[Ridged]:
+        own = state.own
+        if own.over and own.lam > 0:
+            return self._begun(problem, state.point.x, own.rank, self._lowered(own), own.first)
+        new, count = self.solver.step(_at(problem, own.lam), own.inner), own.count + 1
+        slow = not own.inner.phase.staged and own.inner.value - new.value <= self.stage_decrease * abs(new.value)
+        over = slow or new.phase.at_rest or count >= self.stage_iterations
+        return _noted(problem, Ridged(new, own.rank, own.lam, own.first, count, over))
 
-    def _stage(self, problem: Objective, U: Array, V: Array, rank: int, lam: float, first: float) -> State:
+    def _begun(self, problem: Objective, x: Factors, rank: int, lam: float, first: float) -> State[Ridged]:
         """The first state at a new λ."""
-        if lam <= self._end(problem, first):
+        if lam <= max(NEGLIGIBLE * first, nuclear_weight(problem.penalty, problem.kind)):
             lam = 0.0
-        at = self._at(problem, lam)
-        if U.shape[1] < rank:
-            U, V = grown(at, U, V, rank - U.shape[1], self.psd)
-        if U.shape[1] == 0:  # X = 0 is where it ends
-            U, V, lam = np.zeros((U.shape[0], rank), U.dtype), np.zeros((V.shape[0], rank), V.dtype), 0.0
-        return self._recorded(self.solver.init(at, U, U if self.psd else V), rank, lam, first, 0, False)
+        at, room = _at(problem, lam), rank + problem.kind.fixed_columns - x.width
+        x = grown(at, x, room) if room > 0 else x
+        if x.width == 0:  # X = 0 is where it ends
+            x, at, lam = problem.zero(rank), problem, 0.0
+        return _noted(problem, Ridged(self.solver.init(at, x, rank), rank, lam, first))
 
-    def _recorded(self, new: State, rank: int, lam: float, first: float, count: float, over: bool) -> State:
-        extra = {"lam": np.array(lam), "first": np.array(first), "count": np.array(count), "over": np.array(over)}
-        return padded(new, rank, extra, waiting=lam > 0)
-
-    def _lowered(self, problem: Objective, state: State, lam: float, first: float) -> float:
+    def _lowered(self, own: Ridged) -> float:
         """The next λ; 0 stands for the problem itself."""
-        share = lam * (inner(state.U, state.U) + inner(state.V, state.V)) / 2
-        return 0.0 if share <= SMALL_SHARE * abs(state.value) else self.factor * lam
+        x = own.inner.point.x
+        share = own.lam * x.inner(x) / 2
+        return 0.0 if share <= SMALL_SHARE * abs(own.inner.value) else self.factor * own.lam
 
-    def _end(self, problem: Objective, first: float) -> float:
-        return max(NEGLIGIBLE * first, nuclear_weight(problem.penalty, self.psd))
 
-    @staticmethod
-    def _at(problem: Objective, lam: float) -> Objective:
-        if lam == 0:
-            return problem
-        left, right = (1.0, 1.0) if problem.penalty is None else problem.penalty.curvature
-        ratio = (left / right) ** 0.5
-        return problem.penalized(Ridge((lam * ratio, lam / ratio)))
+def _noted(problem: Objective, own: Ridged) -> State[Ridged]:
+    """The state, its value being that of the problem itself whatever the stage minimises."""
+    return State(problem.seen(own.inner.point), own, Staged() if own.lam > 0 else own.inner.phase)
+
+
+def _at(problem: Objective, lam: float) -> Objective:
+    """What is minimised at this λ."""
+    if lam == 0:
+        return problem
+    left, right = (1.0, 1.0) if problem.penalty is None else problem.penalty.curvature
+    ratio = (left / right) ** 0.5
+    return problem.penalized(Ridge((lam * ratio, lam / ratio)))

@@ -1,21 +1,22 @@
 """Scaled gradient descent."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.path import Path, state_at
+from bifactor.path import Path
 from bifactor.preconditioner import preconditioned
 from bifactor.solvers.base import Solver
+from bifactor.solvers.descent import Descent, descended
 from bifactor.state import State
 from bifactor.steps import CurveSearch, StepSize
 from bifactor.steps.theory import TheoryStep
-from bifactor.validation import require_flag, require_instance
+from bifactor.validation import require_instance
 
 
 @dataclass(frozen=True)
-class ScaledGD(Solver):
+class ScaledGD(Solver[Descent]):
     """U ← U − η ∇f V (VᴴV)⁻¹, V ← V − η ∇fᴴ U (UᴴU)⁻¹, both from the old factors.
 
     Its rate does not depend on the condition number of X. The blocks are in the units of f (see
@@ -29,21 +30,20 @@ class ScaledGD(Solver):
     """
 
     step_size: StepSize = CurveSearch()
-    psd: bool = False
 
     def __post_init__(self) -> None:
         require_instance(self.step_size, StepSize, "step_size")
-        require_flag(self.psd, "psd")
         if isinstance(self.step_size, TheoryStep):
             raise InputError(
                 f"{type(self.step_size).__name__} is made for the plain gradient, but ScaledGD moves by a scaled one. "
                 "Use steps.CurveSearch() or steps.Constant(0.5)."
             )
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        state = state_at(problem, U, V, psd=self.psd)
-        return replace(state, memory=self.step_size.init(problem, state, 0.0))
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
+        at = problem.at(x)
+        return State(at, Descent(at, self.step_size.init(problem, at, 0.0)))
 
-    def step(self, problem: Objective, state: State) -> State:
-        SU, SV = preconditioned(problem, state, 0.0, self.psd)
-        return self.step_size.next(Path(problem, state, -SU, -SV, psd=self.psd))
+    def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
+        at = state.own.at
+        path = Path(problem, at, -preconditioned(problem, at.x, at.gradient, 0.0))
+        return descended(problem, self.step_size.next(path, state.own.memory))

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
+from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, measured_at
 from bifactor.penalties.nuclear import nuclear_weight, side
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_no_offsets, require_ridge
-from bifactor.state import State
+from bifactor.solvers.requirements import require_free, require_ridge
+from bifactor.state import Nothing, Point, State
 from bifactor.svd import spectral_norm
 
 
 @dataclass(frozen=True)
-class SoftImpute(Solver):
+class SoftImpute(Solver[Nothing]):
     """A ridge regression of the filled matrix X* = X − ∇f(X)/L on one factor, then of a new one on the other.
 
     With A = UD, B = VD and λ = ρ/L, half of a step is
@@ -43,28 +43,28 @@ class SoftImpute(Solver):
 
     start = Zero()
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
+        require_free(self, problem)
         require_ridge(self, problem, optional=True)
-        require_no_offsets(self, problem)
         _ = problem.smoothness  # refuses a loss without one
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        if not U.any():
-            U = np.linalg.qr(gaussian(np.random.default_rng(0), U.shape, U.dtype))[0] * side(problem.penalty)
-            V = np.zeros_like(V)
-        return measured_at(problem, U, V)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
+        if not x.left.any():
+            U = np.linalg.qr(gaussian(np.random.default_rng(0), x.left.shape, x.dtype))[0] * side(problem.penalty)
+            x = problem.kind.pair(U, np.zeros_like(x.right))
+        return State(problem.measured(x), Nothing())
 
-    def step(self, problem: Objective, state: State) -> State:
-        rho, ratio = nuclear_weight(problem.penalty, psd=False), side(problem.penalty)
+    def step(self, problem: Objective, state: State[Nothing]) -> State[Nothing]:
+        rho, ratio = nuclear_weight(problem.penalty, problem.kind), side(problem.penalty)
         lam = rho / problem.smoothness
         U, D, _ = thin_svd(state.U / ratio)
-        X = _filled(problem, state.U, state.V, state.extra[MEASUREMENTS])
+        X = _filled(problem, state.U, state.V, state.point.z)
         V, D, R = _regressed(X.H @ U, D, lam)
         A, B = (U @ R) * D, V * D
         X = _filled(problem, A, B, problem.measure(A, B))
         U, D, R = _regressed(X @ V, D, lam)
-        new = measured_at(problem, U * D * ratio, (V @ R) * D / ratio)
-        return measured_at(problem, 0 * new.U, 0 * new.V) if _vanishing(problem, new, rho, D) else new
+        new = problem.measured(problem.kind.pair(U * D * ratio, (V @ R) * D / ratio))
+        return State(problem.measured(0.0 * new.x) if _vanishing(problem, new, rho, D) else new, Nothing())
 
 
 def _filled(problem: Objective, A: Array, B: Array, z: Array) -> LinearMap:
@@ -79,9 +79,9 @@ def _regressed(M: Array, D: Array, lam: float) -> tuple[Array, Array, Array]:
     return V, np.sqrt(square), herm(Rh)
 
 
-def _vanishing(problem: Objective, state: State, rho: float, D: Array) -> bool:
+def _vanishing(problem: Objective, new: Point, rho: float, D: Array) -> bool:
     """Whether X = 0 is optimal and all that is left of X is rounding: it would shrink on for ever."""
-    if not rho > 0 or rho * D.size * float(D[0]) ** 2 > epsilon(D) * abs(state.value):
+    if not rho > 0 or rho * D.size * float(D[0]) ** 2 > epsilon(D) * abs(new.value):
         return False
-    G = problem.pull_back(problem.evaluate(state.extra[MEASUREMENTS])[1])
+    G = problem.pull_back(problem.evaluate(new.z)[1])
     return spectral_norm(G, np.random.default_rng(0)) <= rho

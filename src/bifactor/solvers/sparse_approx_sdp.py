@@ -7,17 +7,16 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, inner, norm
 from bifactor.errors import SmoothnessError
+from bifactor.factors import Factors, Free, Kind
 from bifactor.inits import Zero
 from bifactor.inits.spectral import best_multiple
+from bifactor.kinds import Symmetric
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, state_at
 from bifactor.shrinkage import blend
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import padded, stripped
 from bifactor.solvers.requirements import require_plain
-from bifactor.state import State
-from bifactor.svd import leading
+from bifactor.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
 LOOSE, TIGHT, RESTARTS = 0.1, 1e-10, 25
@@ -25,30 +24,82 @@ LOOSE, TIGHT, RESTARTS = 0.1, 1e-10, 25
 
 
 class Corner(NamedTuple):
-    """A corner PQᴴ of the ball, what going there changes in z, the gap of X it shows, and the length of ∇f there."""
+    """A corner of the ball, what going there changes in z, the gap of X it shows, and the length of ∇f there."""
 
-    P: Array
-    Q: Array
+    x: Factors
     dz: Array
     gap: float
     steep: float
 
 
 @dataclass(frozen=True)
-class SparseApproxSDP(Solver):
+class Steps(Value):
+    """What the next step needs of the last."""
+
+    k: int
+    """The number of the step."""
+    corner: Factors | None
+    """Where the last one led."""
+    steep: float
+    """The length of ∇f that it showed."""
+    first: float
+    """f at the start."""
+    rank: int
+    """The columns that X may have."""
+
+
+class Ball:
+    """‖X‖_* ≤ τ."""
+
+    @staticmethod
+    def first(problem: Objective, x: Factors, radius: float) -> Factors:
+        """The start, within the set."""
+        if not x.any():  # no more than one column is needed
+            return problem.zero()
+        size = nuclear_norm(x.left, x.right)
+        return (radius / size) ** 0.5 * x if size > radius * (1 + 1e3 * epsilon(x.left)) else x
+
+    @staticmethod
+    def back(x: Factors, radius: float) -> Factors:
+        """X after singular values were left out of it."""
+        return x
+
+
+class Spectrahedron:
+    """X ⪰ 0 of trace τ."""
+
+    @staticmethod
+    def first(problem: Objective, x: Factors, radius: float) -> Factors:
+        if not x.any():
+            G = problem.gradient_at_zero()
+            v, _, _ = problem.kind.leading(G, 1, np.random.default_rng(0), LOOSE, RESTARTS, sign=-1)
+            x = problem.kind.pair(v, v)
+        return Spectrahedron.back(x, radius)
+
+    @staticmethod
+    def back(x: Factors, radius: float) -> Factors:
+        return radius**0.5 / norm(x.left) * x
+
+
+SETS: dict[type[Kind], type[Ball] | type[Spectrahedron]] = {Free: Ball, Symmetric: Spectrahedron}
+
+
+@dataclass(frozen=True)
+class SparseApproxSDP(Solver[Steps]):
     """Minimises f over ‖X‖_* ≤ τ by steps towards one singular pair of the gradient at a time.
 
         X ← (1 − a)X − aτ·uvᴴ,  (u, v) the leading singular pair of ∇f(X) to within C_f/k²,  a = min(1, 2/k)
 
-    With `psd` it is Hazan's algorithm as printed, over X ⪰ 0 with trace τ: v is the leading eigenvector of −∇f(X) and
-    X moves towards τ·vvᴴ. The form above is that of Jaggi and Sulovský; on the lifted matrix [[·, X], [Xᴴ, ·]] of trace
-    2τ it is the same. f comes within O(1/k) of its least value in the ball, and no faster: expect errors of a percent.
+    Where X = UUᴴ it is Hazan's algorithm as printed, over X ⪰ 0 with trace τ: v is the leading eigenvector of −∇f(X)
+    and X moves towards τ·vvᴴ. The form above is that of Jaggi and Sulovský; on the lifted matrix [[·, X], [Xᴴ, ·]] of
+    trace 2τ it is the same. f comes within O(1/k) of its least value in the ball, and no faster: expect errors of a
+    percent.
 
     An iteration adds a column until there are as many as the rank asked for; from then on the least singular value is
-    left out each time (with `psd` the others make up for its trace). With rank min(m, n) nothing ever is.
+    left out each time (where X = UUᴴ the others make up for its trace). With rank min(m, n) nothing ever is.
 
-    It starts from X = 0; with `psd` from the X of rank one that this leads to, in place of the article's random one.
-    With `psd` any other start is scaled to the trace.
+    It starts from X = 0. Where X = UUᴴ, it starts from the X of rank one that this leads to, in place of the article's
+    random one, and any other start is scaled to the trace.
 
     Parameters
     ----------
@@ -61,7 +112,6 @@ class SparseApproxSDP(Solver):
         with the typical curvature for L where f has none. The paper of BFGD takes 1.
     accuracy : float
         Stop when X is known to be within this of the least f in the ball, by the gap ⟨∇f(X), X⟩ + τ‖∇f(X)‖₂.
-    psd : bool
 
     References
     ----------
@@ -73,7 +123,6 @@ class SparseApproxSDP(Solver):
     line_search: bool = False
     curvature: float | None = None
     accuracy: float = 0.0
-    psd: bool = False
     start = Zero()
 
     def __post_init__(self) -> None:
@@ -81,76 +130,54 @@ class SparseApproxSDP(Solver):
         settle_positive(self, "curvature", "Leave it out for the bound of the theory.", optional=True)
         settle_nonnegative(self, "accuracy", "It is in the units of f; 0 turns it off.")
         require_flag(self.line_search, "line_search")
-        require_flag(self.psd, "psd")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        if self.psd and not U.any():
-            U = V = self._corner(problem, U)
-        size = nuclear_norm(U, V)
-        if self.psd or size > self.radius * (1 + 1e3 * epsilon(U)):
-            U = (self.radius / size) ** 0.5 * U
-            V = U if self.psd else (self.radius / size) ** 0.5 * V
-        # X = 0 needs no more than one column, and there the factors have no gradient, which is not the end.
-        columns = U.shape[1] if U.any() else 1
-        left = np.ascontiguousarray(U[:, :columns])
-        right = left if self.psd else np.ascontiguousarray(V[:, :columns])
-        first = self._at(problem, left, right, problem.measure(left, right))
-        numbers = {"k": np.array(1), "steep": np.array(0.0), "first": np.array(first.value)}
-        return padded(first, U.shape[1], {"u": U[:, :1], "v": V[:, :1], **numbers}, waiting=True)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
+        point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))
+        # Where X = 0 the factors have no gradient, which is not the end.
+        return State(point, Steps(1, None, 0.0, point.value, rank), Staged())
 
-    def step(self, problem: Objective, state: State) -> State:
-        now, k, limit = stripped(state), int(state.extra["k"]), state.U.shape[1]
-        z, first = state.extra[MEASUREMENTS], state.extra["first"]
-        corner = self._next(problem, state, self._tol(problem, state))
+    def step(self, problem: Objective, state: State[Steps]) -> State[Steps]:
+        own = state.own
+        corner = self._next(problem, state, self._tol(problem, own))
         if corner.gap <= self.accuracy:
             corner = self._next(problem, state, TIGHT)  # a more exact pair may tell otherwise
             if corner.gap <= self.accuracy:
-                return replace(state, settled=True, waiting=False)
-        a = min(1.0, 2 / k)
-        if self.line_search:
-            a = min(1.0, best_multiple(problem.along(z, corner.dz, np.zeros_like(z)), 1.0))
-        U, V, exact = blend(now.U, now.V, corner.P, corner.Q, a, limit)
-        if self.psd and not exact:
-            U = V = (self.radius**0.5 / norm(U)) * U
-        new = self._at(problem, U, V, z + a * corner.dz if exact else problem.measure(U, V))
-        extra = {"k": np.array(k + 1), "u": corner.P, "v": corner.Q, "steep": np.array(corner.steep), "first": first}
+                return replace(state, phase=Settled())
+        new = self._moved(problem, state, corner)
         # The first steps of a fixed length may go far beyond a small X; a saddle point of the factors is not the end.
-        return padded(new, limit, extra, waiting=new.value > float(first) or not new.dU.any())
+        staged = new.value > own.first or not new.gradient.left.any()
+        following = Steps(own.k + 1, corner.x, corner.steep, own.first, own.rank)
+        return State(new, following, Staged() if staged else Moving())
 
-    def _at(self, problem: Objective, U: Array, V: Array, z: Array) -> State:
-        """The state at a pair of factors; with `psd` its gradient is that along factors of the same trace."""
-        state = state_at(problem, U, V, psd=self.psd, known=(*problem.evaluate(z), z))
-        if not self.psd:
-            return state
-        dU = state.dU - (inner(U, state.dU) / self.radius) * U
-        return replace(state, dU=dU, dV=dU)
+    def _moved(self, problem: Objective, state: State[Steps], corner: Corner) -> Point:
+        """The point on the way to the corner."""
+        now, own = state.point, state.own
+        a = min(1.0, 2 / own.k)
+        if self.line_search:
+            a = min(1.0, best_multiple(problem.along(now.z, corner.dz, np.zeros_like(now.z)), 1.0))
+        x, exact = blend(now.x, corner.x, a, own.rank)
+        # Measured anew: the first corners are far out, and their rounding would stay in a z that is carried along.
+        return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
 
-    def _next(self, problem: Objective, state: State, tol: float) -> Corner:
+    def _next(self, problem: Objective, state: State[Steps], tol: float) -> Corner:
         """−τuvᴴ by the leading pair of ∇f."""
-        z, k = state.extra[MEASUREMENTS], int(state.extra["k"])
+        own, z = state.own, state.point.z
         slopes = problem.evaluate(z)[1]
-        rng = np.random.default_rng(k)  # another one each time, so that a direction missed once is not missed for ever
-        known = (state.extra["u"], state.extra["v"]) if state.extra["steep"] > 0 else None
-        u, s, v = leading(problem.pull_back(slopes), 1, rng, tol, RESTARTS, self.psd, sign=-1, start=known)
-        P = self.radius**0.5 * u
-        Q = P if self.psd else self.radius**0.5 * v
-        dz = problem.measure(P, Q) - z
-        return Corner(P, Q, dz, -inner(slopes, dz), float(s[0]))
+        # Another one each time, so that a direction missed once is not missed for ever.
+        rng = np.random.default_rng(own.k)
+        start = own.corner if own.steep > 0 else None
+        u, s, v = problem.kind.leading(problem.pull_back(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
+        x = self.radius**0.5 * problem.kind.pair(u, v)
+        dz = problem.measure(x.left, x.right) - z
+        return Corner(x, dz, -inner(slopes, dz), float(s[0]))
 
-    def _tol(self, problem: Objective, state: State) -> float:
+    def _tol(self, problem: Objective, own: Steps) -> float:
         """How exact this step needs the pair: to C_f/k² in the units of f."""
-        k, steep = int(state.extra["k"]), float(state.extra["steep"])
-        needed = self._curvature(problem) / (k * k * self.radius * steep) if steep > 0 else TIGHT
+        needed = self._curvature(problem) / (own.k**2 * self.radius * own.steep) if own.steep > 0 else TIGHT
         return min(max(needed, TIGHT), LOOSE)
-
-    def _corner(self, problem: Objective, U: Array) -> Array:
-        """A factor of the X of trace τ and rank one that X = 0 leads to; as many columns as U has."""
-        G, rng = problem.gradient(U, U), np.random.default_rng(0)
-        v = leading(G, 1, rng, LOOSE, RESTARTS, psd=True, sign=-1)[0]
-        return np.hstack([self.radius**0.5 * v, U[:, 1:]])
 
     def _curvature(self, problem: Objective) -> float:
         if self.curvature is not None:

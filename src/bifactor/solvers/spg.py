@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, herm, inner, product_norm, thin_svd
+from bifactor.arrays import Array, epsilon, herm, inner, thin_svd
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.line import Line
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.metrics import difference_norm, nuclear_norm
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, state_at
-from bifactor.shrinkage import ball_threshold, blend, factors, shrunk
+from bifactor.shrinkage import ball_threshold, blend, shrunk
 from bifactor.solvers.ball_and_box import Split, project
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import padded, stripped
-from bifactor.solvers.requirements import require_plain
-from bifactor.state import State
+from bifactor.solvers.requirements import require_free, require_plain
+from bifactor.state import Settled, Staged, Stalled, State, Value
+from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
 
 TOL, RESTARTS = 1e-9, 6
@@ -38,13 +38,26 @@ SHORTEST, LONGEST = 1e-4, 1e9
 class Target(NamedTuple):
     """A point of the ball to move to: factors, and where to begin the next projection on the ball and the box."""
 
-    U: Array
-    V: Array
+    x: Factors
     split: Split | None
 
 
 @dataclass(frozen=True)
-class SPG(Solver):
+class Spectral(Value):
+    """What the next step needs of the last ones."""
+
+    length: float
+    """The spectral step s."""
+    recent: tuple[float, ...]
+    """The last values of f."""
+    rank: int
+    """The columns that X may have."""
+    split: Split | None
+    """Where the next projection on ball and box begins."""
+
+
+@dataclass(frozen=True)
+class SPG(Solver[Spectral]):
     """Minimises f over ‖X‖_* ≤ τ, and over |Xᵢⱼ| ≤ α too where a bound is given, by projected gradient steps.
 
         D = P(X − max(s, 1)∇f(X)) − X,  X ← X + tD,  s = ‖ΔX‖²/⟨ΔX, Δ∇f⟩
@@ -89,102 +102,100 @@ class SPG(Solver):
         if not is_count(self.memory, 1):
             raise InputError(f"memory={self.memory!r} is not an integer ≥ 1.")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
+        require_free(self, problem)
         m, n = problem.shape
         if self.bound is not None and m * n > LARGEST:
             raise InputError(
                 f"Bounds on entries take X itself, and {m}×{n} is more than {LARGEST} numbers. Leave out the bound."
             )
-
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
-        if self.bound is not None and U.shape[1] < min(problem.shape):
+        if self.bound is not None and rank < min(m, n):
             raise InputError(
-                f"With bounds on its entries X has no low rank, but {U.shape[1]} was asked for. "
-                f"Pass rank={min(problem.shape)}, and cut the result back by truncated(r)."
+                f"With bounds on its entries X has no low rank, but {rank} was asked for. "
+                f"Pass rank={min(m, n)}, and cut the result back by truncated(r)."
             )
-        here = Target(U, V, None)
-        if self._outside(U, V):
-            here = self._nearest(LowRankPlus(U, V, 0.0, problem.gradient(U, V)), U.shape[1], here)
-        z = problem.measure(here.U, here.V)
-        first = state_at(problem, here.U, here.V, known=(*problem.evaluate(z), z))
-        # At X = 0 the factors have no gradient, which is not the end.
-        return self._noted(first, U.shape[1], 1.0, np.array([first.value]), here.split, waiting=True)
 
-    def step(self, problem: Objective, state: State) -> State:
-        now, z = stripped(state), state.extra[MEASUREMENTS]
-        slopes = problem.evaluate(z)[1]
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Spectral]:
+        here = Target(x, None)
+        if self._outside(x):
+            here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.gradient(x.left, x.right)), rank, here)
+        point = problem.measured(here.x)
+        # At X = 0 the factors have no gradient, which is not the end.
+        return State(point, Spectral(1.0, (point.value,), rank, here.split), Staged())
+
+    def step(self, problem: Objective, state: State[Spectral]) -> State[Spectral]:
+        now, own = state.point, state.own
+        slopes = problem.evaluate(now.z)[1]
         G = problem.pull_back(slopes)
-        ahead = LowRankPlus(now.U, now.V, -max(float(state.extra["s"]), 1.0), G)
-        target = self._nearest(ahead, state.U.shape[1], self._here(state))
-        dz = problem.measure(target.U, target.V) - z
-        slope, length = inner(slopes, dz), difference_norm(target.U, target.V, now.U, now.V)
-        if slope >= 0 or length <= self.tol * max(product_norm(now.U, now.V), min(1.0, self.radius)):
-            return replace(state, settled=True, waiting=False)
-        t = search(problem.along(z, dz, np.zeros_like(dz)), slope, float(state.extra["recent"].max()))
+        ahead = LowRankPlus(now.x.left, now.x.right, -max(own.length, 1.0), G)
+        target = self._nearest(ahead, own.rank, Target(now.x, own.split))
+        dz = problem.measure(target.x.left, target.x.right) - now.z
+        slope, length = inner(slopes, dz), _apart(target.x, now.x)
+        if slope >= 0 or length <= self.tol * max(now.x.product_norm(), min(1.0, self.radius)):
+            return replace(state, phase=Settled())
+        t = search(problem.along(now.z, dz, np.zeros_like(dz)), slope, max(own.recent))
         if t is None:
             return self._along_projections(problem, state, G, slopes)
         return self._moved(problem, state, target, t, dz)
 
     def _nearest(self, M: LinearMap, limit: int, here: Target) -> Target:
         """The projection of M; the search for it begins where X is."""
+        kind = here.x.kind
         if self.bound is None:
-            known = (here.U, here.V) if here.U.any() else None
             threshold = partial(ball_threshold, radius=self.radius)
-            A, s, B = shrunk(M, limit, threshold, TOL, RESTARTS, start=known)
+            A, s, B = shrunk(kind, M, limit, threshold, TOL, RESTARTS, start=here.x if here.x.any() else None)
             # After a long step the singular values are large, and rounding would leave them a little too long.
             s = s * min(1.0, self.radius / max(float(np.sum(s, dtype=np.float64)), self.radius))
-            return Target(*factors(A, s, B), None)
+            return Target(kind.from_triplets(A, s, B), None)
         B = M @ np.eye(M.shape[1], dtype=M.dtype)
         X, split = project(B, self.radius, self.bound, here.split or Split(0 * B, 0 * B))
         A, s, Bh = thin_svd(X)
-        return Target(*factors(A, s, herm(Bh)), split)
+        return Target(kind.from_triplets(A, s, herm(Bh)), split)
 
-    def _outside(self, U: Array, V: Array) -> bool:
+    def _outside(self, x: Factors) -> bool:
         """Whether X must be projected; rounding does not count."""
-        excess = nuclear_norm(U, V) / self.radius
+        excess = nuclear_norm(x.left, x.right) / self.radius
         if self.bound is not None:
-            excess = max(excess, float(np.max(np.abs(U @ herm(V)))) / self.bound)
-        return excess > 1 + 1e3 * epsilon(U)
+            excess = max(excess, float(np.max(np.abs(x.left @ herm(x.right)))) / self.bound)
+        return excess > 1 + 1e3 * epsilon(x.left)
 
-    def _moved(self, problem: Objective, state: State, target: Target, t: float, dz: Array) -> State:
+    def _moved(
+        self, problem: Objective, state: State[Spectral], target: Target, t: float, dz: Array
+    ) -> State[Spectral]:
         """The state at X + t(target − X), with the spectral step for the next."""
-        now, z, limit = stripped(state), state.extra[MEASUREMENTS], state.U.shape[1]
-        U, V, exact = blend(now.U, now.V, target.U, target.V, t, limit)
-        new_z = z + t * dz if exact else problem.measure(U, V)
-        f, slopes = problem.evaluate(new_z)
-        bend = inner(slopes - problem.evaluate(z)[1], new_z - z)
-        s = difference_norm(U, V, now.U, now.V) ** 2 / bend if bend > 0 else LONGEST
-        recent = np.append(state.extra["recent"], f)[-self.memory :]
-        new = state_at(problem, U, V, known=(f, slopes, new_z))
-        return self._noted(new, limit, min(max(s, SHORTEST), LONGEST), recent, target.split)
+        now, own = state.point, state.own
+        x, exact = blend(now.x, target.x, t, own.rank)
+        z = now.z + t * dz if exact else problem.measure(x.left, x.right)
+        f, slopes = problem.evaluate(z)
+        bend = inner(slopes - problem.evaluate(now.z)[1], z - now.z)
+        length = _apart(x, now.x) ** 2 / bend if bend > 0 else LONGEST
+        recent = (*own.recent, f)[-self.memory :]
+        length = min(max(length, SHORTEST), LONGEST)
+        return State(problem.known(x, f, slopes, z), Spectral(length, recent, own.rank, target.split))
 
-    def _along_projections(self, problem: Objective, state: State, G: LinearMap, slopes: Array) -> State:
+    def _along_projections(
+        self, problem: Objective, state: State[Spectral], G: LinearMap, slopes: Array
+    ) -> State[Spectral]:
         """The state at the first P(X − ts∇f(X)) that is low enough, t = 1, ½, ¼, …"""
-        now, z, t = stripped(state), state.extra[MEASUREMENTS], float(state.extra["s"])
-        here, ceiling = self._here(state), float(state.extra["recent"].max())
-        slope, shortest = 0.0, min(t, 1.0) / 2**TRIALS  # a spectral step of LONGEST says nothing of the length needed
-        while t > shortest:
-            target = self._nearest(LowRankPlus(now.U, now.V, -t, G), state.U.shape[1], here)
-            dz = problem.measure(target.U, target.V) - z
+        now, own, slope = state.point, state.own, 0.0
+
+        def attempt(t: float) -> State[Spectral] | None:
+            nonlocal slope
+            ahead = LowRankPlus(now.x.left, now.x.right, -t, G)
+            target = self._nearest(ahead, own.rank, Target(now.x, own.split))
+            dz = problem.measure(target.x.left, target.x.right) - now.z
             slope = inner(slopes, dz)
-            if slope < 0 and problem.evaluate(z + dz)[0] < ceiling + DECREASE * slope:
-                return self._moved(problem, state, target, 1.0, dz)
-            t /= 2
-        return replace(state, stalled=-slope, waiting=False)
+            low = slope < 0 and problem.evaluate(now.z + dz)[0] < max(own.recent) + DECREASE * slope
+            return self._moved(problem, state, target, 1.0, dz) if low else None
 
-    @staticmethod
-    def _here(state: State) -> Target:
-        now, split = stripped(state), None
-        if "X2" in state.extra:
-            split = Split(state.extra["X2"], state.extra["Y"])
-        return Target(now.U, now.V, split)
+        # A spectral step of LONGEST says nothing of the length needed.
+        taken = shortened(attempt, own.length, min(own.length, 1.0) / 2**TRIALS)
+        return replace(state, phase=Stalled(-slope)) if taken is None else taken
 
-    @staticmethod
-    def _noted(new: State, columns: int, s: float, recent: Array, split: Split | None, waiting: bool = False) -> State:
-        """The state in all its columns, with what the next step needs of this one."""
-        kept = {} if split is None else {"X2": split.X2, "Y": split.Y}
-        return padded(new, columns, {**kept, "s": np.array(s), "recent": recent}, waiting)
+
+def _apart(x: Factors, y: Factors) -> float:
+    return difference_norm(x.left, x.right, y.left, y.right)
 
 
 def search(line: Line, slope: float, ceiling: float) -> float | None:

@@ -1,20 +1,17 @@
 """Singular value projection."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, inner
+from bifactor.arrays import inner
+from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
-from bifactor.path import MEASUREMENTS, measured_at
-from bifactor.shrinkage import factors
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_plain
-from bifactor.solvers.units import typical_curvature
-from bifactor.state import State
-from bifactor.svd import leading
+from bifactor.state import Moving, Staged, State, Value
 from bifactor.validation import require_flag, settle_positive
 
 DELTA = 1 / 3
@@ -25,8 +22,17 @@ TOL, RESTARTS = 1e-9, 6
 
 
 @dataclass(frozen=True)
-class SVP(Solver):
+class Limited(Value):
+    """The rank that X is cut back to."""
+
+    rank: int
+
+
+@dataclass(frozen=True)
+class SVP(Solver[Limited]):
     """X ← P_r(X − μ∇f(X)), P_r the best approximation of rank r, by a truncated SVD of factors plus lazy gradient.
+
+    Where X = UUᴴ, P_r keeps the r largest positive eigenvalues.
 
     Parameters
     ----------
@@ -37,8 +43,6 @@ class SVP(Solver):
     normalized : bool
         Take at each step the best μ along the gradient projected on the columns of X (Tanner and Wei, 2013). Slower by
         one forward, and not led astray by a δ that does not hold.
-    psd : bool
-        Find X = UUᴴ: P_r keeps the r largest positive eigenvalues.
 
     References
     ----------
@@ -48,39 +52,36 @@ class SVP(Solver):
 
     mu: float | None = None
     normalized: bool = False
-    psd: bool = False
     start = Zero()
 
     def __post_init__(self) -> None:
         settle_positive(self, "mu", "Leave it out for the step of the theory.", optional=True)
         require_flag(self.normalized, "normalized")
-        require_flag(self.psd, "psd")
 
-    def check(self, problem: Objective) -> None:
+    def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
 
-    def init(self, problem: Objective, U: Array, V: Array) -> State:
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
         # At X = 0 the factors have no gradient, which is not the end.
-        return replace(measured_at(problem, U, V, self.psd), waiting=not U.any())
+        return State(problem.measured(x), Limited(rank), Moving() if x.any() else Staged())
 
-    def step(self, problem: Objective, state: State) -> State:
-        G = problem.pull_back(problem.evaluate(state.extra[MEASUREMENTS])[1])
-        moved = LowRankPlus(state.U, state.V, -self._step(problem, state, G), G)
-        rng = np.random.default_rng(0)
-        known = (state.U, state.V) if state.U.any() else None
-        A, s, B = leading(moved, state.U.shape[1], rng, TOL, RESTARTS, self.psd, start=known)
-        U, V = factors(A, np.maximum(s, 0), B, self.psd)
-        return measured_at(problem, U, V, self.psd)
+    def step(self, problem: Objective, state: State[Limited]) -> State[Limited]:
+        x, G = state.point.x, problem.pull_back(problem.evaluate(state.point.z)[1])
+        moved = LowRankPlus(x.left, x.right, -self._step(problem, state, G), G)
+        start = x if x.any() else None
+        A, s, B = problem.kind.leading(moved, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, start=start)
+        return State(problem.measured(problem.kind.from_triplets(A, np.maximum(s, 0), B)), state.own)
 
-    def _step(self, problem: Objective, state: State, G: LinearMap) -> float:
-        mu = 1 / ((1 + DELTA) * typical_curvature(problem, self.psd)) if self.mu is None else self.mu
+    def _step(self, problem: Objective, state: State[Limited], G: LinearMap) -> float:
+        mu = 1 / ((1 + DELTA) * problem.curvature_of_kind()) if self.mu is None else self.mu
         if not self.normalized:
             return mu
-        if state.U.any():
-            Q = np.linalg.qr(state.U)[0]
+        x = state.point.x
+        if x.any():
+            Q = np.linalg.qr(x.left)[0]
         else:  # X = 0 has no columns; those that the gradient leads to take their place
-            Q = leading(G, state.U.shape[1], np.random.default_rng(0), TOL, RESTARTS, self.psd, sign=-1)[0]
+            Q = problem.kind.leading(G, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[0]
         P = G.H @ Q  # the projected gradient is QPᴴ
         dz = problem.measure(Q, P)
-        bend = inner(dz, problem.bend(state.extra[MEASUREMENTS])(dz))
+        bend = inner(dz, problem.bend(state.point.z)(dz))
         return inner(P, P) / bend if bend > 0 else mu

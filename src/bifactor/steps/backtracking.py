@@ -1,23 +1,32 @@
 """The longest step that demonstrably descends."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
-from bifactor.arrays import epsilon, pair_norm, spectral_norm_squared
+from bifactor.arrays import epsilon
 from bifactor.errors import InputError
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import State
-from bifactor.steps.base import StepSize, reciprocal
+from bifactor.state import Point, Stalled, Value
+from bifactor.steps.base import Step, StepSize, reciprocal, shortened
 from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class Backtracking(StepSize):
+class Tried(Value):
+    """The step that the last search accepted; before the first, a guess."""
+
+    eta: float
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class Backtracking(StepSize[Tried]):
     """Armijo's rule: halve η until F(W + ηD) ≤ F(W) − c·η·|⟨∇F, D⟩|, with F the very function being minimised.
 
     Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted. The
     first starts at 1/(scale·‖[U₀; V₀]‖₂²) and, because that may be far off, also goes up from there by factors of four
-    for as long as the objective keeps falling. Where rounding hides all decrease the state is marked `stalled`.
+    for as long as the objective keeps falling. Where rounding hides all decrease the step is `Stalled`.
 
     Parameters
     ----------
@@ -37,31 +46,27 @@ class Backtracking(StepSize):
         if not (self.decrease < 1 and self.shrink < 1 and self.grow >= 1):
             raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 
-    def init(self, problem: Objective, state: State, L_g: float) -> float:
-        # Negative until the first step is taken.
-        return -reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
+    def init(self, problem: Objective, point: Point, L_g: float) -> Tried:
+        return Tried(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()), guessed=True)
 
-    def next(self, path: Path) -> State:
-        state, slope = path.state, -path.slope
-        shortest = epsilon(state.U) * pair_norm(state.U, state.V) / max(pair_norm(path.D, path.E), 1e-150)
-        eta = self.grow * abs(state.memory)
-        if state.memory < 0:
+    def next(self, path: Path, memory: Tried) -> Step:
+        x, eps, promise = path.point.x, epsilon(path.point.x.left), -path.slope
+        eta = self.grow * memory.eta
+        if memory.guessed:
             # A guess whose promise is lost in rounding says nothing: begin where one can see, unless that is far off.
-            visible = 1e4 * epsilon(state.U) * abs(state.value) / max(slope, 1e-300)
+            visible = 1e4 * eps * abs(path.point.value) / max(promise, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
-        while eta > shortest:
-            trial = path.to(eta, eta)
-            if trial.value < state.value and trial.value <= state.value - self.decrease * eta * slope:
-                return self._longer(path, trial) if state.memory < 0 else trial
-            eta *= self.shrink
-        return replace(state, stalled=abs(state.memory) * slope)
+        taken = shortened(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
+        if taken is None:
+            return Step(path.point, memory, Stalled(memory.eta * promise))
+        while memory.guessed and (further := self._attempt(path, 4 * taken.memory.eta)) is not None:
+            if not further.point.value < taken.point.value:
+                break
+            taken = further
+        return taken
 
-    def _longer(self, path: Path, trial: State) -> State:
-        while True:
-            eta = 4 * trial.memory
-            further = path.to(eta, eta)
-            if not (
-                further.value < trial.value and further.value <= path.state.value + self.decrease * eta * path.slope
-            ):
-                return trial
-            trial = further
+    def _attempt(self, path: Path, eta: float) -> Step | None:
+        """The step, if it lowers F by enough."""
+        trial, first = path.to(eta), path.point.value
+        enough = trial.value < first and trial.value <= first + self.decrease * eta * path.slope
+        return Step(trial, Tried(eta)) if enough else None

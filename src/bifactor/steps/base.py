@@ -1,29 +1,61 @@
 """What a step rule is: it decides how far to move along a direction that a solver chose."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import State
+from bifactor.state import Moving, Phase, Point, Value
+
+Memory = TypeVar("Memory", bound=Value)
 
 
-class StepSize(ABC):
-    """η for U + ηD, V + ηE; for plain gradient descent (D, E) is minus the gradient."""
+@dataclass(frozen=True)
+class Length(Value):
+    """The memory of a rule that carries one step length from step to step."""
+
+    eta: float
+
+
+class Step(NamedTuple):
+    """Where a step led, and what the rule remembers of it."""
+
+    point: Point
+    memory: Any
+    phase: Phase = Moving()
+
+
+class StepSize(ABC, Generic[Memory]):
+    """η for x + ηd; for plain gradient descent d is minus the gradient."""
 
     polynomial: ClassVar[bool] = False
     """Whether the rule looks along the curve, and so needs terms that are polynomials there."""
 
-    def check(self, problem: Objective) -> None:  # noqa: B027 (a rule that serves every problem has nothing to say)
+    def check(self, problem: Objective) -> None:
         """Raise `InputError` where the rule cannot serve a problem; called before any work."""
 
     @abstractmethod
-    def init(self, problem: Objective, state: State, L_g: float) -> float:
-        """The number to carry from step to step."""
+    def init(self, problem: Objective, point: Point, L_g: float) -> Memory:
+        """What to carry from step to step."""
 
     @abstractmethod
-    def next(self, path: Path) -> State:
-        """The state one step further along the path."""
+    def next(self, path: Path, memory: Memory) -> Step:
+        """One step along the path."""
+
+
+Taken = TypeVar("Taken")
+
+
+def shortened(attempt: Callable[[float], Taken | None], a: float, shortest: float, shrink: float = 0.5) -> Taken | None:
+    """What the first attempt gives that is not None, at a, shrink·a, shrink²·a, …; None if none is above `shortest`."""
+    while a > shortest:
+        taken = attempt(a)
+        if taken is not None:
+            return taken
+        a *= shrink
+    return None
 
 
 def reciprocal(denominator: float) -> float:

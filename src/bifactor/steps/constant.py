@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import State
-from bifactor.steps.base import StepSize
+from bifactor.state import Point
+from bifactor.steps.base import Length, Step, StepSize
 from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class Constant(StepSize):
+class Constant(StepSize[Length]):
     """The same η at every step. Local stability needs η < 2/(L·‖[U; V]‖₂²)."""
 
     eta: float
@@ -18,8 +18,8 @@ class Constant(StepSize):
     def __post_init__(self) -> None:
         settle_positive(self, "eta", "Try steps.Backtracking() if unsure.")
 
-    def init(self, problem: Objective, state: State, L_g: float) -> float:
-        return self.eta
+    def init(self, problem: Objective, point: Point, L_g: float) -> Length:
+        return Length(self.eta)
 
-    def next(self, path: Path) -> State:
-        return path.to(path.state.memory, path.state.memory)
+    def next(self, path: Path, memory: Length) -> Step:
+        return Step(path.to(memory.eta), memory)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bifactor.arrays import epsilon, pair_norm, spectral_norm_squared
+from bifactor.arrays import epsilon
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import State
-from bifactor.steps.base import StepSize, reciprocal
+from bifactor.state import Point, Stalled
+from bifactor.steps.base import Length, Step, StepSize, reciprocal, shortened
 from bifactor.steps.quartic import minimiser
 
 DECREASE = 1e-4
@@ -19,55 +19,54 @@ FLAT = 0.1
 
 TRIALS = 30
 
-LONG = 2.0
-"""Steps from here on need the bend of the curve, however small it is."""
-
 
 @dataclass(frozen=True)
-class CurveSearch(StepSize):
+class CurveSearch(StepSize[Length]):
     """η = argmin over a > 0 of F(U + aD, V + aE), with F the very function being minimised.
 
     Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p), whatever the operator costs. For the squared loss F is
     a quartic in a, and its best minimum is taken. For other losses it is a safeguarded Newton iteration in a,
     with F, F′ and F″ from one pass each; it accepts no step that does not lower F. Needs no L, so it serves every loss.
-    Where rounding hides all decrease the state is marked `stalled`.
+    Where rounding hides all decrease the step is `Stalled`.
     """
 
     polynomial = True
 
-    def init(self, problem: Objective, state: State, L_g: float) -> float:
+    def init(self, problem: Objective, point: Point, L_g: float) -> Length:
         # Only where the second derivative is unknown does a search begin from a guess.
-        return reciprocal(max(problem.scale, L_g) * spectral_norm_squared(state.U, state.V))
+        return Length(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()))
 
-    def next(self, path: Path) -> State:
+    def next(self, path: Path, memory: Length) -> Step:
         if not path.slope < 0:
-            return replace(path.state, stalled=0.0)
-        a = _best(path)
-        if path.line.straight and (a is None or a > LONG):
-            path = replace(path, exact=True)
-            a = _best(path)
-        if a is not None:
-            new = path.along(a, a)
-            if new.value < path.state.value:
-                return new
-        return _halved(path, path.state.memory if a is None else a)
+            return Step(path.point, memory, Stalled(0.0))
+        for tried in (path, replace(path, exact=True)):
+            a = _best(tried, memory.eta)
+            if a is not None and a <= tried.line.reach:
+                new = tried.along(a)
+                if new.value < path.point.value:
+                    return Step(new, Length(a))
+            if tried.line.reach == np.inf:
+                break
+        return _halved(tried, memory, memory.eta if a is None else a)
 
 
-def _best(path: Path) -> float | None:
+def _best(path: Path, guess: float) -> float | None:
     quartic = path.line.quartic
-    return minimiser(quartic + path.polynomial) if quartic is not None else _newton(path, path.state.memory)
+    return minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
 
 
-def _halved(path: Path, a: float) -> State:
+def _halved(path: Path, memory: Length, a: float) -> Step:
     """The first decrease on the way back to 0, for where rounding has spoilt the search."""
-    size = pair_norm(path.state.U, path.state.V)
-    shortest = epsilon(path.state.U) * size / max(pair_norm(path.D, path.E), 1e-300)
-    promised = -a * path.slope
-    while a > shortest:
-        if _function(path, a)[0] < path.state.value:
-            return path.along(a, a)
-        a /= 2
-    return replace(path.state, stalled=promised)
+    x, promised = path.point.x, -a * path.slope
+    shortest = epsilon(x.left) * x.norm() / max(path.d.norm(), 1e-300)
+
+    def attempt(a: float) -> Step | None:
+        if not _function(path, a)[0] < path.point.value:
+            return None
+        new = path.along(a)
+        return Step(new, Length(a)) if new.value < path.point.value else None
+
+    return shortened(attempt, a, shortest) or Step(path.point, memory, Stalled(promised))
 
 
 def _newton(path: Path, guess: float) -> float | None:

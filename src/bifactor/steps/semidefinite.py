@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import spectral_norm_squared
-from bifactor.errors import InputError
+from bifactor.factors import Factors
+from bifactor.kinds import require_symmetric
 from bifactor.objective import Objective
-from bifactor.state import State
-from bifactor.steps.theory import TheoryStep, gradient_norm, stacked_norm_squared
+from bifactor.steps.theory import TheoryStep, gradient_norm
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,15 @@ class Semidefinite(TheoryStep):
     S. Bhojanapalli, A. Kyrillidis and S. Sanghavi, Dropping convexity for faster semi-definite optimization, COLT 2016.
     """
 
-    def once(self, L: float, problem: Objective, state: State) -> float:
-        if state.U is not state.V:
-            raise InputError("Semidefinite is the step of FGD, for X = UUᴴ. Give BFGD StronglyConvex or Smooth.")
-        return 16 * (L * stacked_norm_squared(state) / 2 + gradient_norm(problem, state))  # ‖[U; U]‖₂² = 2‖X‖₂
+    def check(self, problem: Objective) -> None:
+        require_symmetric(self, problem.kind)
+        super().check(problem)
 
-    def each(self, L: float, problem: Objective, state: State) -> float:
-        Q = np.linalg.qr(state.U)[0]
-        GQ, GhQ = problem.gradient(state.U, state.V).products(Q, Q)
-        gradient = spectral_norm_squared((GQ + GhQ) / 2, Q[:0]) ** 0.5  # of the Hermitian part, as FGD moves
-        return 16 * (L * stacked_norm_squared(state) / 2 + gradient)
+    def once(self, L: float, problem: Objective, x: Factors) -> float:
+        return 16 * (L * x.spectral_norm_squared() / 2 + gradient_norm(problem, x))  # ‖[U; U]‖₂² = 2‖X‖₂
+
+    def each(self, L: float, problem: Objective, x: Factors) -> float:
+        Q = np.linalg.qr(x.left)[0]
+        # Of the Hermitian part, as FGD moves.
+        along = x.gradient(*problem.gradient(x.left, x.right).products(Q, Q))
+        return 16 * (L * x.spectral_norm_squared() / 2 + along.spectral_norm_squared() ** 0.5 / 2**0.5)

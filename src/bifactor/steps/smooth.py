@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.state import State
-from bifactor.steps.theory import TheoryStep, gradient_norm, stacked_norm_squared
+from bifactor.steps.theory import TheoryStep, gradient_norm
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Smooth(TheoryStep):
         See `TheoryStep`.
     """
 
-    def once(self, L: float, problem: Objective, state: State) -> float:
-        return 20 * L * stacked_norm_squared(state) + 3 * gradient_norm(problem, state)
+    def once(self, L: float, problem: Objective, x: Factors) -> float:
+        return 20 * L * x.spectral_norm_squared() + 3 * gradient_norm(problem, x)
 
-    def each(self, L: float, problem: Objective, state: State) -> float:
-        return 15 * L * stacked_norm_squared(state) + 3 * gradient_norm(problem, state)
+    def each(self, L: float, problem: Objective, x: Factors) -> float:
+        return 15 * L * x.spectral_norm_squared() + 3 * gradient_norm(problem, x)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bifactor.factors import Factors
 from bifactor.objective import Objective
-from bifactor.state import State
-from bifactor.steps.theory import TheoryStep, stacked_norm_squared
+from bifactor.steps.theory import TheoryStep
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class StronglyConvex(TheoryStep):
         See `TheoryStep`.
     """
 
-    def once(self, L: float, problem: Objective, state: State) -> float:
-        return 12 * L * stacked_norm_squared(state)
+    def once(self, L: float, problem: Objective, x: Factors) -> float:
+        return 12 * L * x.spectral_norm_squared()
 
-    def each(self, L: float, problem: Objective, state: State) -> float:
-        return 8 * L * stacked_norm_squared(state)
+    def each(self, L: float, problem: Objective, x: Factors) -> float:
+        return 8 * L * x.spectral_norm_squared()

@@ -5,17 +5,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import spectral_norm_squared
+from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import State
-from bifactor.steps.base import StepSize, reciprocal
+from bifactor.state import Point, Value
+from bifactor.steps.base import Step, StepSize, reciprocal
 from bifactor.svd import spectral_norm
 from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class TheoryStep(StepSize):
+class Curved(Value):
+    """max{L, L_g}, and the step that goes with it at the start."""
+
+    L: float
+    eta: float
+
+
+@dataclass(frozen=True)
+class TheoryStep(StepSize[Curved]):
     """η = 1/`once` with the norms at the start, or 1/`each` with those at every step.
 
     Parameters
@@ -34,40 +42,28 @@ class TheoryStep(StepSize):
         settle_positive(self, "L", "Leave it out to use the problem's own.", optional=True)
 
     @abstractmethod
-    def once(self, L: float, problem: Objective, state: State) -> float:
+    def once(self, L: float, problem: Objective, x: Factors) -> float:
         """1/η from the start; L is already max{L, L_g}."""
 
     @abstractmethod
-    def each(self, L: float, problem: Objective, state: State) -> float:
-        """1/η from the present state."""
+    def each(self, L: float, problem: Objective, x: Factors) -> float:
+        """1/η from where the iteration is."""
 
     def check(self, problem: Objective) -> None:
         if self.L is None:
             _ = problem.smoothness  # raises where there is none
 
-    def init(self, problem: Objective, state: State, L_g: float) -> float:
+    def init(self, problem: Objective, point: Point, L_g: float) -> Curved:
         L = max(problem.smoothness if self.L is None else self.L, L_g)
-        inverse = self.once(L, problem, state) + _penalty(problem)
-        return L if self.every_step else reciprocal(inverse)
+        return Curved(L, reciprocal(self.once(L, problem, point.x) + max(problem.curvature_of_terms)))
 
-    def next(self, path: Path) -> State:
-        problem, state = path.problem, path.state
+    def next(self, path: Path, memory: Curved) -> Step:
+        eta, problem = memory.eta, path.problem
         if self.every_step:
-            inverse = self.each(state.memory, problem, state) + _penalty(problem)
-            return path.to(reciprocal(inverse), state.memory)
-        return path.to(state.memory, state.memory)
+            eta = reciprocal(self.each(memory.L, problem, path.point.x) + max(problem.curvature_of_terms))
+        return Step(path.to(eta), memory)
 
 
-def _penalty(problem: Objective) -> float:
-    """What a penalty adds to the curvature in the factors; the paper's f has none."""
-    return 0.0 if problem.penalty is None else max(problem.penalty.curvature)
-
-
-def stacked_norm_squared(state: State) -> float:
-    """‖[U; V]‖₂²."""
-    return spectral_norm_squared(state.U, state.V)
-
-
-def gradient_norm(problem: Objective, state: State) -> float:
+def gradient_norm(problem: Objective, x: Factors) -> float:
     """‖∇f(UVᴴ)‖₂, by the same random start each time so that runs can be repeated."""
-    return spectral_norm(problem.gradient(state.U, state.V), np.random.default_rng(0))
+    return spectral_norm(problem.gradient(x.left, x.right), np.random.default_rng(0))

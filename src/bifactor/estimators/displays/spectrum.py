@@ -6,8 +6,8 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.estimators.displays.drawing import FIRST, SECOND, THIRD, axes_for, fitted
+from bifactor.metrics import triplets
 from bifactor.result import Result
-from bifactor.shrinkage import triplets
 
 
 class SpectrumDisplay:
@@ -44,7 +44,7 @@ class SpectrumDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the spectrum of a fit, the offsets aside."""
         model = fitted(estimator, "model_")
-        return cls.from_factors(model.U[:, model.extra :], model.V[:, model.extra :], ax=ax)
+        return cls.from_factors(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :], ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""

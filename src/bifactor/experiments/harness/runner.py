@@ -62,13 +62,13 @@ def run_all(tasks: Sequence[Task], sources: Sources, store: Store, jobs: int, wa
 
 
 def _spread(
-    pool: ProcessPoolExecutor, waiting: list[Task], sources: Sources, store: Store, jobs: int, watcher: Watcher
+    pool: ProcessPoolExecutor, queue: list[Task], sources: Sources, store: Store, jobs: int, watcher: Watcher
 ) -> list[Failure]:
     failures = []
     running: dict[Future[None], Task] = {}
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            task = waiting.pop(0)
+    while queue or running:
+        while queue and len(running) < jobs:
+            task = queue.pop(0)
             running[pool.submit(_compute, task, sources, store)] = task
         watcher(list(running.values()), None)
         for future in wait(running, return_when=FIRST_COMPLETED).done:

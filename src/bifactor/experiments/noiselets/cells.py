@@ -14,10 +14,9 @@ from bifactor.experiments.harness.experiment import Finished, Outcome
 from bifactor.experiments.harness.timed import timed
 from bifactor.inits import Init, Random, Spectral
 from bifactor.losses import Squared
-from bifactor.metrics import nuclear_norm, relative_error
+from bifactor.metrics import nuclear_norm, relative_error, triplets
 from bifactor.operators import Full, Noiselet
 from bifactor.problem import Problem
-from bifactor.shrinkage import triplets
 from bifactor.solvers import BFGD, PCG, SVP, GuaranteedMC, ProcrustesFlow, Solver, SparseApproxSDP
 from bifactor.steps import StronglyConvex
 

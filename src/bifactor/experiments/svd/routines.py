@@ -17,7 +17,7 @@ from sklearn.utils.extmath import randomized_svd
 from bifactor.arrays import Array
 from bifactor.experiments.harness.experiment import Finished, Outcome
 from bifactor.linear_map import Dense
-from bifactor.svd import leading
+from bifactor.svd import truncated_svd
 
 ARPACK, PROPACK, LOBPCG = "ARPACK", "PROPACK", "LOBPCG"
 RANDOMIZED, OWN, WHOLE = "randomized", "bifactor's block Krylov", "LAPACK, all triplets"
@@ -76,7 +76,7 @@ def _randomized(X: Array, r: int, cell: SvdCell, rng: np.random.Generator) -> Tr
 
 
 def _block_krylov(X: Array, r: int, cell: SvdCell, rng: np.random.Generator) -> Triplets:
-    return Triplets(*leading(Dense(X), r, rng, cell.tol, cell.max_iter))
+    return Triplets(*truncated_svd(Dense(X), r, rng, cell.tol, cell.max_iter))
 
 
 def _lapack(X: Array, r: int, cell: SvdCell, rng: np.random.Generator) -> Triplets:

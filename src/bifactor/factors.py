@@ -1,0 +1,258 @@
+"""`Factors`: points, directions and gradients are vectors of one space, the pairs (U, V) with X = UVᴴ.
+
+What is unknown in such a pair is its `Kind`, which the problem chooses. This file has the plain one, `Free`; `kinds`
+has X = UUᴴ and factors with fixed columns. Nothing outside the two files asks which kind it has before it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, gaussian, herm, inner, norm, product_norm, thin_svd
+from bifactor.kernels.blas import gram, matmul
+from bifactor.linear_map import LinearMap
+from bifactor.svd import truncated_svd
+
+Divide = Callable[[int, Array, Array], Array]
+"""(side, rows to divide, rows of the other factor in the same columns) -> the rows divided; side 0 is U, 1 is V."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A pair of thin matrices, `left` (m×r) and `right` (n×r), of one kind."""
+
+    left: Array
+    right: Array
+    kind: "Kind"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.left.shape[0]), int(self.right.shape[0])
+
+    @property
+    def width(self) -> int:
+        """The number of columns, fixed ones included."""
+        return int(self.left.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        return self.left.dtype
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that are distinct: (U, V), or (U,) where X = UUᴴ."""
+        return self.kind.distinct(self)
+
+    def __add__(self, other: "Factors") -> "Factors":
+        return self.each(lambda a, b: a + b, other)
+
+    def __sub__(self, other: "Factors") -> "Factors":
+        return self.each(lambda a, b: a - b, other)
+
+    def __neg__(self) -> "Factors":
+        return self.each(lambda a: -a)
+
+    def __rmul__(self, number: float) -> "Factors":
+        return self.each(lambda a: number * a)
+
+    def plus(self, a: float, d: "Factors") -> "Factors":
+        """x + a·d."""
+        return self.each(lambda x, y: x + a * y, d)
+
+    def inner(self, other: "Factors") -> float:
+        """Re⟨U, U′⟩ + Re⟨V, V′⟩, summed in double precision."""
+        return self.kind.total(inner, self, other)
+
+    def norm(self) -> float:
+        return float(np.hypot(*self.kind.both(norm, self)))
+
+    def grams(self, other: "Factors | None" = None) -> tuple[Array, Array]:
+        """UᴴU′ and VᴴV′, r×r."""
+        return self.kind.both(gram, self, self if other is None else other)
+
+    def times(self, P: Array, Q: Array) -> "Factors":
+        """(UP, VQ) for small P and Q."""
+        return self.kind.pair(matmul(self.left, P), matmul(self.right, Q))
+
+    def columns(self, chosen: Any) -> "Factors":
+        """Some of the columns, by a slice, a mask or an index."""
+        return self.each(lambda a: np.ascontiguousarray(a[:, chosen]))
+
+    def joined(self, other: "Factors") -> "Factors":
+        """The columns of both, side by side."""
+        return self.each(lambda a, b: np.ascontiguousarray(np.hstack([a, b])), other)
+
+    def padded(self, width: int) -> "Factors":
+        """With columns of zeros at the end."""
+        if self.width == width:
+            return self
+        return self.each(lambda a: np.hstack([a, np.zeros((a.shape[0], width - a.shape[1]), a.dtype)]))
+
+    def scaled(self, left: float, right: float) -> "Factors":
+        """(left·U, right·V)."""
+        return self.kind.pair(left * self.left, right * self.right)
+
+    def spectral_norm_squared(self) -> float:
+        """‖[U; V]‖₂² = λ_max(UᴴU + VᴴV): an r×r eigenproblem."""
+        UU, VV = self.grams()
+        return max(float(np.linalg.eigvalsh(UU + VV)[-1]), 0.0) if self.width else 0.0
+
+    def product_norm(self) -> float:
+        """‖UVᴴ‖_F."""
+        return product_norm(self.left, self.right)
+
+    def any(self) -> bool:
+        """Whether X is other than 0, as far as factors of zeros tell."""
+        return bool(self.left.any() and self.right.any())
+
+    def finite(self) -> bool:
+        return all(bool(np.all(np.isfinite(a))) for a in self.arrays)
+
+    def triplets(self) -> tuple[Array, Array, Array]:
+        """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
+        (QU, RU), (QV, RV) = self.kind.both(np.linalg.qr, self)
+        left, s, right = thin_svd(RU @ herm(RV))
+        return QU @ left, s, QV @ herm(right)
+
+    def balancing(self) -> tuple[Array, Array] | None:
+        """r×r matrices (P, Q) that balance the factors, UP·(VQ)ᴴ = UVᴴ, where these are free to be balanced.
+
+        None where they are not, and where X has fewer than r directions.
+        """
+        return self.kind.balancing(self)
+
+    def balanced(self) -> "Factors":
+        """The same X with UᴴU = VᴴV, where the factors are free to be so."""
+        return self.kind.balanced(self)
+
+    def gradient(self, left: Array, right: Array) -> "Factors":
+        """The gradient in this space of a function whose derivatives by U and V are given."""
+        return self.kind.gradient(left, right)
+
+    def divided(self, x: "Factors", divide: Divide) -> "Factors":
+        """Each side divided by blocks that depend on the other side of x; what is fixed stays zero."""
+        return self.kind.divided(self, x, divide)
+
+    def each(self, function: Callable[..., Array], *others: "Factors") -> "Factors":
+        """The function of each side."""
+        left, right = self.kind.both(function, self, *others)
+        return Factors(left, right, self.kind)
+
+
+class Kind(ABC):
+    """What is unknown in a pair of factors."""
+
+    fixed_columns: int = 0
+    """Columns of the factors beside the rank, in front."""
+
+    @abstractmethod
+    def check(self, shape: tuple[int, int]) -> None:
+        """Raise `InputError` where matrices of this shape have no such factors."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The kind in words, for messages and fingerprints."""
+
+    def pair(self, U: Array, V: Array) -> Factors:
+        """The factors with these columns, fixed ones included."""
+        return Factors(U, V, self)
+
+    def start(self, U: Array, V: Array) -> Factors:
+        """The factors with these columns beside the fixed ones, whose partners are zero."""
+        return self.pair(U, V)
+
+    def given(self, U: Array, V: Array, rank: int) -> Factors:
+        """A user's factors, with the fixed columns or without; `InputError` where they are not of this kind."""
+        return self.start(U, V)
+
+    def zero(self, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
+        """X = 0 by so many columns beside the fixed ones."""
+        return self.start(*(np.zeros((k, width), dtype) for k in shape))
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
+        """Gaussian columns, beside no fixed ones."""
+        U, V = (gaussian(rng, (k, width), dtype) for k in shape)
+        return Factors(U, V, self)
+
+    def distinct(self, x: Factors) -> tuple[Array, ...]:
+        return x.left, x.right
+
+    def both(self, function: Callable[..., Any], *pairs: Factors) -> tuple[Any, Any]:
+        """The function of the left sides, and that of the right sides."""
+        return function(*(x.left for x in pairs)), function(*(x.right for x in pairs))
+
+    def total(self, function: Callable[..., float], *pairs: Factors) -> float:
+        left, right = self.both(function, *pairs)
+        return left + right
+
+    def unknown(self, width: int) -> tuple[Array, Array]:
+        """The columns of U, and of V, that are not fixed."""
+        return np.arange(width), np.arange(width)
+
+    def balancing(self, x: Factors) -> tuple[Array, Array] | None:
+        RU, RV = np.linalg.qr(x.left, mode="r"), np.linalg.qr(x.right, mode="r")
+        left, s, right = thin_svd(RU @ herm(RV))
+        if not s[-1] > len(s) * float(np.finfo(s.dtype).eps) * s[0]:
+            return None
+        # U = Q_U R_U, so the balanced U, Q_U·left·s^½, is U R_U⁻¹·left·s^½, and R_U⁻¹·left·s = R_Vᴴ·right.
+        return herm(RV) @ (herm(right) / np.sqrt(s)), herm(RU) @ (left / np.sqrt(s))
+
+    def balanced(self, x: Factors) -> Factors:
+        return self.from_triplets(*x.triplets())
+
+    def gradient(self, left: Array, right: Array) -> Factors:
+        return Factors(left, right, self)
+
+    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
+        return Factors(divide(0, g.left, x.right), divide(1, g.right, x.left), self)
+
+    def leading(
+        self,
+        G: LinearMap,
+        count: int,
+        rng: np.random.Generator,
+        tol: float,
+        restarts: int,
+        sign: int = 1,
+        start: Factors | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """The leading singular triplets (A, s, B) of ±G; where X = UUᴴ its largest eigenpairs, and A = B."""
+        A, s, B = truncated_svd(G, count, rng, tol, restarts, None if start is None else (start.left, start.right))
+        return sign * A, s, B
+
+    def from_triplets(self, A: Array, s: Array, B: Array) -> Factors:
+        """Balanced factors of A diag(s) Bᴴ; X = 0 is one column of zeros."""
+        if s.size == 0:
+            return Factors(np.zeros((A.shape[0], 1), A.dtype), np.zeros((B.shape[0], 1), B.dtype), self)
+        root = np.sqrt(s).astype(s.dtype)
+        return Factors(np.ascontiguousarray(A * root), np.ascontiguousarray(B * root), self)
+
+    def unknowns(self, shape: tuple[int, int], rank: int) -> int:
+        """The degrees of freedom of an X of this rank."""
+        return rank * (shape[0] + shape[1] - rank)
+
+    def sided(self, x: Factors, ratio: float) -> Factors:
+        """(ratio·U, V/ratio), the same X, where the kind allows it."""
+        return x if ratio == 1 else x.scaled(ratio, 1 / ratio)
+
+    def nuclear(self, left: float, right: float) -> float:
+        """The least of (left/2)‖U‖² + (right/2)‖V‖² over the factors of one X, as a multiple of ‖X‖_*."""
+        return (left * right) ** 0.5
+
+    def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
+        """The typical curvature of f over the X of this kind, from that over all; x is any pair of vectors."""
+        return typical
+
+
+@dataclass(frozen=True)
+class Free(Kind):
+    """X = UVᴴ, all of U and V unknown."""
+
+    def check(self, shape: tuple[int, int]) -> None:
+        pass
+
+    def describe(self) -> str:
+        return "X = UVᴴ"

@@ -1,0 +1,210 @@
+"""Factors that are not all unknown.
+
+- `Symmetric`: X = UUᴴ, one array. Inner products count it twice, as the pair (U, U), so constants are those of pairs.
+- `Fixed`: X = LCᴴ + BRᴴ + UVᴴ with L (m×k) and R (n×l) given: offsets (ones), covariates, exposures. The factors are
+  [L, B, U] and [C, R, V]: the fixed columns and their partners come first. Gradients and directions are zero there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, gaussian, norm
+from bifactor.errors import InputError
+from bifactor.factors import Divide, Factors, Free, Kind
+from bifactor.linear_map import LinearMap
+from bifactor.svd import truncated_eigh
+from bifactor.validation import require_flag
+
+
+@dataclass(frozen=True)
+class Symmetric(Kind):
+    """X = UUᴴ: `left` and `right` are one array."""
+
+    def check(self, shape: tuple[int, int]) -> None:
+        if shape[0] != shape[1]:
+            raise InputError(f"symmetric=True means X = UUᴴ, which is square, but X is {shape[0]}×{shape[1]}.")
+
+    def describe(self) -> str:
+        return "X = UUᴴ"
+
+    def pair(self, U: Array, V: Array) -> Factors:
+        return Factors(U, U, self)
+
+    def given(self, U: Array, V: Array, rank: int) -> Factors:
+        if not np.array_equal(U, V):
+            raise InputError("The start has V different from U, but the problem looks for X = UUᴴ. Leave V out.")
+        return self.pair(U, U)
+
+    def random(self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
+        U = gaussian(rng, (shape[0], width), dtype)
+        return self.pair(U, U)
+
+    def distinct(self, x: Factors) -> tuple[Array, ...]:
+        return (x.left,)
+
+    def both(self, function: Callable[..., Any], *pairs: Factors) -> tuple[Any, Any]:
+        once = function(*(x.left for x in pairs))
+        return once, once
+
+    def balancing(self, x: Factors) -> None:
+        return None
+
+    def balanced(self, x: Factors) -> Factors:
+        return x
+
+    def gradient(self, left: Array, right: Array) -> Factors:
+        half = (left + right) / 2  # half of the derivative by U, and the other half is that by its copy V
+        return Factors(half, half, self)
+
+    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
+        once = divide(0, g.left, x.left)
+        return Factors(once, once, self)
+
+    def leading(
+        self,
+        G: LinearMap,
+        count: int,
+        rng: np.random.Generator,
+        tol: float,
+        restarts: int,
+        sign: int = 1,
+        start: Factors | None = None,
+    ) -> tuple[Array, Array, Array]:
+        w, A = truncated_eigh(G, count, rng, tol, restarts, sign, None if start is None else (start.left, start.right))
+        return A, w, A
+
+    def from_triplets(self, A: Array, s: Array, B: Array) -> Factors:
+        x = super().from_triplets(A, s, A)
+        return self.pair(x.left, x.left)
+
+    def unknowns(self, shape: tuple[int, int], rank: int) -> int:
+        return rank * (2 * shape[0] - rank + 1) // 2
+
+    def sided(self, x: Factors, ratio: float) -> Factors:
+        return x
+
+    def nuclear(self, left: float, right: float) -> float:
+        return (left + right) / 2
+
+    def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
+        # Measurements that see no more of X than its Hermitian part, such as Pauli expectations and intensities,
+        # have all their curvature there: twice what they have on average.
+        a, b = x.left[:, :1], x.left[:, 1:2]
+        one, other = measure(a, b), measure(b, a)
+        alike = norm(one - other) <= float(np.finfo(a.dtype).eps) ** 0.5 * norm(one)
+        return typical * (2.0 if alike else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Kind):
+    """X = LCᴴ + BRᴴ + UVᴴ with L and R given."""
+
+    L: Array
+    R: Array
+
+    @property
+    def fixed_columns(self) -> int:  # type: ignore[override]
+        return int(self.L.shape[1] + self.R.shape[1])
+
+    @property
+    def _places(self) -> tuple[int, int]:
+        """L is in the columns up to the first number, R in those from there to the second."""
+        return int(self.L.shape[1]), self.fixed_columns
+
+    def check(self, shape: tuple[int, int]) -> None:
+        for name, F, rows in (("L", self.L, shape[0]), ("R", self.R, shape[1])):
+            if F.ndim != 2 or F.shape[0] != rows:
+                raise InputError(f"The fixed {name} has shape {F.shape}, but X is {shape}. Pass {rows} rows.")
+
+    def describe(self) -> str:
+        return f"X = LCᴴ + BRᴴ + UVᴴ with {self.L.shape[1]} and {self.R.shape[1]} fixed columns"
+
+    def start(self, U: Array, V: Array) -> Factors:
+        (k, both), dtype = self._places, np.result_type(U, V)
+        left = [self.L, np.zeros((U.shape[0], both - k), dtype), U]
+        right = [np.zeros((V.shape[0], k), dtype), self.R, V]
+        U, V = (np.hstack([a.astype(dtype) for a in side]) for side in (left, right))
+        return Factors(U, V, self)
+
+    def given(self, U: Array, V: Array, rank: int) -> Factors:
+        if U.shape[1] == V.shape[1] == rank:
+            return self.start(U, V)
+        k, both = self._places
+        if not (np.array_equal(U[:, :k], self.L) and np.array_equal(V[:, k:both], self.R)):
+            raise InputError("The fixed columns of the start are not those of the problem. Leave them out.")
+        return self.pair(U, V)
+
+    def unknowns(self, shape: tuple[int, int], rank: int) -> int:
+        return super().unknowns(shape, rank) + shape[1] * self.L.shape[1] + shape[0] * self.R.shape[1]
+
+    def balancing(self, x: Factors) -> None:
+        return None  # the columns have their places
+
+    def balanced(self, x: Factors) -> Factors:
+        return x
+
+    def gradient(self, left: Array, right: Array) -> Factors:
+        k, both = self._places
+        left, right = left.copy(), right.copy()
+        left[:, :k] = 0
+        right[:, k:both] = 0
+        return Factors(left, right, self)
+
+    def unknown(self, width: int) -> tuple[Array, Array]:
+        k, both = self._places
+        index = np.arange(width)
+        return index[k:], np.delete(index, slice(k, both))
+
+    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
+        in_U, in_V = self.unknown(x.width)
+        left, right = np.zeros_like(g.left), np.zeros_like(g.right)
+        if in_U.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
+            left[:, in_U] = divide(0, g.left[:, in_U], x.right[:, in_U])
+        if in_V.size:
+            right[:, in_V] = divide(1, g.right[:, in_V], x.left[:, in_V])
+        return Factors(left, right, self)
+
+
+def kind_of(
+    shape: tuple[int, int], dtype: Any, symmetric: bool, offsets: bool, fixed: tuple[Array | None, Array | None] | None
+) -> Kind:
+    """The kind that a user's arguments ask for."""
+    require_flag(symmetric, "symmetric")
+    require_flag(offsets, "offsets")
+    if fixed is not None and not (isinstance(fixed, tuple) and len(fixed) == 2):
+        raise InputError(f"fixed={fixed!r} is not a pair. Pass (L, R), either of them None for no fixed columns.")
+    if symmetric and (offsets or fixed is not None):
+        raise InputError("Offsets and fixed columns are for X = UVᴴ, and symmetric=True means X = UUᴴ. Choose one.")
+    if symmetric:
+        kind: Kind = Symmetric()
+    else:
+        sides = zip(fixed or (None, None), shape, strict=True)
+        kind = Fixed(*(_given(columns, rows, dtype, offsets) for columns, rows in sides))
+        kind = kind if kind.fixed_columns else Free()
+    kind.check(shape)
+    return kind
+
+
+def _given(columns: Array | None, rows: int, dtype: Any, ones: bool) -> Array:
+    parts = [np.ones((rows, 1), dtype)] if ones else []
+    if columns is not None:
+        given = np.asarray(columns)
+        if given.ndim != 2 or given.dtype.kind not in "biufc" or not np.all(np.isfinite(given)):
+            raise InputError(
+                f"A fixed side is {given.dtype} of shape {given.shape}. Pass a finite matrix with one row per row of X "
+                "on that side, or None."
+            )
+        parts.append(given.astype(dtype))
+    return np.hstack(parts) if parts else np.zeros((rows, 0), dtype)
+
+
+def require_symmetric(what: Any, kind: Kind) -> None:
+    """Raise `InputError` unless the problem looks for X = UUᴴ."""
+    if not isinstance(kind, Symmetric):
+        raise InputError(
+            f"{type(what).__name__} is made for X = UUᴴ, but the problem looks for {kind.describe()}. "
+            "Pass Problem(…, symmetric=True), or use another."
+        )
