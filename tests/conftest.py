@@ -42,6 +42,11 @@ def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np
     return (z + 0.1 * rng.standard_normal(z.shape)).astype(z.dtype)
 
 
+@pytest.fixture(scope="session")
+def draw_targets() -> Callable[..., np.ndarray]:
+    return targets
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread() -> Iterator[None]:
     """Threads of BLAS that wait for each other take a hundred times as long where other programs run too."""

@@ -11,7 +11,7 @@ from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors
 from bifactor.kinds import kind_of
-from bifactor.line import Line
+from bifactor.line import ANYWHERE, Line
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.objective import Objective
 from bifactor.operators.base import matrix_shape
@@ -120,7 +120,15 @@ class Function(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return D @ herm(V) + U @ herm(E)
 
-    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
+    @property
+    def quick_lines(self) -> bool:
+        return True
+
+    @property
+    def quadratic(self) -> bool:
+        return False
+
+    def line(self, x: Factors, d: Factors, z: Array, ahead: tuple[float, Array] | None = None) -> Line:
         return self.along(z, self.tangent(x.left, x.right, d.left, d.right), d.left @ herm(d.right))
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
@@ -185,7 +193,7 @@ class _FunctionLine(Line):
     """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
 
     quartic = None
-    reach = np.inf
+    reach = ANYWHERE
 
     def __init__(self, function: Function, X: Array, X1: Array, X2: Array):
         self.function, self.curve = function, (X, X1, X2)

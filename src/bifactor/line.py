@@ -9,12 +9,16 @@ from bifactor.arrays import Array
 from bifactor.kernels import losses_numba, losses_reference
 from bifactor.losses import Loss
 
+Reach = tuple[float, float]
+
+ANYWHERE: Reach = (0.0, np.inf)
+
 
 class Line(ABC):
     """φ(a) = f(z + a·z₁ + a²·z₂)."""
 
-    reach: float
-    """The longest step for which z(a) is right up to rounding."""
+    reach: Reach
+    """The shortest and the longest step for which z(a) is right up to rounding."""
 
     @property
     @abstractmethod
@@ -34,7 +38,7 @@ class LossLine(Line):
     """φ(a) = Σ wᵢ ℓ(zᵢ(a); yᵢ); no weights mean ones."""
 
     def __init__(
-        self, loss: Loss, y: Array, weights: Array | None, z: Array, z1: Array, z2: Array, reach: float = np.inf
+        self, loss: Loss, y: Array, weights: Array | None, z: Array, z1: Array, z2: Array, reach: Reach = ANYWHERE
     ):
         self.loss, self.curve, self.reach = loss, (z, z1, z2), reach
         w = y[:0].real if weights is None else weights

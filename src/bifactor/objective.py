@@ -84,11 +84,22 @@ class Objective(ABC):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         """z₁, the derivative of z along (D, E)."""
 
+    @property
     @abstractmethod
-    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
-        """a ↦ f at x + a·d, where x measures z: z(a) = z + a·z₁ + a²·z₂.
+    def quick_lines(self) -> bool:
+        """Whether an exact line takes about as long as measuring one point."""
 
-        Unless it must be `exact`, what is known of z may save work; then the line holds for steps up to its `reach`.
+    @property
+    @abstractmethod
+    def quadratic(self) -> bool:
+        """Whether f is a quadratic."""
+
+    @abstractmethod
+    def line(self, x: Factors, d: Factors, z: Array, ahead: tuple[float, Array] | None = None) -> Line:
+        """b ↦ f at x + b·d, where x measures z: z(b) = z + b·z₁ + b²·z₂.
+
+        `ahead` is a step a and the measurements at x + a·d, where these are known. That saves work, and the line then
+        holds for the steps of its `reach`.
         """
 
     @abstractmethod
@@ -125,6 +136,10 @@ class Objective(ABC):
         """The point at x, by one pass over the measurements; these are not kept."""
         f, GV, GhU = self.value_and_products(x.left, x.right)
         return self._point(x, f, x.gradient(GV, GhU), None)
+
+    def objective(self, x: Factors) -> float:
+        """F at x, alone."""
+        return self.evaluate(self.measure(x.left, x.right))[0] + sum(term.evaluate(x)[0] for term in self.terms)
 
     def measured(self, x: Factors) -> Point:
         """The point at x, with its measurements."""

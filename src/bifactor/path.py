@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, epsilon
 from bifactor.factors import Factors
 from bifactor.line import Line
 from bifactor.objective import Objective
@@ -22,8 +22,8 @@ class Path:
     problem: Objective
     point: Point
     d: Factors
-    exact: bool = False
-    """Whether `line` must hold for steps of any length."""
+    near: float | None = None
+    """A step to begin from, where `line` need not hold for steps of any length."""
 
     @cached_property
     def slope(self) -> float:
@@ -44,10 +44,20 @@ class Path:
         return self.problem.measured(x) if f < COLLAPSED * self.point.f else self.problem.known(x, f, slopes, z)
 
     @cached_property
+    def ahead(self) -> tuple[float, Array] | None:
+        """The step `near` and the measurements there, where they save work."""
+        if self.near is None or self.problem.quick_lines:
+            return None
+        if self.near * self.d.norm() <= epsilon(self.d.left) ** 0.5 * self.point.x.norm():
+            return None  # a difference would not show so short a step
+        x = self.factors(self.near)
+        return self.near, self.problem.measure(x.left, x.right)
+
+    @cached_property
     def line(self) -> Line:
         """f along the path."""
         x, z = self.point.x, self.point.z
-        return self.problem.line(x, self.d, self.problem.measure(x.left, x.right) if z is None else z, self.exact)
+        return self.problem.line(x, self.d, self.problem.measure(x.left, x.right) if z is None else z, self.ahead)
 
     @cached_property
     def polynomial(self) -> Array:

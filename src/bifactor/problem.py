@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, digest, epsilon, floating, gaussian, is_complex, norm
+from bifactor.arrays import Array, digest, floating, gaussian, is_complex
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors
 from bifactor.kernels import losses_numba
+from bifactor.kernels.memory import empty
 from bifactor.kinds import kind_of
 from bifactor.line import Line, LossLine
 from bifactor.linear_map import LinearMap
@@ -22,10 +23,11 @@ from bifactor.operators.base import Fused
 from bifactor.penalties import Penalty
 from bifactor.validation import require_finite, require_instance
 
-TRUSTED = 2.0
-"""The longest step along a line whose z₁ is a difference with the z that was carried along.
+TRUSTED = 0.25, 2.0
+"""The steps along a line whose z₁ is a difference of z there and here, in units of the distance to there.
 
-An error δ of that z is (1 − a)δ after a step a, so up to here it never grows."""
+An error δ of the z here is (1 − a)δ after a step a, so up to a = 2 it never grows. The rounding of a z there that is
+much larger than where a short step leads would show in it."""
 
 
 class Problem(Objective):
@@ -158,16 +160,24 @@ class Problem(Objective):
     def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
         return self.operator.forward(np.hstack([D, U]), np.hstack([V, E]))
 
-    def line(self, x: Factors, d: Factors, z: Array, exact: bool = False) -> Line:
-        U, V, D, E = x.left, x.right, d.left, d.right
-        if not exact and not self.operator.quick_curve:
-            # Two forwards of rank r, where the exact form needs three.
-            z1 = self.operator.forward(U + D, V + E) - z
-            if norm(z1) > epsilon(z1) ** 0.5 * norm(z):  # else a difference does not show so short a step
-                z2 = self.operator.forward(D, E)
-                z1 -= z2
-                return LossLine(self.loss, self.y, self.weights, z, z1, z2, TRUSTED)
-        return LossLine(self.loss, self.y, self.weights, z, *self.operator.curve(U, V, D, E))
+    @property
+    def quick_lines(self) -> bool:
+        return self.operator.quick_curve
+
+    @property
+    def quadratic(self) -> bool:
+        return self.loss.quadratic
+
+    def line(self, x: Factors, d: Factors, z: Array, ahead: tuple[float, Array] | None = None) -> Line:
+        if ahead is None:
+            curve = self.operator.curve(x.left, x.right, d.left, d.right)
+            return LossLine(self.loss, self.y, self.weights, z, *curve)
+        a, there = ahead
+        z2 = self.operator.forward(d.left, d.right)
+        z1 = np.subtract(there, z, out=empty(z.shape, z.dtype))
+        z1 /= a
+        z1 -= a * z2
+        return LossLine(self.loss, self.y, self.weights, z, z1, z2, (TRUSTED[0] * a, TRUSTED[1] * a))
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         if self.loss.pointwise is not None and kernels.has_compiled(z.dtype):

@@ -140,7 +140,7 @@ class Result:
             )
         A, s, B = problem.kind.pair(self.U, self.V).triplets()
         x = sided(problem.penalty, problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
-        return replace(self, U=x.left, V=x.right, objective=problem.at(x).value)
+        return replace(self, U=x.left, V=x.right, objective=problem.objective(x))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "problem"} | {"problem": None}

@@ -71,7 +71,7 @@ class Run:
         """The best point, in as many columns as were asked for, with the objective taken anew there."""
         x = self.best.x.padded(rank + problem.kind.fixed_columns)
         history = History(*self.columns())
-        return Result(x.left, x.right, status, self.iteration, problem.at(x).value, history, solver, problem=problem)
+        return Result(x.left, x.right, status, self.iteration, problem.objective(x), history, solver, problem=problem)
 
     def columns(self) -> Array:
         return np.array(self.records, dtype=np.float64).T

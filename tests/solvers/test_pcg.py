@@ -7,6 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg
+from bifactor.steps import curve_search
 
 
 def conditioned(shape, rank, condition, dtype=np.float64, symmetric=False, seed=1):
@@ -257,11 +258,41 @@ def test_a_curve_by_differences_leaves_no_trace(noise, monkeypatch):
     problem = bf.Problem(bf.losses.Squared(), operator, y + noise * rng.standard_normal(y.size))
     assert not problem.operator.quick_curve
     fits, states = [], []
-    for trusted in (bf.problem.TRUSTED, 0.0):  # 0 has every step searched on the exact curve
-        monkeypatch.setattr(bf.problem, "TRUSTED", trusted)
+    for trusted, about in ((bf.problem.TRUSTED, curve_search.ABOUT), ((1.0, 0.0), 0.0)):
+        monkeypatch.setattr(bf.problem, "TRUSTED", trusted)  # the second time every step is searched on the exact curve
+        monkeypatch.setattr(curve_search, "ABOUT", about)
         fits.append(bf.solve(problem, 3, PCG(), rng=0, tol=1e-10, callback=lambda t, s: states.append(s)))
         objective = fits[-1].history.objective
         assert np.all(np.diff(objective) <= 1e-13 * objective[0])  # measurements taken anew round differently
         last = states[-1]
         np.testing.assert_allclose(last.point.z, problem.measure(last.U, last.V), atol=1e-10)
     np.testing.assert_allclose(fits[0].matrix(), fits[1].matrix(), atol=1e-6)
+    assert abs(fits[0].n_iter - fits[1].n_iter) <= 5  # where rounding ends it, at this tol, is a matter of luck
+
+
+DEAR = {
+    "Full": lambda shape, rng: bf.operators.Full(shape),
+    "DCT": lambda shape, rng: bf.operators.DCT(shape, 400, rng),
+    "Hadamard": lambda shape, rng: bf.operators.Hadamard(shape, 400, rng, signs=True),
+    "Noiselet": lambda shape, rng: bf.operators.Noiselet(shape, 400, rng),
+    "Gaussian": lambda shape, rng: bf.operators.Gaussian(shape, 400, rng),
+}
+
+
+@pytest.mark.parametrize("operator", DEAR)
+def test_measurements_carried_along_do_not_drift(operator, loss, draw_targets):
+    """Steps of 50 and more used to blow the rounding of z up, to 1e-2 in a few iterations."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        A = DEAR[operator]((32, 16), seed)
+        U, V = 0.5 * rng.standard_normal((32, 2)), 0.5 * rng.standard_normal((16, 2))
+        problem = bf.Problem(loss, A, draw_targets(loss, A.forward(U, V), rng))
+        states = []
+        result = bf.solve(problem, 2, PCG(), rng=seed, max_iter=300, callback=lambda t, s, to=states: to.append(s))
+        assert result.status is not bf.Status.STALLED
+        assert result.status is not bf.Status.DIVERGED
+        for state in states[:: max(1, len(states) // 20)]:
+            z, size = problem.measure(state.U, state.V), np.linalg.norm(state.point.z)
+            assert np.linalg.norm(state.point.z - z) <= 1e-13 * size
+        # The objective of every iteration is compared with F by the fixture `objective_law`.
+        assert np.all(np.diff(result.history.objective) <= 1e-13 * np.abs(result.history.objective[0]))

@@ -15,7 +15,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.path import Path
 from bifactor.state import Moving, Stalled
-from bifactor.steps.base import Length
+from bifactor.steps.curve_search import Searched
 from bifactor.steps.quartic import minimiser
 
 SEARCH = bf.steps.CurveSearch()
@@ -142,7 +142,7 @@ def paths(problem, rng, balance=True, count=4):
 
 
 def search(path):
-    return SEARCH.next(path, Length(1.0))
+    return SEARCH.next(path, Searched())
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -263,10 +263,10 @@ def test_a_direction_that_does_not_descend_stalls_and_moves_nothing(make_problem
     problem = make_problem()
     point = problem.at(problem.kind.pair(*problem.truth))
     for d in (point.gradient, 0.0 * point.x, np.nan * point.x):
-        step = SEARCH.next(Path(problem, point, d), Length(0.5))
+        step = SEARCH.next(Path(problem, point, d), Searched(0.5, 0.5))
         assert step.phase == Stalled(0.0)
         assert step.point is point
-        assert step.memory == Length(0.5)
+        assert step.memory == Searched(0.5, 0.5)
 
 
 def test_a_wrong_gradient_is_a_stall_and_not_convergence():

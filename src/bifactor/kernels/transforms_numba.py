@@ -9,6 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
+from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares, threads_for
 
 RUN = 4096
@@ -115,7 +116,7 @@ def place(source: Array, index: Array | None, code: Array | None, table: Array, 
 
 
 def take(source: Array, index: Array, factor: Array) -> Array:
-    out = np.empty(index.size, dtype=np.result_type(source, factor))
+    out = empty(index.size, np.result_type(source, factor))
     run(_take, [(*cut, source, index, factor, out) for cut in shares(index.size)])
     return out
 

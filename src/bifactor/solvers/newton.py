@@ -9,7 +9,7 @@ from bifactor.solvers.base import Solver
 from bifactor.solvers.curvature import Curvature
 from bifactor.state import State, Value
 from bifactor.steps import CurveSearch
-from bifactor.steps.base import Length
+from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag
 
 INNER = 200
@@ -31,7 +31,7 @@ class Damped(Value):
 
     first: float
     damping: float
-    memory: Length
+    memory: Searched
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Newton(Solver[Damped]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Damped]:
         point = problem.measured(x)
-        return State(point, Damped(point.gradient.norm(), DAMPING, Length(1.0)))
+        return State(point, Damped(point.gradient.norm(), DAMPING, Searched()))
 
     def step(self, problem: Objective, state: State[Damped]) -> State[Damped]:
         point, own = state.point, state.own

@@ -9,7 +9,8 @@ from bifactor.preconditioner import preconditioned
 from bifactor.solvers.base import Solver
 from bifactor.state import Point, State, Value
 from bifactor.steps import CurveSearch
-from bifactor.steps.base import Length, Step
+from bifactor.steps.base import Step
+from bifactor.steps.curve_search import Searched
 from bifactor.validation import settle_nonnegative
 
 RENEW = 25
@@ -28,7 +29,7 @@ class Conjugate(Value):
     """⟨∇F, S⟩ where d was chosen."""
     age: int
     """Steps since the measurements were taken anew."""
-    memory: Length
+    memory: Searched
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class PCG(Solver[Conjugate]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
         point = problem.measured(x)
         guess = point.gradient.inner(point.gradient) / max(problem.scale * x.inner(x), 1e-300)
-        return self._aimed(problem, point, guess, Length(1.0))
+        return self._aimed(problem, point, guess, Searched())
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
         if state.own.age >= RENEW:
@@ -82,7 +83,7 @@ class PCG(Solver[Conjugate]):
         problem: Objective,
         point: Point,
         decrement: float,
-        memory: Length,
+        memory: Searched,
         old: State[Conjugate] | None = None,
     ) -> State[Conjugate]:
         """The state with the direction of its next step; −S alone where there is no old one to be conjugate to."""

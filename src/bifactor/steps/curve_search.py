@@ -7,8 +7,8 @@ import numpy as np
 from bifactor.arrays import epsilon
 from bifactor.objective import Objective
 from bifactor.path import Path
-from bifactor.state import Point, Stalled
-from bifactor.steps.base import Length, Step, StepSize, reciprocal, shortened
+from bifactor.state import Point, Stalled, Value
+from bifactor.steps.base import Step, StepSize, reciprocal, shortened
 from bifactor.steps.quartic import minimiser
 
 DECREASE = 1e-4
@@ -19,35 +19,76 @@ FLAT = 0.1
 
 TRIALS = 30
 
+ABOUT = 0.1
+"""How far the usual step may be from the best one, of which it then loses a hundredth of the decrease."""
+
 
 @dataclass(frozen=True)
-class CurveSearch(StepSize[Length]):
+class Searched(Value):
+    """The step taken, and what the best one usually is: where the next search may look first."""
+
+    eta: float = 1.0
+    usual: float = 1.0
+
+    def after(self, eta: float, best: float) -> "Searched":
+        """The memory after another step; the usual one follows the best ones at half their pace, unless they jump."""
+        usual = (best + self.usual) / 2 if 0.5 * self.usual < best < 2 * self.usual else best
+        return Searched(eta, usual)
+
+
+@dataclass(frozen=True)
+class CurveSearch(StepSize[Searched]):
     """η = argmin over a > 0 of F(U + aD, V + aE), with F the very function being minimised.
 
     Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p), whatever the operator costs. For the squared loss F is
     a quartic in a, and its best minimum is taken. For other losses it is a safeguarded Newton iteration in a,
     with F, F′ and F″ from one pass each; it accepts no step that does not lower F. Needs no L, so it serves every loss.
     Where rounding hides all decrease the step is `Stalled`.
+
+    An operator without a quick way to z₁ and z₂ pays two forwards for them. There, for the squared loss, the usual step
+    is tried first: one forward tells F there, and with F and F′ here about where it is least. Where that is within a
+    tenth, the usual step is taken: it keeps 99 % of the decrease, and its measurements are exact.
     """
 
     polynomial = True
 
-    def init(self, problem: Objective, point: Point, L_g: float) -> Length:
+    def init(self, problem: Objective, point: Point, L_g: float) -> Searched:
         # Only where the second derivative is unknown does a search begin from a guess.
-        return Length(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()))
+        guess = reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared())
+        return Searched(guess, guess)
 
-    def next(self, path: Path, memory: Length) -> Step:
+    def next(self, path: Path, memory: Searched) -> Step:
         if not path.slope < 0:
             return Step(path.point, memory, Stalled(0.0))
-        for tried in (path, replace(path, exact=True)):
+        path = replace(path, near=memory.usual)
+        usual = _usual(path, memory)
+        if usual is not None:
+            return usual
+        for tried in (path, replace(path, near=None)):
             a = _best(tried, memory.eta)
-            if a is not None and a <= tried.line.reach:
+            shortest, longest = tried.line.reach
+            if a is not None and shortest <= a <= longest:
                 new = tried.along(a)
                 if new.value < path.point.value:
-                    return Step(new, Length(a))
-            if tried.line.reach == np.inf:
+                    return Step(new, memory.after(a, a))
+            if longest == np.inf:
                 break
         return _halved(tried, memory, memory.eta if a is None else a)
+
+
+def _usual(path: Path, memory: Searched) -> Step | None:
+    """The step of the usual length, where it is known to be about the best."""
+    if not path.problem.quadratic or path.ahead is None:
+        return None
+    a, z = path.ahead
+    f, slopes = path.problem.evaluate(z)
+    value, first = f + float(np.polyval(path.polynomial[::-1], a)), path.point.value
+    bend = 2 * (value - first - a * path.slope) / a**2
+    best = -path.slope / bend if bend > 0 else np.inf
+    if not (value < first and abs(best - a) <= ABOUT * a):
+        return None
+    new = path.problem.known(path.factors(a), f, slopes, z)
+    return Step(new, memory.after(a, best)) if new.value < first else None
 
 
 def _best(path: Path, guess: float) -> float | None:
@@ -55,7 +96,7 @@ def _best(path: Path, guess: float) -> float | None:
     return minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
 
 
-def _halved(path: Path, memory: Length, a: float) -> Step:
+def _halved(path: Path, memory: Searched, a: float) -> Step:
     """The first decrease on the way back to 0, for where rounding has spoilt the search."""
     x, promised = path.point.x, -a * path.slope
     shortest = epsilon(x.left) * x.norm() / max(path.d.norm(), 1e-300)
@@ -64,7 +105,7 @@ def _halved(path: Path, memory: Length, a: float) -> Step:
         if not _function(path, a)[0] < path.point.value:
             return None
         new = path.along(a)
-        return Step(new, Length(a)) if new.value < path.point.value else None
+        return Step(new, memory.after(a, a)) if new.value < path.point.value else None
 
     return shortened(attempt, a, shortest) or Step(path.point, memory, Stalled(promised))
 
