@@ -174,6 +174,7 @@ def test_unknowns_are_the_degrees_of_freedom():
         ("Pass a finite matrix", {"fixed": (np.ones(9), None)}),
         ("Pass a finite matrix", {"fixed": (None, np.full((9, 1), np.nan))}),
         ("Pass a finite matrix", {"fixed": (None, np.array([["a"]] * 9))}),
+        ("is complex, but X is real", {"fixed": (1j * np.ones((9, 1)), None)}),
     ],
 )
 def test_what_is_no_kind_is_refused(message, options):

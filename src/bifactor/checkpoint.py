@@ -53,7 +53,7 @@ class Checkpoint:
         try:
             state, best = (unpacked(metadata[name], arrays, self.kind) for name in ("state", "best"))
             records = [Record(*map(float, row)) for row in arrays["records"].T]
-            return Run(state, best, records, metadata["magnitude"])
+            return Run(state, best, metadata["best_value"], records, metadata["magnitude"])
         except (KeyError, TypeError) as error:
             raise FileError(f"{self.path} lacks {error}. It was written by another version of bifactor.") from None
 
@@ -68,8 +68,9 @@ class Checkpoint:
         arrays: dict[str, Array] = {"records": run.columns()}
         names: dict[int, str] = {}
         trees = {"state": packed(run.state, arrays, names), "best": packed(run.best, arrays, names)}
-        metadata = {"format": FORMAT, "fingerprint": self.fingerprint, "magnitude": run.magnitude}
-        files.write(path, "checkpoint", arrays, {**metadata, **trees})
+        numbers = {"best_value": run.best_value, "magnitude": run.magnitude}
+        metadata = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers, **trees}
+        files.write(path, "checkpoint", arrays, metadata)
 
 
 def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:

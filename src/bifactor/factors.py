@@ -108,9 +108,6 @@ class Factors:
         """Whether X is other than 0, as far as factors of zeros tell."""
         return bool(self.left.any() and self.right.any())
 
-    def finite(self) -> bool:
-        return all(bool(np.all(np.isfinite(a))) for a in self.arrays)
-
     def triplets(self) -> tuple[Array, Array, Array]:
         """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
         (QU, RU), (QV, RV) = self.kind.both(np.linalg.qr, self)

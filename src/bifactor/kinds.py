@@ -25,7 +25,9 @@ class Symmetric(Kind):
 
     def check(self, shape: tuple[int, int]) -> None:
         if shape[0] != shape[1]:
-            raise InputError(f"symmetric=True means X = UUᴴ, which is square, but X is {shape[0]}×{shape[1]}.")
+            raise InputError(
+                f"symmetric=True means X = UUᴴ, which is square, but X is {shape[0]}×{shape[1]}. Leave it out."
+            )
 
     def describe(self) -> str:
         return "X = UUᴴ"
@@ -174,7 +176,7 @@ def kind_of(
     """The kind that a user's arguments ask for."""
     require_flag(symmetric, "symmetric")
     require_flag(offsets, "offsets")
-    if fixed is not None and not (isinstance(fixed, tuple) and len(fixed) == 2):
+    if fixed is not None and not (isinstance(fixed, (tuple, list)) and len(fixed) == 2):
         raise InputError(f"fixed={fixed!r} is not a pair. Pass (L, R), either of them None for no fixed columns.")
     if symmetric and (offsets or fixed is not None):
         raise InputError("Offsets and fixed columns are for X = UVᴴ, and symmetric=True means X = UUᴴ. Choose one.")
@@ -197,6 +199,8 @@ def _given(columns: Array | None, rows: int, dtype: Any, ones: bool) -> Array:
                 f"A fixed side is {given.dtype} of shape {given.shape}. Pass a finite matrix with one row per row of X "
                 "on that side, or None."
             )
+        if given.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+            raise InputError("A fixed side is complex, but X is real. Pass real columns, or complex measurements.")
         parts.append(given.astype(dtype))
     return np.hstack(parts) if parts else np.zeros((rows, 0), dtype)
 

@@ -25,6 +25,6 @@ def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[
         task = bar.add_task(label, total=max_iter, objective=float("nan"), change=1.0)
 
         def show(run: Run) -> None:
-            bar.update(task, completed=run.iteration, objective=run.best.value, change=run.records[-1].relative_change)
+            bar.update(task, completed=run.iteration, objective=run.best_value, change=run.records[-1].relative_change)
 
         yield show

@@ -11,7 +11,7 @@ from bifactor.kernels.blas import gram
 from bifactor.metrics import relative_error
 from bifactor.objective import Objective
 from bifactor.result import History, Result, Status
-from bifactor.state import Point, State
+from bifactor.state import State
 
 DIVERGED = 1e3
 """Growth of the objective, relative to its start, that no descent method recovers from."""
@@ -31,10 +31,11 @@ class Record(NamedTuple):
 
 @dataclass
 class Run:
-    """The latest state, the best point, and the history so far."""
+    """The latest state, the best factors, and the history so far."""
 
     state: State
-    best: Point
+    best: Factors
+    best_value: float
     records: list[Record]
     magnitude: float = 0.0
     """What f amounts to at X, scale·‖X‖²: its rounding is that times the square of the precision."""
@@ -43,7 +44,7 @@ class Run:
     def begin(cls, state: State, seconds: float) -> "Run":
         point = state.point
         change = 0.0 if point.x.width == 0 or point.x.product_norm() == 0 else 1.0
-        return cls(state, point, [Record(point.value, point.gradient.norm(), change, seconds)])
+        return cls(state, point.x, point.value, [Record(point.value, point.gradient.norm(), change, seconds)])
 
     @property
     def iteration(self) -> int:
@@ -56,20 +57,20 @@ class Run:
         record = Record(point.value, point.gradient.norm(), change, seconds)
         magnitude = scale * size**2
         rounding = epsilon(point.x.left) * magnitude
-        limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best.value)) + rounding
+        limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
         # A solver with stages to come may begin one of them high up.
-        grew = not state.phase.staged and point.value - self.best.value > limit
+        grew = not state.phase.staged and point.value - self.best_value > limit
         if not np.all(np.isfinite(record)) or grew:
             return False
         self.records.append(record)
         self.state, self.magnitude = state, magnitude
-        if point.value < self.best.value:
-            self.best = point
+        if point.value < self.best_value:
+            self.best, self.best_value = point.x, point.value
         return True
 
     def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
-        """The best point, in as many columns as were asked for, with the objective taken anew there."""
-        x = self.best.x.padded(rank + problem.kind.fixed_columns)
+        """The best factors, in as many columns as were asked for, with the objective taken anew there."""
+        x = self.best.padded(rank + problem.kind.fixed_columns)
         history = History(*self.columns())
         return Result(x.left, x.right, status, self.iteration, problem.objective(x), history, solver, problem=problem)
 

@@ -89,6 +89,27 @@ def test_laws_with_fixed_columns(make_problem, solver):
         check_solver(solver, problem, rank=2)
 
 
+DESCENDING = [
+    bf.solvers.PCG(),
+    bf.solvers.Newton(),
+    bf.solvers.ScaledGD(),
+    bf.solvers.BFGD(bf.steps.Backtracking(), balance=None),
+    bf.solvers.BFGD(bf.steps.CurveSearch(), balance=None),
+    bf.solvers.AltMin(),
+    bf.solvers.SoftImpute(),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["sensing", "completion"])
+@pytest.mark.parametrize("solver", DESCENDING, ids=lambda s: type(s).__name__)
+def test_the_objective_never_rises_where_a_solver_says_so(make_problem, sensing, solver, kind, dtype):
+    problem = sensing(noise=0.1, dtype=dtype) if kind == "sensing" else make_problem(dtype=dtype)
+    for ridge in (None, bf.penalties.Ridge(0.3)):
+        history = bf.solve(problem.penalized(ridge), 3, solver, rng=0, max_iter=60, tol=0).history
+        assert np.all(np.diff(history.objective) <= 10 * np.finfo(dtype).eps * history.objective[0])
+
+
 def recovering(problem):
     """Every exported solver with settings by which it finds the truth of a well-conditioned problem without noise."""
     radius = bf.metrics.nuclear_norm(*problem.truth)
