@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, gaussian, herm, inner, norm, product_norm, thin_svd
+from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
@@ -161,8 +162,13 @@ class Kind(ABC):
         """The factors with these columns beside the fixed ones, whose partners are zero."""
         return self.pair(U, V)
 
-    def given(self, U: Array, V: Array, rank: int) -> Factors:
+    def given(self, U: Array, V: Array | None, rank: int) -> Factors:
         """A user's factors, with the fixed columns or without; `InputError` where they are not of this kind."""
+        if V is None or U.shape[1] != V.shape[1]:
+            missing = "no V" if V is None else f"{U.shape[1]} columns in U and {V.shape[1]} in V"
+            raise InputError(
+                f"The start has {missing}, but the problem looks for {self.describe()}. Pass both factors."
+            )
         return self.start(U, V)
 
     def zero(self, shape: tuple[int, int], width: int, dtype: Any) -> Factors:

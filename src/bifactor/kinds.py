@@ -35,8 +35,8 @@ class Symmetric(Kind):
     def pair(self, U: Array, V: Array) -> Factors:
         return Factors(U, U, self)
 
-    def given(self, U: Array, V: Array, rank: int) -> Factors:
-        if not np.array_equal(U, V):
+    def given(self, U: Array, V: Array | None, rank: int) -> Factors:
+        if V is not None and not np.array_equal(U, V):
             raise InputError("The start has V different from U, but the problem looks for X = UUᴴ. Leave V out.")
         return self.pair(U, U)
 
@@ -131,9 +131,9 @@ class Fixed(Kind):
         U, V = (np.hstack([a.astype(dtype) for a in side]) for side in (left, right))
         return Factors(U, V, self)
 
-    def given(self, U: Array, V: Array, rank: int) -> Factors:
-        if U.shape[1] == V.shape[1] == rank:
-            return self.start(U, V)
+    def given(self, U: Array, V: Array | None, rank: int) -> Factors:
+        if V is None or U.shape[1] != V.shape[1] or U.shape[1] == rank:
+            return super().given(U, V, rank)
         k, both = self._places
         if not (np.array_equal(U[:, :k], self.L) and np.array_equal(V[:, k:both], self.R)):
             raise InputError("The fixed columns of the start are not those of the problem. Leave them out.")

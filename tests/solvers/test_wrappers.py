@@ -103,7 +103,9 @@ def test_most_are_not_refused(problem):
 
 
 def test_a_stage_with_a_ridge_is_no_place_for_a_solver_without(make_problem):
-    with pytest.raises(InputError, match="RidgeHomotopy cannot run SVP here: SVP minimises f alone"):
+    with pytest.raises(
+        InputError, match="RidgeHomotopy, whose stages have a ridge, cannot run SVP here: SVP minimises f alone"
+    ):
         bf.solve(make_problem(), 2, RidgeHomotopy(bf.solvers.SVP()))
 
 

@@ -8,7 +8,6 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.kinds import require_symmetric
 from bifactor.objective import Objective
 from bifactor.validation import require_finite
 
@@ -21,11 +20,10 @@ class Given(Init):
     V: Array | None = None
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
-        pairs = ((self.U, "U", problem.shape[0]), (self.U if self.V is None else self.V, "V", problem.shape[1]))
-        if self.V is None:
-            require_symmetric(self, problem.kind)
-        U, V = (self._factor(F, name, rows, rank, problem.kind.fixed_columns) for F, name, rows in pairs)
-        return problem.kind.given(U, V, rank)
+        (m, n), kind = problem.shape, problem.kind
+        U = self._factor(self.U, "U", m, rank, kind.fixed_columns)
+        V = None if self.V is None else self._factor(self.V, "V", n, rank, kind.fixed_columns)
+        return kind.given(U, V, rank)
 
     @staticmethod
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int) -> Array:

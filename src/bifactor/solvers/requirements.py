@@ -42,12 +42,12 @@ def require_ridge(solver: Solver, problem: Objective, optional: bool = False) ->
 
 
 @contextmanager
-def wrapping(wrapper: Solver, solver: Solver) -> Iterator[None]:
-    """What an inner solver refuses is said with the name of the one that runs it."""
+def wrapping(wrapper: Solver, solver: Solver, stages: str = "") -> Iterator[None]:
+    """What an inner solver refuses is said with the name of the one that runs it, and what its stages are like."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{_name(wrapper)} cannot run {_name(solver)} here: {error}") from None
+        raise InputError(f"{_name(wrapper)}{stages} cannot run {_name(solver)} here: {error}") from None
 
 
 def _name(solver: Solver) -> str:

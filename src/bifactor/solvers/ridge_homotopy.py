@@ -78,8 +78,9 @@ class RidgeHomotopy(Solver[Ridged]):
         if problem.penalty is not None and not isinstance(problem.penalty, Ridge):
             raise InputError(f"RidgeHomotopy ends at a ridge, but the penalty is {problem.penalty!r}. Use PCG.")
         with wrapping(self, self.solver):
-            self.solver.check(_at(problem, 1.0), rank)
             self.solver.check(problem, rank)
+        with wrapping(self, self.solver, ", whose stages have a ridge,"):
+            self.solver.check(_at(problem, 1.0), rank)
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         return 0
