@@ -245,6 +245,10 @@ class Kind(ABC):
         """The least of (left/2)‖U‖² + (right/2)‖V‖² over the factors of one X, as a multiple of ‖X‖_*."""
         return (left * right) ** 0.5
 
+    def marginals(self, rows: Array, cols: Array) -> tuple[Array, Array]:
+        """What is observed of each row of U and of V, from what is observed of each row and column of X."""
+        return rows, cols
+
     def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
         """The typical curvature of f over the X of this kind, from that over all; x is any pair of vectors."""
         return typical

@@ -91,6 +91,10 @@ class Symmetric(Kind):
     def nuclear(self, left: float, right: float) -> float:
         return (left + right) / 2
 
+    def marginals(self, rows: Array, cols: Array) -> tuple[Array, Array]:
+        mean = (rows + cols) / 2  # an entry on one side of the diagonal tells as much of its mirror image
+        return mean, mean
+
     def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
         # Measurements that see no more of X than its Hermitian part, such as Pauli expectations and intensities,
         # have all their curvature there: twice what they have on average.

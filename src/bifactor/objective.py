@@ -50,7 +50,7 @@ class Objective(ABC):
     @property
     @abstractmethod
     def marginals(self) -> tuple[Array, Array] | None:
-        """The row and column sums of the typical such curvature, likewise."""
+        """The sums of the typical such curvature over what each row of U and of V has a part in, likewise."""
 
     @property
     @abstractmethod

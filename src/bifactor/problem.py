@@ -116,7 +116,7 @@ class Problem(Objective):
         weights = np.ones(self.y.shape) if self.weights is None else self.weights.astype(np.float64)
         S = self.operator.entrywise(self.loss.typical_curvature(self.y) * weights)
         m, n = self.shape
-        return None if S is None else ((S @ np.ones((n, 1)))[:, 0], (S.H @ np.ones((m, 1)))[:, 0])
+        return None if S is None else self.kind.marginals((S @ np.ones((n, 1)))[:, 0], (S.H @ np.ones((m, 1)))[:, 0])
 
     @property
     def least(self) -> float | None:

@@ -270,6 +270,19 @@ def test_a_curve_by_differences_leaves_no_trace(noise, monkeypatch):
     assert abs(fits[0].n_iter - fits[1].n_iter) <= 5  # where rounding ends it, at this tol, is a matter of luck
 
 
+def test_one_triangle_of_a_symmetric_matrix_is_as_good_as_both():
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((100, 3))
+    X = U @ U.T
+    iterations = []
+    for mask in (rng.random(X.shape) < 0.3, np.tril(rng.random(X.shape) < 0.6), np.triu(rng.random(X.shape) < 0.6)):
+        operator, y = bf.operators.Entries.from_dense(X, mask)
+        result = bf.solve(bf.Problem(bf.losses.Squared(), operator, y, symmetric=True), 3, PCG(), rng=0)
+        assert bf.metrics.relative_error(result.U, result.V, U, U) < 1e-6
+        iterations.append(result.n_iter)
+    assert max(iterations) <= 1.5 * min(iterations)  # by counts of rows alone, a triangle took four times as many
+
+
 DEAR = {
     "Full": lambda shape, rng: bf.operators.Full(shape),
     "DCT": lambda shape, rng: bf.operators.DCT(shape, 400, rng),

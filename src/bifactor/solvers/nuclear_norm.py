@@ -120,10 +120,10 @@ class NuclearNorm(Solver[Ahead]):
         fY, slopes = problem.evaluate(zY)
         if beta > 0 and not np.isfinite(fY):
             return self._proximal(problem, state, 0.0, L, lam)
-        G = problem.pull_back(slopes)
+        G, start = problem.pull_back(slopes), now.x if now.x.any() else None
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
-            triplets = shrunk(problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, now.x)
+            triplets = shrunk(problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, start)
             x = sided(problem.penalty, problem.kind.from_triplets(*triplets))
             z = problem.measure(x.left, x.right)
             f, after = problem.evaluate(z)
