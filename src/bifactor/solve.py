@@ -144,7 +144,7 @@ def _iterate(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         store.save(run, status)
-    except np.linalg.LinAlgError:  # factors so large that their Gram matrices are not finite
+    except (np.linalg.LinAlgError, OverflowError):  # factors so large that their Gram matrices are not finite
         status = Status.DIVERGED
         store.save(run, status)
     return status

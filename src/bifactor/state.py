@@ -58,6 +58,8 @@ class Stalled(Phase):
 
     promised: float
     """The decrease that the last step length had promised."""
+    level: float = 0.0
+    """The size of the function that was searched, in whose rounding the decrease may be lost; F's counts anyway."""
     at_rest = True
 
 

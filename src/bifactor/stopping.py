@@ -53,7 +53,7 @@ class Stopping:
         if last.gradient_norm <= self.gradient_tol * first.gradient_norm or last.gradient_norm == 0:
             return Status.GRADIENT
         if isinstance(phase, Stalled):
-            return Status.PRECISION if self._at_rounding(run, phase.promised) else Status.STALLED
+            return Status.PRECISION if self._at_rounding(run, phase) else Status.STALLED
         if self.tol > 0 and run.iteration >= STILL and all(r.relative_change <= self.tol for r in run.records[-STILL:]):
             return Status.RELATIVE_CHANGE
         if self.objective_tol > 0 and run.iteration >= WINDOW:
@@ -70,8 +70,8 @@ class Stopping:
         return None
 
     @staticmethod
-    def _at_rounding(run: "Run", promised: float) -> bool:
-        """Whether the decrease that a stalled step rule looked for is lost in the rounding of the objective."""
-        eps = epsilon(run.state.U)
-        visible = eps * abs(run.records[-1].objective) + eps**2 * (abs(run.records[0].objective) + run.magnitude)
-        return promised <= 1e3 * visible
+    def _at_rounding(run: "Run", phase: Stalled) -> bool:
+        """Whether the decrease that a stalled step rule looked for is lost in the rounding of what it searched."""
+        eps, level = epsilon(run.state.U), max(abs(run.records[-1].objective), phase.level)
+        visible = eps * level + eps**2 * (abs(run.records[0].objective) + run.magnitude)
+        return phase.promised <= 1e3 * visible

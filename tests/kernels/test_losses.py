@@ -142,3 +142,26 @@ def _check_derivatives(line, a, second=True):
     assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-6, abs=1e-7 * abs(value))
     if second:
         assert bend == pytest.approx((slope_ahead - slope_behind) / (2 * h), rel=1e-6, abs=1e-7 * abs(value))
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="about compiled passes")
+@pytest.mark.parametrize("size", [7, 20, 50, 1030])
+def test_where_arrays_lie_does_not_matter(size):
+    """The same sums to the last bit, however close to each other the arrays are in memory."""
+    rng = np.random.default_rng(0)
+    loss, parts = bf.losses.Huber(0.5), [rng.standard_normal(size) for _ in range(4)]
+    values = {"evaluate": set(), "advance": set()}
+    for gap in range(3):
+        for seed in range(40):
+            places = np.random.default_rng(seed).permutation(6)
+            memory = np.zeros(6 * (size + gap))
+            lying = [memory[k * (size + gap) :][:size] for k in places]
+            for array, part in zip(lying, parts, strict=False):
+                array[:] = part
+            z, z1, z2, y, slope, moved = lying
+            settings = loss.parameter(z.dtype)
+            values["evaluate"].add(losses_numba._evaluate(loss.pointwise)(z, y, y[:0], slope, settings))
+            values["advance"].add(
+                losses_numba._advance(loss.pointwise)(z, z1, z2, y, y[:0], slope, moved, settings, 0.7)
+            )
+    assert {name: len(found) for name, found in values.items()} == {"evaluate": 1, "advance": 1}

@@ -19,20 +19,32 @@ from bifactor.kernels.pool import run, shares
 Pointwise = Callable[..., Any]
 
 
+BLOCK = 1024
+"""Values that are written down before they are summed.
+
+A loop that sums and writes to arrays is compiled twice, for arrays that may overlap and for those that do not, and the
+two sum in another order. So the last bits depended on where arrays happened to lie (in 98 of 700 small fits)."""
+
+
 @cache
 def _evaluate(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
     def loss_pass(z, y, weights, slope, parameter):  # type: ignore[no-untyped-def]
-        value = 0.0 * stamp
-        for t in range(z.size):
-            v, d, _ = pointwise(z[t], y[t], parameter)
-            if weights.size:
-                v *= weights[t]
-                d *= weights[t]
-            value += v
-            slope[t] = d
-        return value
+        total, values = 0.0 * stamp, np.empty(BLOCK)
+        for start in range(0, z.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            zs, ys, ws, ds = z[block], y[block], weights[block], slope[block]
+            for t in range(zs.size):
+                v, d, _ = pointwise(zs[t], ys[t], parameter)
+                if ws.size:
+                    v *= ws[t]
+                    d *= ws[t]
+                values[t] = v
+                ds[t] = d
+            for t in range(zs.size):
+                total += values[t]
+        return total
 
     # See `entries_numba._fused`.
     return compiled(loss_pass, cache=own(pointwise))
@@ -50,15 +62,20 @@ def _slopes(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
     def slopes_pass(kept, factor, y, weights, slope, parameter, v):  # type: ignore[no-untyped-def]
-        value = 0.0 * stamp
-        for t in range(kept.size):
-            f, d, _ = pointwise(factor[t] * v[kept[t]], y[t], parameter)
-            if weights.size:
-                f *= weights[t]
-                d *= weights[t]
-            value += f
-            slope[t] = d
-        return value
+        total, values = 0.0 * stamp, np.empty(BLOCK)
+        for start in range(0, kept.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            places, factors, ys, ws, ds = kept[block], factor[block], y[block], weights[block], slope[block]
+            for t in range(places.size):
+                f, d, _ = pointwise(factors[t] * v[places[t]], ys[t], parameter)
+                if ws.size:
+                    f *= ws[t]
+                    d *= ws[t]
+                values[t] = f
+                ds[t] = d
+            for t in range(places.size):
+                total += values[t]
+        return total
 
     return compiled(slopes_pass, cache=own(pointwise))
 
@@ -83,19 +100,25 @@ def _advance(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
     def advance_pass(z, z1, z2, y, weights, slope, moved, parameter, a):  # type: ignore[no-untyped-def]
-        value = 0.0 * stamp
-        for t in range(z.size):
-            point = z[t] + a * z1[t]
-            if z2.size:
-                point += a * a * z2[t]
-            moved[t] = point
-            v, d, _ = pointwise(moved[t], y[t], parameter)  # as stored, so that all three results belong together
-            if weights.size:
-                v *= weights[t]
-                d *= weights[t]
-            value += v
-            slope[t] = d
-        return value
+        total, values = 0.0 * stamp, np.empty(BLOCK)
+        for start in range(0, z.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            zs, firsts, seconds, to = z[block], z1[block], z2[block], moved[block]
+            ys, ws, ds = y[block], weights[block], slope[block]
+            for t in range(zs.size):
+                point = zs[t] + a * firsts[t]
+                if seconds.size:
+                    point += a * a * seconds[t]
+                to[t] = point
+                v, d, _ = pointwise(to[t], ys[t], parameter)  # as stored, so that all three results belong together
+                if ws.size:
+                    v *= ws[t]
+                    d *= ws[t]
+                values[t] = v
+                ds[t] = d
+            for t in range(zs.size):
+                total += values[t]
+        return total
 
     return compiled(advance_pass, cache=own(pointwise))
 

@@ -60,7 +60,7 @@ def _descending(problem: Objective, z: Array, new: Factors, rho: float) -> Facto
     line = problem.along(z, dz, np.zeros_like(dz))
     if line.quartic is not None:
         return new
-    cost = rho * float(np.linalg.norm(new.left)) ** 2
+    cost = rho * float(np.linalg.norm(new.left) ** 2)
     t = shortened(partial(_lowers, line, line.at(0.0)[0], cost), 1.0, 1e-12)
     return (1e-12 if t is None else t) ** 0.5 * new
 

@@ -46,7 +46,9 @@ class Incoherence(Term):
         """The two parts of one factor, and their gradient."""
         above = np.maximum(1.5 * (np.linalg.norm(F, axis=1, keepdims=True) / bound) ** 2 - 1, 0)
         beyond = max(1.5 * inner(F, F) / self.whole**2 - 1, 0.0)
-        value = float(np.sum(above**2, dtype=np.float64)) + beyond**2
+        value = (
+            float(np.sum(above**2, dtype=np.float64)) + beyond * beyond
+        )  # not a power, which raises an error beyond the range
         pull = (6 / bound**2) * above + 6 / self.whole**2 * beyond  # G₀′(z)·∇z, with G₀′(z) = 2(z − 1)₊ and ∇z = 3F/b²
         return self.weight * value, self.weight * pull * F
 

@@ -137,7 +137,7 @@ class ProcrustesFlow(Solver[Near | Flow]):
     def _flowing(self, problem: Objective, x: Factors, unit: float) -> State[Near | Flow]:
         """The second phase, at its start."""
         mu = THEORY[type(x.kind)].mu if self.mu is None else self.mu
-        eta_U, eta_V = (mu * reciprocal(unit * float(np.linalg.norm(F, 2)) ** 2) for F in (x.left, x.right))
+        eta_U, eta_V = (mu * reciprocal(unit * float(np.linalg.norm(F, 2) ** 2)) for F in (x.left, x.right))
         at = self._descended(problem, unit).at(x)
         return State(problem.seen(at), Flow(at, unit, eta_U, eta_V))
 

@@ -58,7 +58,7 @@ class Backtracking(StepSize[Tried]):
             eta = visible if eta < visible < 1e6 * eta else eta
         taken = shortened(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
         if taken is None:
-            return Step(path.point, memory, Stalled(memory.eta * promise))
+            return Step(path.point, memory, Stalled(memory.eta * promise, abs(path.point.value)))
         while memory.guessed and (further := self._attempt(path, 4 * taken.memory.eta)) is not None:
             if not further.point.value < taken.point.value:
                 break

@@ -83,7 +83,7 @@ def _usual(path: Path, memory: Searched) -> Step | None:
     a, z = path.ahead
     f, slopes = path.problem.evaluate(z)
     value, first = f + float(np.polyval(path.polynomial[::-1], a)), path.point.value
-    bend = 2 * (value - first - a * path.slope) / a**2
+    bend = 2 * (value - first - a * path.slope) / (a * a)
     best = -path.slope / bend if bend > 0 else np.inf
     if not (value < first and abs(best - a) <= ABOUT * a):
         return None
@@ -98,7 +98,9 @@ def _best(path: Path, guess: float) -> float | None:
 
 def _halved(path: Path, memory: Searched, a: float) -> Step:
     """The first decrease on the way back to 0, for where rounding has spoilt the search."""
-    x, promised = path.point.x, -a * path.slope
+    x, bend = path.point.x, _function(path, 0.0)[2]
+    # A guess may be far too long, and with it what it promises.
+    promised = -path.slope * (min(a, -path.slope / bend) if bend is not None and bend > 0 else a)
     shortest = epsilon(x.left) * x.norm() / max(path.d.norm(), 1e-300)
 
     def attempt(a: float) -> Step | None:
@@ -107,7 +109,7 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
         new = path.along(a)
         return Step(new, memory.after(a, a)) if new.value < path.point.value else None
 
-    return shortened(attempt, a, shortest) or Step(path.point, memory, Stalled(promised))
+    return shortened(attempt, a, shortest) or Step(path.point, memory, Stalled(promised, abs(path.point.value)))
 
 
 def _newton(path: Path, guess: float) -> float | None:
