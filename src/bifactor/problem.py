@@ -11,8 +11,7 @@ from bifactor.arrays import Array, digest, floating, gaussian, is_complex
 from bifactor.describe import describe
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors
-from bifactor.kernels import losses_numba
-from bifactor.kernels.memory import empty
+from bifactor.kernels import losses_numba, losses_reference
 from bifactor.kinds import kind_of
 from bifactor.line import Line, LossLine
 from bifactor.linear_map import LinearMap
@@ -174,9 +173,8 @@ class Problem(Objective):
             return LossLine(self.loss, self.y, self.weights, z, *curve)
         a, there = ahead
         z2 = self.operator.forward(d.left, d.right)
-        z1 = np.subtract(there, z, out=empty(z.shape, z.dtype))
-        z1 /= a
-        z1 -= a * z2
+        kernel = losses_numba if kernels.has_compiled(z.dtype) else losses_reference
+        z1 = kernel.chord(z, there, z2, a)
         return LossLine(self.loss, self.y, self.weights, z, z1, z2, (TRUSTED[0] * a, TRUSTED[1] * a))
 
     def evaluate(self, z: Array) -> tuple[float, Array]:

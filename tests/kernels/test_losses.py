@@ -101,6 +101,18 @@ def test_line_of_complex_measurements(each, weighted, bent, curve_of):
     _check_derivatives(lambda a: losses_reference.line(*parts(each), *curve, a), 0.4, second=exact)
 
 
+@both_precisions
+def test_a_chord_leads_back_to_the_curve(dtype):
+    rng = np.random.default_rng(0)
+    z, z1, z2 = (rng.standard_normal(300).astype(dtype) for _ in range(3))
+    there = z + dtype(0.7) * z1 + dtype(0.49) * z2
+    tol = 20 * float(np.finfo(dtype).eps)
+    for kernel in (losses_numba, losses_reference):
+        found = kernel.chord(z, there, z2, 0.7)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, z1, rtol=tol, atol=tol)
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python rounds NumPy scalars by other rules")
 def test_line_in_double_precision_whatever_the_arrays_hold(loss, curve_of):
     single = curve_of(loss, np.float32, True, True)

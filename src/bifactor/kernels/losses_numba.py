@@ -193,6 +193,20 @@ def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
     return np.array([sum(part) for part in zip(*_shared(_quartic, arrays), strict=True)])
 
 
+@compiled
+def _chord(z, there, z2, z1, a):  # type: ignore[no-untyped-def]
+    for t in range(z.size):
+        z1[t] = (there[t] - z[t]) / a - a * z2[t]
+
+
+def chord(z: Array, there: Array, z2: Array, a: float) -> Array:
+    """z₁ = (z(a) − z)/a − a·z₂, where `there` is z(a) = z + a·z₁ + a²·z₂."""
+    z, there, z2 = (np.ascontiguousarray(part) for part in (z, there, z2))
+    z1 = empty(z.size, z.dtype)
+    _shared(_chord, (z, there, z2, z1), z.dtype.type(a))
+    return z1
+
+
 def _shared(kernel: Any, arrays: tuple[Array, ...], *settings: Any) -> list[Any]:
     """The kernel on each thread's slices of the arrays; a slice of an empty one is empty."""
     cuts = shares(arrays[0].size)

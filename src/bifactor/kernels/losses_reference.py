@@ -48,6 +48,11 @@ def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
     return c
 
 
+def chord(z: Array, there: Array, z2: Array, a: float) -> Array:
+    """z₁ = (z(a) − z)/a − a·z₂, where `there` is z(a) = z + a·z₁ + a²·z₂."""
+    return (there - z) / float(a) - float(a) * z2
+
+
 def _at(z: Array, z1: Array, z2: Array, a: float) -> Array:
     # A Python number, so that single precision stays single.
     a = float(a)
