@@ -30,7 +30,7 @@ def is_numpy(array: Array) -> bool:
 
 
 def is_complex(array: Array) -> bool:
-    if type(array) is np.ndarray:  # likewise
+    if type(array) is np.ndarray:  # asked as often as the namespace
         return array.dtype.kind == "c"
     return bool(namespace(array).isdtype(array.dtype, "complex floating"))
 

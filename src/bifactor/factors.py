@@ -152,7 +152,7 @@ class Kind(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """The kind in words, for messages and fingerprints."""
+        """The kind in words, for messages."""
 
     def pair(self, U: Array, V: Array) -> Factors:
         """The factors with these columns, fixed ones included."""

@@ -41,7 +41,9 @@ class Path:
         """The point at a, from the measurements on the curve."""
         f, slopes, z = self.line.to(a)
         x = self.factors(a)
-        return self.problem.measured(x) if f < COLLAPSED * self.point.f else self.problem.known(x, f, slopes, z)
+        return (
+            self.problem.measured(x) if abs(f) < COLLAPSED * abs(self.point.f) else self.problem.known(x, f, slopes, z)
+        )
 
     @cached_property
     def ahead(self) -> tuple[float, Array] | None:

@@ -283,6 +283,20 @@ def test_one_triangle_of_a_symmetric_matrix_is_as_good_as_both():
     assert max(iterations) <= 1.5 * min(iterations)  # by counts of rows alone, a triangle took four times as many
 
 
+@pytest.mark.parametrize("loss", [bf.losses.Squared(), bf.losses.Poisson()])
+def test_measurements_are_taken_once_and_carried_along(make_problem, loss, monkeypatch):
+    """Also where f is negative, as likelihoods can be."""
+    problem = make_problem(loss=loss)
+    taken = []
+    measure = bf.Problem.measure
+    monkeypatch.setattr(bf.Problem, "measure", lambda *arguments: taken.append(1) or measure(*arguments))
+    state = PCG().init(problem, bf.inits.Random()(problem, 2, np.random.default_rng(0)), 2)
+    for _ in range(10):
+        state = PCG().step(problem, state)
+    assert isinstance(loss, bf.losses.Squared) or state.value < 0
+    assert len(taken) == 1
+
+
 DEAR = {
     "Full": lambda shape, rng: bf.operators.Full(shape),
     "DCT": lambda shape, rng: bf.operators.DCT(shape, 400, rng),

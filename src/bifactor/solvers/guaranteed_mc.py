@@ -109,8 +109,8 @@ class GuaranteedMC(Solver[Bounded]):
         left = self.step_size.next(Path(regularised, own.at, g.scaled(-1.0, 0.0)), own.memory)
         g = left.point.gradient
         right = self.step_size.next(Path(regularised, left.point, g.scaled(0.0, -1.0)), own.right_memory)
-        promises = [taken.phase.promised for taken in (left, right) if isinstance(taken.phase, Stalled)]
-        phase = Stalled(max(promises)) if len(promises) == 2 else Moving()
+        stalls = [taken.phase for taken in (left, right) if isinstance(taken.phase, Stalled)]
+        phase = max(stalls, key=lambda stall: stall.promised) if len(stalls) == 2 else Moving()
         at = right.point
         return State(problem.seen(at), replace(own, at=at, memory=left.memory, right_memory=right.memory), phase)
 
