@@ -78,8 +78,7 @@ def follow(task: Task, solver: s.Solver | None) -> Curve:
 
 def steepest(problem: bf.Problem) -> float:
     """‖∇f(0)‖₂."""
-    zero = (np.zeros((k, 1), problem.dtype) for k in problem.shape)
-    return spectral_norm(problem.gradient(*zero), np.random.default_rng(0))
+    return spectral_norm(problem.gradient_at_zero(), np.random.default_rng(0))
 
 
 def noiseless(data: str, operator: bf.operators.Operator, U: np.ndarray, V: np.ndarray) -> Task:

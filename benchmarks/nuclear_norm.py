@@ -23,7 +23,7 @@ def draw(name: str, seed: int) -> tuple[bf.Problem, float]:
     y = X[rows, cols] + 0.3 * rng.standard_t(3, rows.size)
     y = np.sign(y) if name == "logistic" else y
     problem = bf.Problem(LOSSES[name], bf.operators.Entries(rows, cols, SHAPE), y)
-    G = problem.gradient(np.zeros((m, 1)), np.zeros((n, 1))) @ np.eye(n)
+    G = problem.gradient_at_zero() @ np.eye(n)
     rho = float(rng.uniform(0.05, 0.4) * np.linalg.norm(G, 2))
     return problem.penalized(bf.penalties.Ridge(rho)), rho
 

@@ -79,17 +79,17 @@ def objective_law() -> Iterator[None]:
         yield
 
 
-def check_objective(problem: bf.Problem | bf.Function, state: State) -> None:
+def check_objective(problem: bf.Objective, state: State) -> None:
     """|objective − F(U, V)| ≤ τF₁ + 20ε√(F₁S) + 100ε²S, S = scale·‖X‖²_F and F₁ = Σw|ℓ| + |terms|."""
     x = state.point.x
     if x.width == 0:
         return
     terms = [term.evaluate(x)[0] for term in problem.terms]
     if isinstance(problem, bf.Problem):
-        losses = problem.loss.value(problem.measure(x.left, x.right), problem.y)
+        losses = problem.loss.value(problem.operator.forward(x.left, x.right), problem.y)
         losses = (losses if problem.weights is None else problem.weights * losses).astype(np.float64)
     else:
-        losses = np.array([problem.value(x.left, x.right)])
+        losses = np.array([problem.f.value(x)])
     eps = float(np.finfo(x.dtype).eps)
     size, S = np.abs(losses).sum() + np.abs(terms).sum(), problem.scale * x.product_norm() ** 2
     allowed = (1e-10 if eps < 1e-10 else 1e-5) * size + 20 * eps * size**0.5 * S**0.5 + 100 * eps**2 * S

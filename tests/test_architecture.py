@@ -20,12 +20,12 @@ FLOORS = [
     {"validation", "files", "describe"},
     {"kernels"},
     {"linear_map"},
-    {"svd", "losses"},
+    {"svd", "losses", "blocks"},
     {"factors"},
     {"kinds", "state", "metrics", "shrinkage"},
-    {"operators", "line", "penalties"},
-    {"objective", "balance"},
-    {"problem", "function"},
+    {"operators", "penalties"},
+    {"function", "objective", "balance"},
+    {"problem"},
     {"path", "preconditioner"},
     {"steps", "inits", "certificate"},
     {"solvers", "rank_path"},
@@ -44,15 +44,16 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "Function History LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA Problem Result "
-        "StateTomography Status solve "
+        "Function History LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion PoissonPCA Problem "
+        "Result StateTomography Status solve "
         "balance datasets errors estimators inits losses metrics operators penalties solvers steps testing"
     ),
-    "bifactor.losses": "ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
+    "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
-        "DCT Entries Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli RankOne Scaled Stacked Subsampled"
+        "Bound Curve DCT DataBound Entries Evaluated Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli "
+        "RankOne Recomputed Scaled Stacked Subsampled"
     ),
-    "bifactor.penalties": "Penalty Ridge Term",
+    "bifactor.penalties": "Penalty Ridge Term Weights",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
     "bifactor.inits": "Given Init Random Spectral Zero",
     "bifactor.solvers": (

@@ -8,6 +8,7 @@ import pytest
 import bifactor as bf
 from bifactor.certificate import certify
 from bifactor.errors import InputError
+from bifactor.factors import Free
 from bifactor.penalties import Ridge
 from bifactor.solvers import PCG, Newton
 
@@ -17,7 +18,7 @@ LOSSES = {"Squared": bf.losses.Squared(), "Logistic": bf.losses.Logistic(), "Hub
 def convex(problem, X, rho, symmetric=False):
     """f(X) + ρ‖X‖_*."""
     size = np.trace(X).real if symmetric else np.linalg.svd(X, compute_uv=False).sum()
-    return problem.value(X, np.eye(X.shape[1], dtype=X.dtype)) + rho * size
+    return problem.f.value(Free().pair(X, np.eye(X.shape[1], dtype=X.dtype))) + rho * size
 
 
 def proximal_gradient(problem, rho, symmetric=False, tol=1e-13):
@@ -26,7 +27,7 @@ def proximal_gradient(problem, rho, symmetric=False, tol=1e-13):
     X = Y = np.zeros(problem.shape, problem.dtype)
     t, L = 1.0, problem.smoothness
     for _ in range(20000):
-        W = Y - (problem.gradient(Y, eye) @ eye) / L
+        W = Y - (problem.f.gradient(Free().pair(Y, eye)) @ eye) / L
         if symmetric:
             values, Q = np.linalg.eigh((W + W.conj().T) / 2)
             new = (Q * np.maximum(values - rho / L, 0)) @ Q.conj().T
@@ -48,8 +49,7 @@ def solved(request, make_problem):
     """A problem, its ridge, and the least of the convex problem by proximal gradient."""
     name, symmetric = request.param
     problem = make_problem(20 if symmetric else 30, 20, loss=LOSSES[name], symmetric=symmetric)
-    zero = [np.zeros((k, 1)) for k in problem.shape]
-    rho = 0.25 * np.linalg.norm(problem.gradient(*zero) @ np.eye(20), 2)
+    rho = 0.25 * np.linalg.norm(problem.gradient_at_zero() @ np.eye(20), 2)
     return problem, rho, symmetric, proximal_gradient(problem, rho, symmetric)
 
 
@@ -100,7 +100,7 @@ def test_optimality_is_the_statement_of_its_conditions(solved):
     result = bf.solve(part, 20, PCG(), rng=0, max_iter=12, tol=0)
     c = result.certificate
     assert not c.optimal()
-    G = problem.gradient(result.U, result.V) @ np.eye(20)
+    G = problem.f.gradient(problem.kind.pair(result.U, result.V)) @ np.eye(20)
     dual = np.linalg.eigvalsh(-(G + G.T) / 2)[-1] if symmetric else np.linalg.norm(G, 2)
     assert c.dual_norm == pytest.approx(dual, rel=1e-7)
     assert c.gradient_norm == pytest.approx(result.history.gradient_norm[-1], rel=1e-6)
@@ -110,11 +110,9 @@ def test_optimality_is_the_statement_of_its_conditions(solved):
 
 def test_nothing_is_optimal_under_a_heavy_ridge(make_problem):
     problem = make_problem()
-    zero = np.zeros((30, 2)), np.zeros((20, 2))
-    top = np.linalg.norm(problem.gradient(*zero) @ np.eye(20), 2)
-    heavy, light = (
-        certify(problem.penalized(Ridge(factor * top)), problem.kind.pair(*zero)) for factor in (1.01, 0.99)
-    )
+    zero = problem.zero(2)
+    top = np.linalg.norm(problem.f.gradient(zero) @ np.eye(20), 2)
+    heavy, light = (certify(problem.penalized(Ridge(factor * top)), zero) for factor in (1.01, 0.99))
     assert heavy.optimal()
     assert heavy.gap == 0
     assert not light.optimal()
@@ -146,7 +144,7 @@ def test_weights_and_sensing():
 
 def test_where_the_least_of_f_is_not_known_there_is_no_gap(make_problem):
     T = np.random.default_rng(0).standard_normal((8, 6))
-    box = bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), lambda X: X - T, T.shape, penalty=Ridge(1.0))
+    box = bf.Objective(bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), lambda X: X - T, T.shape), Ridge(1.0))
     for problem, rank in ((box, 6), (make_problem(12, 9, loss=bf.losses.Poisson()).penalized(Ridge(2.0)), 9)):
         assert problem.least is None
         result = bf.solve(problem, rank, Newton(), rng=0, tol=1e-11)

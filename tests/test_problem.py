@@ -7,6 +7,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import CheckError, InputError, SmoothnessError
+from bifactor.factors import Free
 from bifactor.testing import check_gradient
 
 OP = bf.operators.Entries([0, 1, 2], [1, 0, 1], (3, 2))
@@ -29,8 +30,8 @@ def test_weights_act_like_repeated_measurements():
     weighted = bf.Problem(bf.losses.Huber(), OP, y, weights=[1, 3, 2])
     rows, cols = [0, 1, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1]
     repeated = bf.Problem(bf.losses.Huber(), bf.operators.Entries(rows, cols, (3, 2)), y[[0, 1, 1, 1, 2, 2]])
-    U, V = np.ones((3, 1)), np.array([[0.5], [2.0]])
-    for a, b in zip(weighted.value_and_products(U, V), repeated.value_and_products(U, V), strict=True):
+    x = Free().pair(np.ones((3, 1)), np.array([[0.5], [2.0]]))
+    for a, b in zip(weighted.f.evaluate(x)[:3], repeated.f.evaluate(x)[:3], strict=True):
         np.testing.assert_allclose(a, b)
     assert weighted.smoothness == repeated.smoothness == 3.0
 
@@ -38,15 +39,15 @@ def test_weights_act_like_repeated_measurements():
 def test_weights_follow_the_order_of_y():
     op = bf.operators.Entries([2, 0, 1], [0, 0, 0], (3, 1))
     problem = bf.Problem(bf.losses.Squared(), op, [3.0, 1.0, 2.0], weights=[30.0, 10.0, 20.0])
-    U, V = np.zeros((3, 1)), np.ones((1, 1))
-    np.testing.assert_allclose(problem.value_and_products(U, V)[1], -np.array([[10.0], [40.0], [90.0]]))
+    x = Free().pair(np.zeros((3, 1)), np.ones((1, 1)))
+    np.testing.assert_allclose(problem.f.evaluate(x).GV, -np.array([[10.0], [40.0], [90.0]]))
 
 
 def test_a_number_as_weight_scales_f():
     y = np.array([1.0, -2.0, 0.5])
-    U, V = np.ones((3, 1)), np.ones((2, 1))
+    x = Free().pair(np.ones((3, 1)), np.ones((2, 1)))
     plain, scaled = bf.Problem(bf.losses.Squared(), OP, y), bf.Problem(bf.losses.Squared(), OP, y, weights=4.0)
-    assert scaled.value(U, V) == pytest.approx(4 * plain.value(U, V))
+    assert scaled.f.value(x) == pytest.approx(4 * plain.f.value(x))
     assert scaled.smoothness == 4 * plain.smoothness
     assert scaled.scale == pytest.approx(4 * plain.scale)
 
@@ -164,7 +165,7 @@ def test_a_problem_is_not_changed_from_outside_and_can_be_pickled(make_problem):
     problem = bf.Problem(bf.losses.Squared(), OP, y)
     y[:] = np.nan
     assert np.all(problem.y == 1)
-    problem.value_and_products(np.ones((3, 1)), np.ones((2, 1)))
+    problem.f.evaluate(Free().pair(np.ones((3, 1)), np.ones((2, 1))))
     again = pickle.loads(pickle.dumps(problem))
     np.testing.assert_array_equal(bf.solve(again, 1, rng=0).U, bf.solve(problem, 1, rng=0).U)
     assert "Squared" in repr(problem)

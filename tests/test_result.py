@@ -139,7 +139,7 @@ def test_truncated_is_the_nearest_matrix_of_its_rank(make_problem, dtype):
             missing = np.linalg.norm(whole.matrix() - cut.matrix())
             assert missing == pytest.approx(np.linalg.norm(s[rank:]), abs=tol)
             np.testing.assert_allclose(cut.U.conj().T @ cut.U, cut.V.conj().T @ cut.V, atol=tol)
-            assert cut.objective == pytest.approx(problem.value(cut.U, cut.V), rel=_tol(whole))
+            assert cut.objective == pytest.approx(problem.f.value(problem.kind.pair(cut.U, cut.V)), rel=_tol(whole))
             assert (cut.status, cut.n_iter, cut.solver) == (whole.status, whole.n_iter, whole.solver)
         assert whole.rank == min(shape)
 
@@ -153,7 +153,7 @@ def test_truncated_stays_semidefinite(make_problem, dtype):
     assert cut.U.dtype == dtype
     w, Q = np.linalg.eigh(whole.matrix())
     np.testing.assert_allclose(cut.matrix(), (Q[:, -2:] * w[-2:]) @ Q[:, -2:].conj().T, atol=_tol(whole) * w[-1])
-    assert cut.objective == pytest.approx(problem.value(cut.U, cut.V), rel=1e-6)
+    assert cut.objective == pytest.approx(problem.f.value(problem.kind.pair(cut.U, cut.V)), rel=1e-6)
     assert cut.certificate.dual_norm >= 0
 
 
@@ -162,7 +162,7 @@ def test_truncated_counts_the_penalty_at_its_least(make_problem):
     cut = bf.solve(problem, 4, rng=0, max_iter=5).truncated(2)
     assert np.linalg.norm(cut.U) == pytest.approx(2 * np.linalg.norm(cut.V))
     nuclear = np.linalg.norm(cut.matrix(), "nuc")
-    assert cut.objective == pytest.approx(problem.value(cut.U, cut.V) + nuclear)
+    assert cut.objective == pytest.approx(problem.f.value(problem.kind.pair(cut.U, cut.V)) + nuclear)
 
 
 def test_truncated_of_nothing_is_nothing():

@@ -76,7 +76,7 @@ def test_gradient_norm_is_that_of_the_objective(make_problem):
     problem = make_problem()
     states = []
     result = bf.solve(problem, 2, rng=0, max_iter=3, tol=0, callback=lambda t, s: states.append(s))
-    _, GV, GhU = problem.value_and_products(states[-1].U, states[-1].V)
+    _, GV, GhU, _ = problem.f.evaluate(states[-1].point.x)
     wanted = np.hypot(np.linalg.norm(GV), np.linalg.norm(GhU))
     assert result.history.gradient_norm[-1] == pytest.approx(wanted)
 
@@ -241,7 +241,7 @@ def test_solvers_check_their_parts(make):
 
 def test_refusals_come_before_any_work(make_problem, monkeypatch):
     problem = make_problem(loss=bf.losses.Poisson())
-    monkeypatch.setattr(problem, "gradient", None)
+    monkeypatch.setattr(problem.f, "gradient", None)
     with pytest.raises(InputError, match="Poisson has no global"):
         bf.solve(problem, 2, bf.solvers.BFGD())
 

@@ -23,6 +23,7 @@ from bifactor.estimators import (
     StateTomography,
 )
 from bifactor.function import Function
+from bifactor.objective import Objective
 from bifactor.problem import Problem
 from bifactor.result import History, Result, Status
 from bifactor.solve import solve
@@ -33,6 +34,7 @@ __all__ = [
     "LogisticPCA",
     "LowRankImputer",
     "MatrixCompletion",
+    "Objective",
     "OneBitCompletion",
     "PoissonPCA",
     "Problem",

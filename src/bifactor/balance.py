@@ -18,7 +18,6 @@ How the forms in the literature map to it:
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,9 +31,6 @@ from bifactor.validation import settle_positive
 
 class Balance(ABC):
     """g on Hermitian r×r matrices: convex, least at 0, with a Hermitian gradient."""
-
-    polynomial: ClassVar[bool] = False
-    """Whether `curve` is there, so that a curve search can count this term in."""
 
     @abstractmethod
     def convexity(self, scale: float) -> float:
@@ -53,8 +49,8 @@ class Balance(ABC):
         """∇g(Δ)."""
 
     @abstractmethod
-    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array:
-        """Five numbers c with g(Δ + aΔ₁ + a²Δ₂) = Σₖ cₖ aᵏ; `InputError` where g is no polynomial."""
+    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array | None:
+        """Five numbers c with g(Δ + aΔ₁ + a²Δ₂) = Σₖ cₖ aᵏ; None where g is not a polynomial."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +67,11 @@ class BalanceTerm(Term):
         D = 2 * self.lam * self.balance.gradient(imbalance, self.scale)  # r×r
         return self.lam * self.balance.value(imbalance, self.scale), x.gradient(matmul(x.left, D), -matmul(x.right, D))
 
-    def polynomial(self, x: Factors, d: Factors) -> Array:
+    def polynomial(self, x: Factors, d: Factors) -> Array | None:
         (UU, VV), (UD, VE), (DD, EE) = x.grams(), x.grams(d), d.grams()
         first = UD + herm(UD) - VE - herm(VE)
-        return self.lam * self.balance.curve(UU - VV, first, DD - EE, self.scale)
+        c = self.balance.curve(UU - VV, first, DD - EE, self.scale)
+        return None if c is None else self.lam * c
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,6 @@ class Frobenius(Balance):
     """
 
     weight: float | None = None
-    polynomial = True
 
     def __post_init__(self) -> None:
         settle_positive(self, "weight", "Use balance=None for no balance term.", optional=True)
@@ -152,5 +148,5 @@ class Elementwise(Balance):
         size = xp.abs(delta)
         return self.derivative(size) * delta / xp.where(size > 0, size, 1.0)
 
-    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array:
-        raise InputError("A curve search needs a balance term that is a polynomial. Use balance.Frobenius.")
+    def curve(self, delta: Array, first: Array, second: Array, scale: float) -> None:
+        return None

@@ -8,7 +8,6 @@ from bifactor.arrays import inner
 from bifactor.factors import Factors
 from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
-from bifactor.penalties.nuclear import nuclear_weight
 
 TOL, RESTARTS = 1e-8, 200
 """Accuracy of ‖∇f(X)‖₂ relative to itself, and the work it may cost."""
@@ -20,15 +19,19 @@ class Certificate:
 
     With a ridge of nuclear weight ρ, X is a global minimiser of the convex problem f(X) + ρ‖X‖_* if and only if the
     gradient in both factors vanishes, the factors are balanced and ‖∇f(X)‖₂ ≤ ρ. Without a ridge, ρ is 0 and the
-    statement is that ∇f(X) = 0: X minimises f over all matrices.
+    statement is that ∇f(X) = 0: X minimises f over all matrices. With weights a of rows and b of columns, of mean 1,
+    the norm is that of A^½ X B^½, A = diag(a) and B = diag(b), and A^{-½}∇f(X)B^{-½} takes the place of ∇f(X).
+
+    Where the penalty is not a nuclear norm in disguise, `dual_norm`, `rho` and `gap` are None: then it is known whether
+    X is a stationary point, and nothing more.
 
     Attributes
     ----------
     gradient_norm : float
         Of the function minimised, over both factors; and `relative_gradient`, beside what its parts amount to.
-    dual_norm : float
+    dual_norm : float or None
         ‖∇f(X)‖₂; for X = UUᴴ the largest eigenvalue of −∇f(X).
-    rho : float
+    rho : float or None
         √(ρ_U ρ_V), or 0; for X = UUᴴ the mean of the two.
     gap : float or None
         f(X) + ρ‖X‖_* is at most this much above the least value over all matrices of any rank. By convexity that is
@@ -38,30 +41,45 @@ class Certificate:
 
     gradient_norm: float
     relative_gradient: float
-    dual_norm: float
-    rho: float
+    dual_norm: float | None
+    rho: float | None
     gap: float | None
     level: float = 0.0
     """Without a ridge, what ∇f(X) is compared with: the typical curvature times ‖X‖_F."""
 
+    def stationary(self, tol: float = 1e-6) -> bool:
+        """Whether the gradient in the factors vanishes, up to a relative `tol`."""
+        return self.relative_gradient <= tol
+
     def optimal(self, tol: float = 1e-6) -> bool:
-        """Whether X is a global minimiser, up to a relative `tol` in the norms."""
-        return self.relative_gradient <= tol and self.dual_norm <= self.rho + tol * max(self.rho, self.level)
+        """Whether X is known to be a global minimiser, up to a relative `tol` in the norms."""
+        if self.dual_norm is None or self.rho is None:
+            return False
+        return self.stationary(tol) and self.dual_norm <= self.rho + tol * max(self.rho, self.level)
+
+    def __str__(self) -> str:
+        gradient = f"relative gradient {self.relative_gradient:.2g}"
+        if self.dual_norm is None or self.rho is None:
+            return f"{gradient}; the penalty is not a nuclear norm, so nothing is said about other matrices"
+        bound = "" if self.gap is None else f"; at most {self.gap:.3g} above the least value"
+        return f"{gradient}; ‖∇f(X)‖₂ = {self.dual_norm:.6g} against ρ = {self.rho:.6g}{bound}"
 
 
 def certify(problem: Objective, x: Factors) -> Certificate:
     """The certificate of an answer, at the cost of an accurate ‖∇f(X)‖₂."""
-    point, kind = problem.at(x), problem.kind
-    G = problem.gradient(x.left, x.right)
-    dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
+    point, kind, weights = problem.at(x), problem.kind, problem.nuclear
     gradient = point.gradient.norm()
-    parts = point.slope.norm() + dual * x.norm()
-    rho = nuclear_weight(problem.penalty, kind)
+    if weights is None:
+        parts = point.slope.norm() + (point.gradient - point.slope).norm()
+        return Certificate(gradient, gradient / max(parts, 1e-300), None, None, None)
+    G = weights.gradient(problem.f.gradient(x))
+    dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
+    rho, lifted = weights.rho(kind), weights.lifted(x)
     gap = None
     if rho > 0 and problem.least is not None and not kind.fixed_columns:
-        nuclear = rho * nuclear_norm(x.left, x.right)
+        nuclear = rho * nuclear_norm(lifted.left, lifted.right)
         bound = point.f + nuclear - problem.least
         gap = max(inner(x.left, point.slope.left) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
     level = 0.0 if rho > 0 else problem.scale * x.product_norm()
-    parts += level * x.norm()
+    parts = point.slope.norm() + (dual + level) * x.norm()
     return Certificate(gradient, gradient / max(parts, 1e-300), dual, rho, gap, level)

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, gaussian, herm, inner, norm, product_norm, thin_svd
+from bifactor.blocks import Blocks
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
 
-Divide = Callable[[int, Array, Array], Array]
-"""(side, rows to divide, rows of the other factor in the same columns) -> the rows divided; side 0 is U, 1 is V."""
+Sides = Callable[[int], Blocks]
+"""The blocks of each side; 0 is U, 1 is V."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +131,9 @@ class Factors:
         """The gradient in this space of a function whose derivatives by U and V are given."""
         return self.kind.gradient(left, right)
 
-    def divided(self, x: "Factors", divide: Divide) -> "Factors":
-        """Each side divided by blocks that depend on the other side of x; what is fixed stays zero."""
-        return self.kind.divided(self, x, divide)
+    def divided(self, blocks: Sides) -> "Factors":
+        """Each row divided by its block; what is fixed stays zero."""
+        return self.kind.divided(self, blocks)
 
     def each(self, function: Callable[..., Array], *others: "Factors") -> "Factors":
         """The function of each side."""
@@ -153,6 +154,10 @@ class Kind(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The kind in words, for messages."""
+
+    def same(self, other: "Kind") -> bool:
+        """Whether factors of one kind are those of the other."""
+        return type(self) is type(other)
 
     def pair(self, U: Array, V: Array) -> Factors:
         """The factors with these columns, fixed ones included."""
@@ -209,8 +214,8 @@ class Kind(ABC):
     def gradient(self, left: Array, right: Array) -> Factors:
         return Factors(left, right, self)
 
-    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
-        return Factors(divide(0, g.left, x.right), divide(1, g.right, x.left), self)
+    def divided(self, g: Factors, blocks: Sides) -> Factors:
+        return Factors(blocks(0).divide(g.left), blocks(1).divide(g.right), self)
 
     def leading(
         self,
@@ -249,7 +254,7 @@ class Kind(ABC):
         """What is observed of each row of U and of V, from what is observed of each row and column of X."""
         return rows, cols
 
-    def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
+    def curvature(self, typical: float, gradient: Callable[[Factors], LinearMap], x: Factors) -> float:
         """The typical curvature of f over the X of this kind, from that over all; x is any pair of vectors."""
         return typical
 

@@ -9,20 +9,19 @@ from scipy import sparse
 
 from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
 from bifactor.errors import InputError, SmoothnessError
-from bifactor.factors import Factors
-from bifactor.kinds import kind_of
-from bifactor.line import ANYWHERE, Line
+from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap
-from bifactor.objective import Objective
 from bifactor.operators.base import matrix_shape
-from bifactor.penalties import Penalty
-from bifactor.validation import positive, require_instance
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
+from bifactor.validation import positive
 
 POWER_STEPS = 30
 
 
-class Function(Objective):
+class Function(Bound):
     """Any smooth convex f(X). X is formed as a dense m×n array for each call.
+
+    `solve` takes it as it is; `Objective(Function(…), penalty=…, symmetric=…)` has the other arguments of a `Problem`.
 
     Parameters
     ----------
@@ -35,10 +34,6 @@ class Function(Objective):
         which is exact for quadratics and local otherwise.
     dtype : dtype, default float64
         What is computed in.
-    penalty : Penalty, optional
-        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
-    offsets, symmetric, fixed
-        Which factors of X are looked for; see `Problem`.
     """
 
     def __init__(
@@ -48,27 +43,19 @@ class Function(Objective):
         shape: tuple[int, int],
         smoothness: float | None = None,
         dtype: Any = np.float64,
-        penalty: Penalty | None = None,
-        *,
-        offsets: bool = False,
-        symmetric: bool = False,
-        fixed: tuple[Array | None, Array | None] | None = None,
     ):
         for name, function in (("value", value), ("gradient", gradient)):
             if not callable(function):
                 raise InputError(f"{name} is {function!r}, not callable. Pass a function of the matrix X.")
         if smoothness is not None:
             smoothness = positive(smoothness, "smoothness", "Leave it out if it is not known.")
-        if penalty is not None:
-            require_instance(penalty, Penalty, "penalty")
-        self.shape, self.penalty = matrix_shape(shape), penalty
+        self.shape = matrix_shape(shape)
         try:
             self.dtype = np.dtype(dtype)
         except TypeError:
             self.dtype = np.dtype(object)
         if self.dtype.char not in "fdFD":
             raise InputError(f"dtype={dtype!r} is not float32, float64, complex64 or complex128. Choose one of these.")
-        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
         self._value, self._gradient, self._smoothness = value, gradient, smoothness
 
     @cached_property
@@ -88,50 +75,42 @@ class Function(Objective):
         estimate = self._smoothness or self._curvature_at_zero()
         return estimate if np.isfinite(estimate) and estimate > 0 else 1.0  # nothing better is known
 
-    def entrywise(self, z: Array) -> None:
-        return None
-
-    @property
-    def marginals(self) -> None:
-        return None
-
     @property
     def least(self) -> None:
         return None
 
-    def oversampling(self, rank: int) -> None:
-        return None
-
-    def value(self, U: Array, V: Array) -> float:
-        return self._value_at(U @ herm(V))
-
-    def gradient(self, U: Array, V: Array) -> LinearMap:
-        return Dense(self._gradient_at(U @ herm(V)))
-
-    def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        value, G = self.evaluate(U @ herm(V))
-        return value, *Dense(G).products(U, V)
-
     # z is X itself.
 
-    def measure(self, U: Array, V: Array) -> Array:
-        return U @ herm(V)
+    def measure(self, x: Factors) -> Array:
+        return x.left @ herm(x.right)
 
-    def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        return D @ herm(V) + U @ herm(E)
+    def value(self, x: Factors) -> float:
+        return self._value_at(self.measure(x))
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        f, G = self.slopes(self.measure(x) if z is None else z)
+        return Evaluated(f, *Dense(G).products(x.left, x.right), z)
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return Dense(self._gradient_at(self.measure(x) if z is None else z))
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        bend = self.bend(self.measure(x) if z is None else z)
+        return lambda d: Dense(bend(_tangent(x, d))).products(x.left, x.right)
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        return FunctionCurve(self, self.measure(x) if z is None else z, _tangent(x, d), self.measure(d))
+
+    def check_factors(self, x: Factors) -> None:
+        self.gradient(x.columns(slice(1)))
 
     @property
-    def quick_lines(self) -> bool:
-        return True
+    def fingerprint(self) -> str:
+        rng = np.random.default_rng(0)
+        f, GV, GhU, _ = self.evaluate(Free().pair(*(gaussian(rng, (k, 1), self.dtype) for k in self.shape)))
+        return f"Function {self.shape} {self.dtype} {digest(np.asarray(f), GV, GhU)}"
 
-    @property
-    def quadratic(self) -> bool:
-        return False
-
-    def line(self, x: Factors, d: Factors, z: Array, ahead: tuple[float, Array] | None = None) -> Line:
-        return self.along(z, self.tangent(x.left, x.right, d.left, d.right), d.left @ herm(d.right))
-
-    def evaluate(self, z: Array) -> tuple[float, Array]:
+    def slopes(self, z: Array) -> tuple[float, Array]:
         return self._value_at(z), self._gradient_at(z)
 
     def bend(self, z: Array) -> Callable[[Array], Array]:
@@ -143,21 +122,11 @@ class Function(Objective):
 
         return difference
 
-    def along(self, z: Array, z1: Array, z2: Array) -> Line:
-        return _FunctionLine(self, z, z1, z2)
-
     def pull_back(self, slopes: Array) -> LinearMap:
         return Dense(slopes)
 
-    def check_factors(self, U: Array, V: Array) -> None:
-        self.gradient(U[:, :1], V[:, :1])
-
-    @property
-    def fingerprint(self) -> str:
-        rng = np.random.default_rng(0)
-        probe = [gaussian(rng, (k, 1), self.dtype) for k in self.shape]
-        parts = self.value_and_products(*probe)
-        return f"Function {self.shape} {self.dtype} {digest(*(np.asarray(part) for part in parts))}"
+    def line(self, z: Array, dz: Array) -> Curve:
+        return FunctionCurve(self, z, dz, np.zeros_like(dz))
 
     def _value_at(self, X: Array) -> float:
         f = self._value(X)
@@ -189,24 +158,30 @@ class Function(Objective):
         return curvature
 
 
-class _FunctionLine(Line):
+class FunctionCurve(Curve):
     """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
 
     quartic = None
-    reach = ANYWHERE
 
     def __init__(self, function: Function, X: Array, X1: Array, X2: Array):
-        self.function, self.curve = function, (X, X1, X2)
+        self.function, self.moving = function, (X, X1, X2)
 
     def at(self, a: float) -> tuple[float, float, None]:
-        f, G, _ = self.to(a)
-        _, X1, X2 = self.curve
+        f, G = self.function.slopes(self._matrix(a))
+        _, X1, X2 = self.moving
         return f, inner(_dense(G), X1 + 2 * a * X2), None
 
-    def to(self, a: float) -> tuple[float, Array, Array]:
-        X, X1, X2 = self.curve
-        at = X + a * X1 + a * a * X2
-        return *self.function.evaluate(at), at
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.function.evaluate(x, self._matrix(a))
+
+    def _matrix(self, a: float) -> Array:
+        X, X1, X2 = self.moving
+        return X + a * X1 + a * a * X2
+
+
+def _tangent(x: Factors, d: Factors) -> Array:
+    """X₁, the derivative of X along d."""
+    return d.left @ herm(x.right) + x.left @ herm(d.right)
 
 
 def _dense(G: Any) -> Array:

@@ -36,7 +36,7 @@ class Holdout:
 
     def losses(self, U: Array, V: Array) -> Array:
         """ℓ at every measurement held out."""
-        return self.problem.loss.value(self.problem.measure(U, V), self.problem.y)[self.held]
+        return self.problem.f.fit.losses(self.problem.operator.forward(U, V))[self.held]
 
     def mean(self, losses: Array) -> float:
         return float(np.average(losses, weights=self.weights))

@@ -13,7 +13,7 @@ import numpy as np
 
 from bifactor.arrays import Array, gaussian, norm
 from bifactor.errors import InputError
-from bifactor.factors import Divide, Factors, Free, Kind
+from bifactor.factors import Factors, Free, Kind, Sides
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_eigh
 from bifactor.validation import require_flag
@@ -61,8 +61,8 @@ class Symmetric(Kind):
         half = (left + right) / 2  # half of the derivative by U, and the other half is that by its copy V
         return Factors(half, half, self)
 
-    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
-        once = divide(0, g.left, x.left)
+    def divided(self, g: Factors, blocks: Sides) -> Factors:
+        once = blocks(0).averaged(blocks(1)).divide(g.left)
         return Factors(once, once, self)
 
     def leading(
@@ -95,12 +95,12 @@ class Symmetric(Kind):
         mean = (rows + cols) / 2  # an entry on one side of the diagonal tells as much of its mirror image
         return mean, mean
 
-    def curvature(self, typical: float, measure: Callable[[Array, Array], Array], x: Factors) -> float:
+    def curvature(self, typical: float, gradient: Callable[[Factors], LinearMap], x: Factors) -> float:
         # Measurements that see no more of X than its Hermitian part, such as Pauli expectations and intensities,
-        # have all their curvature there: twice what they have on average.
+        # have all their curvature there: twice what they have on average. Then ∇f(abᴴ) = ∇f(baᴴ).
         a, b = x.left[:, :1], x.left[:, 1:2]
-        one, other = measure(a, b), measure(b, a)
-        alike = norm(one - other) <= float(np.finfo(a.dtype).eps) ** 0.5 * norm(one)
+        none, one, other = (gradient(Free().pair(*sides)) @ a for sides in ((0 * a, b), (a, b), (b, a)))
+        alike = norm(one - other) <= float(np.finfo(a.dtype).eps) ** 0.5 * norm(one - none)
         return typical * (2.0 if alike else 1.0)
 
 
@@ -124,6 +124,9 @@ class Fixed(Kind):
         for name, F, rows in (("L", self.L, shape[0]), ("R", self.R, shape[1])):
             if F.ndim != 2 or F.shape[0] != rows:
                 raise InputError(f"The fixed {name} has shape {F.shape}, but X is {shape}. Pass {rows} rows.")
+
+    def same(self, other: Kind) -> bool:
+        return isinstance(other, Fixed) and np.array_equal(self.L, other.L) and np.array_equal(self.R, other.R)
 
     def describe(self) -> str:
         return f"X = LCᴴ + BRᴴ + UVᴴ with {self.L.shape[1]} and {self.R.shape[1]} fixed columns"
@@ -164,14 +167,13 @@ class Fixed(Kind):
         index = np.arange(width)
         return index[k:], np.delete(index, slice(k, both))
 
-    def divided(self, g: Factors, x: Factors, divide: Divide) -> Factors:
-        in_U, in_V = self.unknown(x.width)
-        left, right = np.zeros_like(g.left), np.zeros_like(g.right)
-        if in_U.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
-            left[:, in_U] = divide(0, g.left[:, in_U], x.right[:, in_U])
-        if in_V.size:
-            right[:, in_V] = divide(1, g.right[:, in_V], x.left[:, in_V])
-        return Factors(left, right, self)
+    def divided(self, g: Factors, blocks: Sides) -> Factors:
+        sides = np.zeros_like(g.left), np.zeros_like(g.right)
+        for side, columns in enumerate(self.unknown(g.width)):
+            if columns.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
+                rows = np.ascontiguousarray((g.right if side else g.left)[:, columns])
+                sides[side][:, columns] = blocks(side).at(columns).divide(rows)
+        return Factors(*sides, self)
 
 
 def kind_of(

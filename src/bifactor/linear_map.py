@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from bifactor import kernels
 from bifactor.arrays import Array, conj, namespace
 from bifactor.kernels import blas
@@ -95,6 +97,62 @@ class LowRankPlus(LinearMap):
         GV, GhU = self.G.products(U, V)
         left, right = blas.matmul(self.U, blas.gram(self.V, V)), blas.matmul(self.V, blas.gram(self.U, U))
         return left + self.c * GV, right + self.c * GhU
+
+
+class TotalMap(LinearMap):
+    """G₁ + G₂ + …, as lazy as its terms."""
+
+    def __init__(self, *terms: LinearMap):
+        self.terms = terms
+        self.shape = terms[0].shape
+        self.dtype = np.result_type(*(term.dtype for term in terms))
+
+    def matmul(self, V: Array) -> Array:
+        return sum(term.matmul(V) for term in self.terms)
+
+    def rmatmul(self, U: Array) -> Array:
+        return sum(term.rmatmul(U) for term in self.terms)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        pairs = [term.products(U, V) for term in self.terms]
+        return sum(GV for GV, _ in pairs), sum(GhU for _, GhU in pairs)
+
+
+class ScaledMap(LinearMap):
+    """c·G."""
+
+    def __init__(self, c: complex, G: LinearMap):
+        self.c, self.G, self.shape = c, G, G.shape
+        self.dtype = np.result_type(G.dtype, np.complex64) if isinstance(c, complex) else G.dtype
+
+    def matmul(self, V: Array) -> Array:
+        return self.c * self.G.matmul(V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self.c.conjugate() * self.G.rmatmul(U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        GV, GhU = self.G.products(U, V)
+        return self.c * GV, self.c.conjugate() * GhU
+
+
+class RowsAndColumns(LinearMap):
+    """diag(a)·G·diag(b) with real a and b."""
+
+    def __init__(self, a: Array, G: LinearMap, b: Array):
+        real = np.finfo(G.dtype).dtype
+        self.G, self.shape, self.dtype = G, G.shape, G.dtype
+        self.a, self.b = (np.broadcast_to(w, k).astype(real)[:, None] for w, k in zip((a, b), G.shape, strict=True))
+
+    def matmul(self, V: Array) -> Array:
+        return self.a * self.G.matmul(self.b * V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self.b * self.G.rmatmul(self.a * U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        GV, GhU = self.G.products(self.a * U, self.b * V)
+        return self.a * GV, self.b * GhU
 
 
 class Sampled(LinearMap):

@@ -1,158 +1,138 @@
-"""What a solver may ask of the function it minimises."""
+"""F(U, V) = f(UVᴴ) + terms: what a solver minimises."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.blocks import Shared
+from bifactor.errors import InputError
 from bifactor.factors import Factors, Kind
-from bifactor.line import Line
+from bifactor.kinds import kind_of
 from bifactor.linear_map import LinearMap
-from bifactor.penalties import Penalty, Term
+from bifactor.operators import Bound
+from bifactor.operators.bound import Evaluated
+from bifactor.penalties import Penalty, Term, Weights
 from bifactor.state import Point
+from bifactor.validation import require_instance
+
+NOTHING = Shared()
+
+CACHED = {"marginals", "curvature_of_kind"}
+"""What is computed once for each f."""
 
 
-class Objective(ABC):
-    """A smooth convex f on m×n matrices, seen through factors, and perhaps a penalty on these.
+class Objective:
+    """A function f of X, over factors of one kind, and perhaps a penalty on these.
 
-    f is also reachable by its two halves, X ↦ z (linear) and z ↦ f: along a curve of factors z moves as a quadratic,
-    which makes line searches and Hessians cheap. What z is, only the objective knows.
+    `Problem` makes one from a loss, an operator and data. Two objectives over the same factors can be added, and a
+    `Bound` can be added to one: several data sets, each with its own loss, or a function of your own beside them.
+
+    Parameters
+    ----------
+    f : Bound
+        E.g. `Function(value, gradient, shape)`.
+    penalty : Penalty or sequence of them, optional
+        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+    offsets, symmetric, fixed
+        Which factors of X are looked for; see `Problem`.
     """
 
-    shape: tuple[int, int]
-    dtype: Any
-    kind: Kind
-    """Which factors of X are looked for."""
-    penalty: Penalty | None
-    added: tuple[Term, ...] = ()
-    """What a solver minimises beside F."""
+    def __init__(
+        self,
+        f: Bound,
+        penalty: Penalty | Sequence[Penalty] | None = None,
+        offsets: bool = False,
+        *,
+        symmetric: bool = False,
+        fixed: tuple[Array | None, Array | None] | None = None,
+    ):
+        require_instance(f, Bound, "f")
+        self.f, self.shape, self.dtype = f, f.shape, f.dtype
+        self.penalties = _penalties(penalty, f.shape)
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
+        self.added: tuple[Term, ...] = ()
+        """What a solver minimises beside F."""
 
     @property
-    @abstractmethod
+    def terms(self) -> tuple[Term, ...]:
+        """What F has beside f."""
+        return (*self.penalties, *self.added)
+
+    @property
+    def invariant(self) -> bool:
+        """Whether F depends on X alone, so that factors may be balanced."""
+        return all(term.invariant for term in self.terms)
+
+    @property
+    def nuclear(self) -> Weights | None:
+        """The weighted nuclear norm that the penalties stand for; None where they stand for none."""
+        known = [penalty.nuclear for penalty in self.penalties]
+        weights = [one for one in known if one is not None]
+        total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
+        return None if len(weights) < len(known) or (known and not total.positive) else total
+
+    @property
+    def new_columns(self) -> Weights:
+        """What columns that are added to the factors pay, as far as the penalties tell."""
+        known = [penalty.new_columns for penalty in self.penalties]
+        weights = [one for one in known if one is not None]
+        total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
+        return total if total.positive else Weights(*total.sides)
+
+    @property
+    def scale(self) -> float:
+        """The typical curvature of f."""
+        return self.f.scale
+
+    @property
     def smoothness(self) -> float:
         """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+        return self.f.smoothness
 
     @property
-    @abstractmethod
-    def scale(self) -> float:
-        """The typical curvature of f, against L the largest: over matrices with no preferred direction.
-
-        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
-        the balance term, first trial steps.
-        """
-
-    @abstractmethod
-    def entrywise(self, z: Array) -> LinearMap | None:
-        """The curvature of f at each entry of X at these z, where each measurement sees one entry; else None."""
-
-    @property
-    @abstractmethod
-    def marginals(self) -> tuple[Array, Array] | None:
-        """The sums of the typical such curvature over what each row of U and of V has a part in, likewise."""
-
-    @property
-    @abstractmethod
     def least(self) -> float | None:
         """A number that f never goes below, where one is known."""
+        return self.f.least
 
-    @abstractmethod
+    @cached_property
+    def marginals(self) -> tuple[Array, Array] | None:
+        """The typical curvature that each row of U and of V has a part in, where each measurement sees one entry."""
+        return None if self.f.marginals is None else self.kind.marginals(*self.f.marginals)
+
     def oversampling(self, rank: int) -> float | None:
         """Measurements per degree of freedom of a matrix of this rank, where each sees one entry of X; else None.
 
         Such measurements can miss what is in X, however many there are in theory: these problems ask for care.
         """
-
-    @abstractmethod
-    def value(self, U: Array, V: Array) -> float:
-        """f(UVᴴ)."""
-
-    @abstractmethod
-    def gradient(self, U: Array, V: Array) -> LinearMap:
-        """∇f(UVᴴ), lazily."""
-
-    @abstractmethod
-    def value_and_products(self, U: Array, V: Array) -> tuple[float, Array, Array]:
-        """f(UVᴴ), ∇f(UVᴴ) V and ∇f(UVᴴ)ᴴ U, in one pass where the operator can."""
-
-    @abstractmethod
-    def measure(self, U: Array, V: Array) -> Array:
-        """z."""
-
-    @abstractmethod
-    def tangent(self, U: Array, V: Array, D: Array, E: Array) -> Array:
-        """z₁, the derivative of z along (D, E)."""
+        return None if self.f.seen is None else self.f.seen / self.kind.unknowns(self.shape, rank)
 
     @property
-    @abstractmethod
-    def quick_lines(self) -> bool:
-        """Whether an exact line takes about as long as measuring one point."""
-
-    @property
-    @abstractmethod
-    def quadratic(self) -> bool:
-        """Whether f is a quadratic."""
-
-    @abstractmethod
-    def line(self, x: Factors, d: Factors, z: Array, ahead: tuple[float, Array] | None = None) -> Line:
-        """b ↦ f at x + b·d, where x measures z: z(b) = z + b·z₁ + b²·z₂.
-
-        `ahead` is a step a and the measurements at x + a·d, where these are known. That saves work, and the line then
-        holds for the steps of its `reach`.
-        """
-
-    @abstractmethod
-    def evaluate(self, z: Array) -> tuple[float, Array]:
-        """f and its slopes ∂f/∂z."""
-
-    @abstractmethod
-    def bend(self, z: Array) -> Callable[[Array], Array]:
-        """The second derivative of f in z: maps a little dz to the change of the slopes."""
-
-    @abstractmethod
-    def along(self, z: Array, z1: Array, z2: Array) -> Line:
-        """a ↦ f(z + a·z₁ + a²·z₂)."""
-
-    @abstractmethod
-    def pull_back(self, slopes: Array) -> LinearMap:
-        """∇f(X) from the slopes at z, lazily."""
-
-    @abstractmethod
-    def check_factors(self, U: Array, V: Array) -> None:
-        """Raise `InputError` where f is not defined for factors of this dtype."""
-
-    @property
-    @abstractmethod
     def fingerprint(self) -> str:
         """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """What F has beside f."""
-        return self.added if self.penalty is None else (self.penalty, *self.added)
+        return self.f.fingerprint
 
     def at(self, x: Factors) -> Point:
         """The point at x, by one pass over the measurements; these are not kept."""
-        f, GV, GhU = self.value_and_products(x.left, x.right)
-        return self._point(x, f, x.gradient(GV, GhU), None)
-
-    def objective(self, x: Factors) -> float:
-        """F at x, alone."""
-        return self.evaluate(self.measure(x.left, x.right))[0] + sum(term.evaluate(x)[0] for term in self.terms)
+        return self.point(x, self.f.evaluate(x))
 
     def measured(self, x: Factors) -> Point:
-        """The point at x, with its measurements."""
-        z = self.measure(x.left, x.right)
-        return self.known(x, *self.evaluate(z), z)
+        """The point at x, with its measurements where f has explicit ones."""
+        return self.point(x, self.f.evaluate(x, self.f.measure(x)))
 
     def known(self, x: Factors, f: float, slopes: Array, z: Array) -> Point:
         """The point at x, where f, its slopes and z are known."""
-        return self._point(x, f, x.gradient(*self.pull_back(slopes).products(x.left, x.right)), z)
+        return self.point(x, Evaluated(f, *self.f.pull_back(slopes).products(x.left, x.right), z))
 
     def seen(self, point: Point) -> Point:
         """The same point, whose value and gradient are those of this F: no pass over the measurements."""
         return self._point(point.x, point.f, point.slope, point.z)
+
+    def point(self, x: Factors, at: Evaluated) -> Point:
+        """The point at x, where f and its gradient are known."""
+        return self._point(x, at.f, x.gradient(at.GV, at.GhU), at.z)
 
     def _point(self, x: Factors, f: float, slope: Factors, z: Array | None) -> Point:
         value, gradient = f, slope
@@ -161,11 +141,23 @@ class Objective(ABC):
             value, gradient = value + h, gradient + more
         return Point(x, f, slope, z, value, gradient)
 
-    @property
-    def curvature_of_terms(self) -> tuple[float, float]:
-        """What the terms add to the curvature of every row of U and of V."""
-        sides = [term.curvature for term in self.terms]
-        return sum(left for left, _ in sides), sum(right for _, right in sides)
+    def objective(self, x: Factors) -> float:
+        """F at x, alone."""
+        return self.f.value(x) + sum(term.evaluate(x)[0] for term in self.terms)
+
+    def blocks_of_terms(self, x: Factors, side: int) -> Shared:
+        """What the terms add to the curvature of every row of U, for side 0, and of V, for side 1."""
+        return sum((term.blocks(x, side) for term in self.terms), NOTHING)
+
+    def curvature_of_terms(self, x: Factors) -> float:
+        """A bound of it."""
+        return max(self.blocks_of_terms(x, side).largest for side in (0, 1))
+
+    def projected(self, x: Factors) -> Factors:
+        """x within the domains of all terms; x itself where it is."""
+        for term in self.terms:
+            x = term.project(x)
+        return x
 
     def zero(self, width: int = 1) -> Factors:
         """X = 0."""
@@ -173,23 +165,58 @@ class Objective(ABC):
 
     def gradient_at_zero(self) -> LinearMap:
         """∇f(0), where starts come from."""
-        x = self.zero()
-        return self.gradient(x.left, x.right)
+        return self.f.gradient(self.zero())
 
+    @cached_property
     def curvature_of_kind(self) -> float:
         """The typical curvature of f over the X that the factors can make: articles take it as 1."""
         probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype)
-        return self.kind.curvature(self.scale, self.measure, probe)
+        return self.kind.curvature(self.scale, self.f.gradient, probe)
 
-    def penalized(self, penalty: Penalty | None) -> Self:
-        """The same f with another penalty; nothing large is copied."""
-        return self._with(penalty=penalty)
+    def penalized(self, penalty: Penalty | Sequence[Penalty] | None) -> Self:
+        """The same f with other penalties; nothing large is copied."""
+        return self._with(penalties=_penalties(penalty, self.shape))
 
     def plus(self, term: Term) -> Self:
         """The same F and one more term, which is the solver's own."""
         return self._with(added=(*self.added, term))
 
+    def __add__(self, other: "Objective | Bound") -> "Objective":
+        """F + G over the same factors."""
+        if isinstance(other, Bound):
+            other = Objective._of(other, self.kind)
+        if not isinstance(other, Objective):
+            return NotImplemented
+        if not self.kind.same(other.kind):
+            raise InputError(
+                f"One looks for {self.kind.describe()}, the other for {other.kind.describe()}. "
+                "Add objectives over the same factors."
+            )
+        return Objective._of(self.f + other.f, self.kind, (*self.penalties, *other.penalties))
+
+    def __radd__(self, other: Bound) -> "Objective":
+        return self + other
+
+    @staticmethod
+    def _of(f: Bound, kind: Kind, penalty: Sequence[Penalty] = ()) -> "Objective":
+        objective = Objective(f, penalty)
+        objective.kind = kind
+        return objective
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({type(self.f).__name__} of {m}×{n}, {self.kind.describe()}, {self.penalties})"
+
     def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, **changed)  # not `copy`, which would forget compiled passes
+        kept = {name: value for name, value in self.__dict__.items() if name not in CACHED or "f" not in changed}
+        other.__dict__.update(kept, **changed)
         return other
+
+
+def _penalties(penalty: Penalty | Sequence[Penalty] | None, shape: tuple[int, int]) -> tuple[Penalty, ...]:
+    given = () if penalty is None else tuple(penalty) if isinstance(penalty, (tuple, list)) else (penalty,)
+    for one in given:
+        require_instance(one, Penalty, "penalty")
+        one.check(shape)
+    return given

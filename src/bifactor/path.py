@@ -7,8 +7,9 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon
 from bifactor.factors import Factors
-from bifactor.line import Line
 from bifactor.objective import Objective
+from bifactor.operators.bound import Ahead, Curve
+from bifactor.penalties import Term
 from bifactor.state import Point
 
 COLLAPSED = 1e-10
@@ -23,7 +24,7 @@ class Path:
     point: Point
     d: Factors
     near: float | None = None
-    """A step to begin from, where `line` need not hold for steps of any length."""
+    """A step to begin from, where `curve` need not hold for steps of any length."""
 
     @cached_property
     def slope(self) -> float:
@@ -31,7 +32,12 @@ class Path:
         return self.point.gradient.inner(self.d)
 
     def factors(self, a: float) -> Factors:
-        return self.point.x.plus(a, self.d)
+        return self.problem.projected(self.point.x.plus(a, self.d))
+
+    @cached_property
+    def longest(self) -> float:
+        """The longest step that the terms allow."""
+        return min((term.reach(self.point.x, self.d) for term in self.problem.terms), default=np.inf)
 
     def to(self, a: float) -> Point:
         """The point at a, by one pass over the measurements."""
@@ -39,29 +45,37 @@ class Path:
 
     def along(self, a: float) -> Point:
         """The point at a, from the measurements on the curve."""
-        f, slopes, z = self.line.to(a)
         x = self.factors(a)
-        return (
-            self.problem.measured(x) if abs(f) < COLLAPSED * abs(self.point.f) else self.problem.known(x, f, slopes, z)
-        )
+        at = self.curve.to(a, x)
+        collapsed = at.z is not None and abs(at.f) < COLLAPSED * abs(self.point.f)
+        # At the edge of a domain x may have been moved off the curve.
+        return self.problem.measured(x) if collapsed or a >= self.longest else self.problem.point(x, at)
 
     @cached_property
-    def ahead(self) -> tuple[float, Array] | None:
+    def ahead(self) -> Ahead | None:
         """The step `near` and the measurements there, where they save work."""
-        if self.near is None or self.problem.quick_lines:
+        f = self.problem.f
+        if self.near is None or f.quick or not f.explicit:
             return None
         if self.near * self.d.norm() <= epsilon(self.d.left) ** 0.5 * self.point.x.norm():
             return None  # a difference would not show so short a step
-        x = self.factors(self.near)
-        return self.near, self.problem.measure(x.left, x.right)
+        return self.near, f.measure(self.factors(self.near))
 
     @cached_property
-    def line(self) -> Line:
+    def curve(self) -> Curve:
         """f along the path."""
-        x, z = self.point.x, self.point.z
-        return self.problem.line(x, self.d, self.problem.measure(x.left, x.right) if z is None else z, self.ahead)
+        return self.problem.f.curve(self.point.x, self.d, self.point.z, self.ahead)
 
     @cached_property
     def polynomial(self) -> Array:
-        """The terms along the path: five numbers c with Σₖ cₖ aᵏ their sum."""
-        return sum((term.polynomial(self.point.x, self.d) for term in self.problem.terms), np.zeros(5))
+        """The terms along the path that are polynomials: five numbers c with Σₖ cₖ aᵏ their sum."""
+        return sum((c for _, c in self._terms if c is not None), np.zeros(5))
+
+    @cached_property
+    def others(self) -> tuple[Term, ...]:
+        """The terms that are none."""
+        return tuple(term for term, c in self._terms if c is None)
+
+    @cached_property
+    def _terms(self) -> list[tuple[Term, Array | None]]:
+        return [(term, term.polynomial(self.point.x, self.d)) for term in self.problem.terms]

@@ -33,7 +33,7 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
     holdout = Holdout(problem, rng)
     train = holdout.train
     zero, extra = train.zero(), problem.kind.fixed_columns
-    nothing = train.value(zero.left, zero.right)
+    nothing = train.f.value(zero)
     x = Spectral()(train, 1, rng)
     ranks: list[int] = []
     fitted: list[float] = []
@@ -41,9 +41,9 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
     while True:
         result = fit(train, Given(x.left, x.right))
         x = train.kind.pair(result.U, result.V)
-        value = train.value(x.left, x.right)
+        value = train.f.value(x)
         ranks.append(x.width - extra)
-        fitted.append(value / train.total)
+        fitted.append(value / train.f.fit.total)
         losses.append(holdout.losses(x.left, x.right))
         best = int(np.argmin([holdout.mean(one) for one in losses]))
         if len(ranks) - best > PATIENCE or _explained(train, value, nothing) or ranks[-1] == min(train.shape) or stop():

@@ -15,7 +15,6 @@ from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
 from bifactor.objective import Objective
 from bifactor.operators import Entries
-from bifactor.penalties.nuclear import sided
 from bifactor.rank_path import RankPath
 from bifactor.validation import is_count
 
@@ -121,7 +120,7 @@ class Result:
 
     def balanced(self) -> "Result":
         """The same X by factors with UᴴU = VᴴV, where no penalty or fixed column has a say in that."""
-        if self.problem is not None and self.problem.penalty is not None:
+        if self.problem is not None and not self.problem.invariant:
             return self
         x = (Free() if self.problem is None else self.problem.kind).pair(self.U, self.V).balanced()
         return replace(self, U=x.left, V=x.right)
@@ -139,7 +138,7 @@ class Result:
                 f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns allow none."
             )
         A, s, B = problem.kind.pair(self.U, self.V).triplets()
-        x = sided(problem.penalty, problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
+        x = problem.new_columns.sided(problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
         return replace(self, U=x.left, V=x.right, objective=problem.objective(x))
 
     def __getstate__(self) -> dict[str, Any]:

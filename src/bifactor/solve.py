@@ -14,10 +14,12 @@ from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.function import Function
 from bifactor.inits import Given, Init
 from bifactor.kernels.blas import one_thread
 from bifactor.kernels.memory import recycled
 from bifactor.objective import Objective
+from bifactor.operators import Bound
 from bifactor.problem import Problem
 from bifactor.progress import progress_bar
 from bifactor.rank_choice import rank_path
@@ -34,7 +36,7 @@ Callback = Callable[[int, State], bool | None]
 
 
 def solve(
-    problem: Objective,
+    problem: Objective | Bound,
     rank: int | Literal["auto"],
     solver: Solver | None = None,
     init: Init | None = None,
@@ -54,7 +56,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem or Function
+    problem : Problem, Objective or Bound
+        A `Function` is a bound.
     rank : int or "auto"
         Columns of the factors, 1 ≤ rank ≤ min(m, n). "auto" grows the rank while a tenth of the measurements, held out,
         is predicted better, takes the least within one standard error of the best (`Result.rank_path`), and
@@ -93,6 +96,7 @@ def solve(
     """
     started = time.perf_counter()
     stopping = Stopping(max_iter, tol, gradient_tol, objective_tol, time_limit)
+    problem = Objective(problem) if isinstance(problem, Bound) else problem
     columns = _check(problem, rank, solver, init, callback)
     path = None
     if columns is None:
@@ -104,7 +108,7 @@ def solve(
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, problem.kind, *same)
     # How a Function multiplies is its own affair.
-    threads = one_thread() if isinstance(problem, Problem) else nullcontext()
+    threads = nullcontext() if isinstance(problem.f, Function) else one_thread()
     bar = progress_bar(progress, max_iter, type(chosen).__name__)
     # Overflow is an outcome that the loop looks for, not something to warn about.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:
@@ -169,13 +173,13 @@ def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype
     x = x.each(lambda a: np.array(a, dtype=dtype, order="C"))
     if x.width:
-        problem.check_factors(x.left, x.right)
+        problem.f.check_factors(x)
     return x
 
 
 def _identity(problem: Objective, rank: int, solver: str, init: Init, rng: Any) -> tuple[str, ...]:
     """What must be the same for a run to be resumed."""
-    added = f"{describe(problem.penalty)} {describe(problem.kind)}"
+    added = f"{[describe(penalty) for penalty in problem.penalties]} {describe(problem.kind)}"
     return problem.fingerprint, added, f"rank {rank}", solver, describe(init), describe(rng)
 
 

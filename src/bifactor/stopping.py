@@ -52,6 +52,9 @@ class Stopping:
             return Status.SETTLED
         if last.gradient_norm <= self.gradient_tol * first.gradient_norm or last.gradient_norm == 0:
             return Status.GRADIENT
+        eps, fallen = epsilon(run.state.U), abs(last.objective)
+        if fallen <= eps * abs(first.objective) and fallen <= eps**2 * run.magnitude:
+            return Status.PRECISION  # the data are explained up to the rounding of z
         if isinstance(phase, Stalled):
             return Status.PRECISION if self._at_rounding(run, phase) else Status.STALLED
         if self.tol > 0 and run.iteration >= STILL and all(r.relative_change <= self.tol for r in run.records[-STILL:]):

@@ -13,10 +13,11 @@ import numpy as np
 from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.checkpoint import packed
 from bifactor.errors import CheckError
+from bifactor.factors import Factors, Free
 from bifactor.inits import Random
-from bifactor.losses import Loss
+from bifactor.losses import DataFit, Loss, Squared
 from bifactor.objective import Objective
-from bifactor.operators import Operator
+from bifactor.operators import Bound, Evaluated, Operator, Recomputed, Scaled, Stacked
 from bifactor.result import Result, Status
 from bifactor.solve import solve
 from bifactor.solvers import Solver
@@ -101,16 +102,53 @@ def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, s
     _close(f"{name}: ⟨G V, U⟩ = ⟨V, Gᴴ U⟩", inner(U, GV), inner(GhU, V), tol, _size(GV) * _size(U))
     _close(f"{name}: linear in U", operator.forward(U + 2 * D, V), z + 2 * operator.forward(D, V), tol)
     _close(f"{name}: depends on UVᴴ only", operator.forward(*_rotated(U, V, rng)), z, tol)
-    z1, z2 = operator.curve(U, V, D, E)
-    a = 0.7
-    _close(f"{name}: curve", operator.forward(U + a * D, V + a * E), z + a * z1 + a * a * z2, tol)
     _true(f"{name}: adjoint has the shape of X", G.shape == (m, n) and GV.shape == U.shape and GhU.shape == V.shape)
     _true(f"{name}: adjoint keeps the precision", np.finfo(GV.dtype).eps == np.finfo(dtype).eps)
-    arranged, order = operator.arrange()
-    _close(f"{name}: arrange only permutes", arranged.forward(U, V), z if order is None else z[order], tol)
+    _check_bound(operator, Free().pair(U, V), Free().pair(D, E), rng.random(operator.size), tol)
     if m * n <= EXPLICIT:
         _check_explicit(operator, U @ herm(V), z, w, G @ np.eye(n, dtype=dtype), tol)
         _check_norms(operator, rng.random(operator.size))
+
+
+def _check_bound(operator: Operator, x: Factors, d: Factors, weights: Array, tol: float) -> None:
+    """Bound to data, every way through an operator is the same function, and wrapped in others it keeps its ways."""
+    name, y = type(operator).__name__, operator.forward(d.left, x.right)
+    fit = DataFit.of(Squared(), y, weights.astype(y.real.dtype))
+    z = operator.forward(x.left, x.right)
+    value, slopes = fit.evaluate(z)
+    wanted = Evaluated(value, *operator.adjoint(slopes).products(x.left, x.right), None)
+    bounds = {"bound": operator.bind(fit), "Scaled(A, 1)": Scaled(operator, 1).bind(fit)}
+    bounds |= {"Stacked(A)": Stacked(operator).bind(fit), "Recomputed(A)": Recomputed(operator).bind(fit)}
+    for way, bound in bounds.items():
+        _true(f"{name}: {way} has quick curves where A has", bound.quick == bounds["bound"].quick)
+        _true(f"{name}: {way} knows single entries where A does", bound.seen == bounds["bound"].seen)
+        for keeps, at in ((" with z", bound.measure(x)), ("", None)):
+            _check_evaluated(f"{name}: {way}{keeps}", bound.evaluate(x, at), wanted, tol)
+        _check_curve(f"{name}: {way}", bound, x, d, tol)
+
+
+def _check_evaluated(name: str, got: Evaluated, wanted: Evaluated, tol: float) -> None:
+    for part in ("f", "GV", "GhU"):
+        _close(f"{name} gives {part}", getattr(got, part), getattr(wanted, part), tol)
+
+
+def _check_curve(name: str, bound: Bound, x: Factors, d: Factors, tol: float) -> None:
+    """f at some steps along a curve, by all that a curve can tell, against f there."""
+    curve, h = bound.curve(x, d, bound.measure(x)), 1e-2
+    size = abs(bound.value(x.plus(1.0, d))) + abs(bound.value(x))
+    for a in (0.0, 0.7):
+        there = bound.evaluate(x.plus(a, d))
+        _check_evaluated(f"{name}: a curve", curve.to(a, x.plus(a, d)), there, 10 * tol)
+        value, slope, _ = curve.at(a)
+        _close(f"{name}: f along a curve", value, there.f, tol, size)
+        _close(f"{name}: its slope", slope, inner(there.GV, d.left) + inner(there.GhU, d.right), 10 * tol, size)
+        if curve.quartic is not None:
+            _close(f"{name}: its quartic", np.polyval(curve.quartic[::-1], a), there.f, 10 * tol, size)
+    image, step = bound.hessian(x)(d), Free().pair(*(h * side for side in (d.left, d.right)))
+    ahead, behind = (bound.evaluate(x.plus(s, step)) for s in (1.0, -1.0))
+    rest = bound.gradient(x).products(d.left, d.right)
+    for got, more, up, down in zip(image, rest, ahead[1:3], behind[1:3], strict=True):
+        _close(f"{name}: hessian", got + more, (up - down) / (2 * h), max(50 * tol, h * h) * 10, _size(got) + size)
 
 
 def _check_explicit(operator: Operator, X: Array, z: Array, w: Array, G: Array, tol: float) -> None:
@@ -149,20 +187,18 @@ def _units(operator: Operator, complex_X: bool) -> Array:
     )
 
 
-def check_gradient(problem: Objective, rank: int = 2, seed: int = 0, tol: float = 1e-5) -> None:
-    """The gradient of a Problem or a Function against central differences of its value, in random directions."""
+def check_gradient(problem: Objective | Bound, rank: int = 2, seed: int = 0, tol: float = 1e-5) -> None:
+    """The gradient of f, of a Problem or a Function, against central differences of its value, in random directions."""
     rng = np.random.default_rng(seed)
-    name = type(problem).__name__
-    m, n = problem.shape
-    h = float(np.finfo(problem.dtype).eps) ** (1 / 3)
+    name, f = type(problem).__name__, problem.f if isinstance(problem, Objective) else problem
+    h = float(np.finfo(f.dtype).eps) ** (1 / 3)
     for scale in (0.1, 1.0):
-        U, D = (scale * gaussian(rng, (m, rank), problem.dtype) for _ in range(2))
-        V, E = (scale * gaussian(rng, (n, rank), problem.dtype) for _ in range(2))
-        value, GV, GhU = problem.value_and_products(U, V)
-        _close(f"{name}: one pass gives the same value", value, problem.value(U, V), tol, abs(value) + 1e-300)
-        difference = (problem.value(U + h * D, V + h * E) - problem.value(U - h * D, V - h * E)) / (2 * h)
-        slope = inner(D, GV) + inner(E, GhU)
-        size = _size(D) * _size(GV) + _size(E) * _size(GhU) + abs(value) * 1e-3
+        x, d = (scale * Free().random(rng, f.shape, rank, f.dtype) for _ in range(2))
+        value, GV, GhU, _ = f.evaluate(x)
+        _close(f"{name}: one pass gives the same value", value, f.value(x), tol, abs(value) + 1e-300)
+        difference = (f.value(x.plus(h, d)) - f.value(x.plus(-h, d))) / (2 * h)
+        slope = inner(d.left, GV) + inner(d.right, GhU)
+        size = _size(d.left) * _size(GV) + _size(d.right) * _size(GhU) + abs(value) * 1e-3
         _close(f"{name}: gradient is the derivative of value", slope, difference, max(tol, 10 * h), size)
 
 

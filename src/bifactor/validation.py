@@ -50,6 +50,16 @@ def require_rows(factor: Array, rows: int) -> None:
         raise InputError(f"A factor of shape {tuple(factor.shape)} met a side of {rows}. Pass a matrix of {rows} rows.")
 
 
+def require_pair(U: Array, V: Array, shape: tuple[int, int]) -> None:
+    """Two thin matrices with a product of this shape, likewise."""
+    require_rows(U, shape[0])
+    require_rows(V, shape[1])
+    if U.shape[1] != V.shape[1]:
+        raise InputError(
+            f"Factors with {U.shape[1]} and {V.shape[1]} columns have no product UVᴴ. Pass two of one rank."
+        )
+
+
 def require_measurements(w: Array, size: int) -> None:
     """One number per measurement, for the same reason."""
     if w.shape != (size,):

@@ -105,7 +105,7 @@ def test_the_draw_is_the_same_for_all_methods_and_its_matrix_for_all_noise():
 
 def test_signs_follow_the_matrix_where_there_is_hardly_noise():
     drawn = draw(OneBitCell(BALL, 40, 1, 0.5, 1e-9, 1, 10, 0.0))
-    np.testing.assert_array_equal(np.sign(drawn.problem.measure(drawn.U, drawn.V)), drawn.problem.y)
+    np.testing.assert_array_equal(np.sign(drawn.problem.operator.forward(drawn.U, drawn.V)), drawn.problem.y)
 
 
 def test_the_truth_has_no_error_and_no_wrong_sign():

@@ -70,7 +70,7 @@ def test_the_start_is_that_of_the_paper(seed):
     assert np.linalg.cond(V) == pytest.approx(100)
     assert problem.smoothness == 2
     gap = np.linalg.norm(U @ V.T - U_star @ V_star.T)
-    assert problem.value(U, V) == pytest.approx(gap**2)
+    assert problem.f.value(problem.kind.pair(U, V)) == pytest.approx(gap**2)
     assert 0 < gap < 0.5 * np.linalg.norm(U_star @ V_star.T)
 
 

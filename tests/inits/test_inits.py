@@ -28,8 +28,8 @@ def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
     problem = make_problem(40, 30, rank=3, dtype=dtype, noiseless=True)
     x = bf.inits.Spectral()(problem, 3, np.random.default_rng(0))
     U, V = x.left, x.right
-    zero = np.zeros((40, 1), dtype), np.zeros((30, 1), dtype)
-    G = problem.gradient(*zero) @ np.eye(30, dtype=dtype)
+    zero = problem.kind.pair(np.zeros((40, 1), dtype), np.zeros((30, 1), dtype))
+    G = problem.f.gradient(zero) @ np.eye(30, dtype=dtype)
     A, s, B = np.linalg.svd(-G)
     wanted = (A[:, :3] * s[:3]) @ B[:3]
     X = U @ V.conj().T
@@ -38,8 +38,8 @@ def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
     np.testing.assert_allclose(U.conj().T @ U, V.conj().T @ V, atol=1e-3 * s[0])  # balanced
     assert is_complex(U) == (np.dtype(dtype).kind == "c")
     # The multiple is the best one: no other does better.
-    best = problem.value(U, V)
-    assert all(problem.value(t * U, t * V) >= best * (1 - 1e-6) for t in (0.8, 0.98, 1.02, 1.3))
+    best = problem.f.value(x)
+    assert all(problem.f.value(t * x) >= best * (1 - 1e-6) for t in (0.8, 0.98, 1.02, 1.3))
 
 
 def test_spectral_is_the_positive_part_where_x_is_uu(make_problem):

@@ -13,8 +13,10 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
+from bifactor.factors import Free
 from bifactor.kernels import compile, entries_numba, entries_reference, pool
 from bifactor.kernels.layout import RUN, TILE, arrange
+from bifactor.losses import DataFit
 
 SHAPES = [(1, 1, 1), (5, 5, 12), (40, 7, 200), (3000, 11, 9000), (TILE + 900, TILE + 50, (TILE + 900) * RUN * 2)]
 
@@ -56,10 +58,11 @@ def test_fused_pass_equals_the_plain_one(make_problem, loss, dtype, weighted, sh
         weights = np.random.default_rng(2).random(size)
     problem = make_problem(*shape, loss=loss, dtype=dtype, weights=weights)
     U, V = (0.5 * factor for factor in problem.truth)
-    value, GV, GhU = problem.value_and_products(U, V)
-    G = problem.gradient(U, V)
+    x = problem.kind.pair(U, V)
+    value, GV, GhU, _ = problem.f.evaluate(x)
+    G = problem.f.gradient(x)
     tol = 1e-4 if dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(value, problem.value(U, V), rtol=tol)
+    np.testing.assert_allclose(value, problem.f.value(x), rtol=tol)
     np.testing.assert_allclose(GV, G @ V, rtol=tol, atol=tol)
     np.testing.assert_allclose(GhU, G.H @ U, rtol=tol, atol=tol)
     assert GV.dtype == GhU.dtype == dtype
@@ -72,11 +75,14 @@ def test_curve_is_that_of_the_products(shape, dtype, arranged, monkeypatch):
     monkeypatch.setattr(pool, "SMALL", 0)
     rng = np.random.default_rng(3)
     op = bf.operators.Entries(rng.integers(shape[0], size=400), rng.integers(shape[1], size=400), shape)
-    op = op.arrange()[0] if arranged else op
+    bound = op.bind(DataFit.of(bf.losses.Squared(), gaussian(rng, (400,), dtype)))
+    if arranged:  # bound once more, its measurements are in order already
+        bound = bound.operator.bind(bound.fit)
+    op = bound.operator
     U, D = (gaussian(rng, (shape[0], 5), dtype) for _ in range(2))
     V, E = (gaussian(rng, (shape[1], 5), dtype) for _ in range(2))
     tol = 100 * np.finfo(dtype).eps
-    z1, z2 = op.curve(U, V, D, E)
+    z1, z2 = bound.motion(Free().pair(U, V), Free().pair(D, E))
     np.testing.assert_allclose(z1, (D @ V.conj().T + U @ E.conj().T)[op.rows, op.cols], atol=tol)
     np.testing.assert_allclose(z2, (D @ E.conj().T)[op.rows, op.cols], atol=tol)
     assert z1.dtype == z2.dtype == dtype
@@ -85,15 +91,16 @@ def test_curve_is_that_of_the_products(shape, dtype, arranged, monkeypatch):
 def test_factors_that_do_not_fit_are_refused_before_any_loop(make_problem):
     problem = make_problem(30, 20)
     U, V = np.ones((30, 2)), np.ones((20, 2))
+    x = Free().pair(U, V)
     for bad in (np.ones((30, 3)), np.ones((29, 2)), np.ones(30)):
         with pytest.raises(InputError):
             problem.operator.forward(bad, V)
         with pytest.raises(InputError):
-            problem.operator.curve(U, V, bad, V)
+            problem.f.motion(x, Free().pair(bad, V))
         with pytest.raises(InputError):
-            problem.value_and_products(bad, V)
+            problem.f.evaluate(Free().pair(bad, V))
     with pytest.raises(InputError, match="3 columns"):
-        problem.operator.curve(U, V, U, np.ones((20, 3)))
+        problem.f.motion(x, Free().pair(U, np.ones((20, 3))))
 
 
 def test_spans_cover_every_entry_once_and_split_no_row():
@@ -129,10 +136,10 @@ def test_sorted_input_is_left_alone():
 def test_repeatable_and_safe_from_several_threads(make_problem):
     problem = make_problem(400, 300, 8, observed=0.3)
     U, V = problem.truth
-    U, V = U + 0.1, V - 0.1
-    first = problem.value_and_products(U, V)
+    x = problem.kind.pair(U + 0.1, V - 0.1)
+    first = problem.f.evaluate(x)
     with ThreadPoolExecutor(4) as callers:
-        for other in callers.map(lambda _: problem.value_and_products(U, V), range(12)):
+        for other in callers.map(lambda _: problem.f.evaluate(x), range(12)):
             assert other[0] == first[0]
             np.testing.assert_array_equal(other[1], first[1])
             np.testing.assert_array_equal(other[2], first[2])

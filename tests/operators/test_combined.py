@@ -1,4 +1,4 @@
-"""Operators made of operators: scaled and stacked."""
+"""Operators made of operators: scaled, stacked and recomputed."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,11 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
+from bifactor.factors import Free
 from bifactor.operators import Entries, Full, RankOne
 from bifactor.operators.gaussian import Gaussian
 from bifactor.operators.linear import Linear
+from bifactor.operators.recomputed import Recomputed
 from bifactor.operators.scaled import Scaled
 from bifactor.operators.stacked import Stacked
 from bifactor.testing import check_operator
@@ -31,6 +33,13 @@ ALL = {
     "nested": Stacked(Scaled(Full(SHAPE), 0.5), Stacked(ENTRIES, ENTRIES)),
     "intensities": Stacked(INTENSITY, Scaled(INTENSITY, 0.5)),
     "intensities and complex fields": Stacked(INTENSITY, Linear(gaussian(RNG, (7, 16), complex), (4, 4)), SQUARE),
+    "recomputed": Recomputed(ENTRIES),
+    "recomputed twice": Recomputed(Recomputed(Gaussian(SHAPE, 9, rng=0))),
+    "recomputed and scaled": Recomputed(Scaled(ENTRIES, 1 - 2j)),
+    "scaled and recomputed": Scaled(Recomputed(ENTRIES), 1 - 2j),
+    "recomputed stack": Recomputed(Stacked(ENTRIES, COMPLEX, Full(SHAPE))),
+    "one part recomputed": Stacked(ENTRIES, Recomputed(ENTRIES), Gaussian(SHAPE, 12, rng=0)),
+    "recomputed intensities": Recomputed(Stacked(INTENSITY, Scaled(INTENSITY, 0.5))),
 }
 
 
@@ -41,7 +50,18 @@ def test_laws(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-@pytest.mark.parametrize("name", ["complex factor", "NumPy factor", "two", "intensities and complex fields"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "complex factor",
+        "NumPy factor",
+        "two",
+        "intensities and complex fields",
+        "recomputed",
+        "one part recomputed",
+        "recomputed stack",
+    ],
+)
 def test_laws_in_single_precision(name, dtype):
     check_operator(ALL[name], dtype)
 
@@ -74,6 +94,8 @@ def test_complex_matrix_comes_from_the_parts():
     assert Scaled(INTENSITY, 2.0).complex_matrix is True
     assert Stacked(ENTRIES, Full(SHAPE)).complex_matrix is None
     assert Stacked(ENTRIES, COMPLEX).complex_matrix is True
+    assert Recomputed(ENTRIES).complex_matrix is None
+    assert Recomputed(INTENSITY).complex_matrix is True
 
 
 @pytest.mark.parametrize("weights", [None, RNG.random(25)])
@@ -86,17 +108,18 @@ def test_y_stays_in_the_order_of_the_parts(weights):
         bf.Problem(bf.losses.Squared(), ENTRIES, y[:5], w[:5]),
         bf.Problem(bf.losses.Squared(), Full(SHAPE), y[5:], w[5:]),
     ]
-    wanted = [sum(values) for values in zip(*(p.value_and_products(U, V) for p in parts), strict=True)]
-    for got, want in zip(problem.value_and_products(U, V), wanted, strict=True):
+    x = Free().pair(U, V)
+    wanted = [sum(values) for values in zip(*(p.f.evaluate(x)[:3] for p in parts), strict=True)]
+    for got, want in zip(problem.f.evaluate(x)[:3], wanted, strict=True):
         np.testing.assert_allclose(got, want)
 
 
 def test_scaled_entries_keep_their_fast_order():
     y = RNG.standard_normal(5)
-    U, V = RNG.standard_normal((5, 2)), RNG.standard_normal((4, 2))
+    x = Free().pair(RNG.standard_normal((5, 2)), RNG.standard_normal((4, 2)))
     scaled = bf.Problem(bf.losses.Squared(), Scaled(ENTRIES, 2.0), 2 * y)
     plain = bf.Problem(bf.losses.Squared(), ENTRIES, y)
-    assert scaled.value(U, V) == pytest.approx(4 * plain.value(U, V))
+    assert scaled.f.value(x) == pytest.approx(4 * plain.f.value(x))
     np.testing.assert_array_equal(scaled.y, 2 * plain.y)
 
 
@@ -120,6 +143,7 @@ def test_mixed_intensities_and_fields_recover_a_state():
 
 BAD = {
     "not an Operator. See": lambda: Scaled(np.eye(3), 2.0),
+    "operator is array": lambda: Recomputed(np.eye(3)),
     "factor=0 is not a finite number": lambda: Scaled(ENTRIES, 0),
     "factor=nan": lambda: Scaled(ENTRIES, float("nan")),
     "factor=\\(1\\+infj\\)|factor=.*inf": lambda: Scaled(ENTRIES, complex(1, float("inf"))),

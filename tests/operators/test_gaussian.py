@@ -8,6 +8,8 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
+from bifactor.factors import Free
+from bifactor.losses import DataFit
 from bifactor.operators.gaussian import EXACT, Gaussian
 from bifactor.testing import check_operator
 
@@ -36,7 +38,8 @@ def test_the_block_changes_nothing(block, dtype):
     tol = 100 * np.finfo(dtype).eps
     np.testing.assert_allclose(drawn.forward(U, V), held.forward(U, V), rtol=tol, atol=tol)
     np.testing.assert_allclose(drawn.adjoint(w) @ V, held.adjoint(w) @ V, rtol=tol, atol=tol)
-    for a, b in zip(drawn.curve(U, V, 2 * U, V), held.curve(U, V, 2 * U, V), strict=True):
+    x, d, fit = Free().pair(U, V), Free().pair(2 * U, V), DataFit.of(bf.losses.Squared(), w)
+    for a, b in zip(drawn.bind(fit).motion(x, d), held.bind(fit).motion(x, d), strict=True):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
     assert drawn.norm_squared(weights) == pytest.approx(held.norm_squared(weights))
     assert drawn.mean_square(weights) == pytest.approx(held.mean_square(weights))

@@ -9,6 +9,7 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import CheckError, InputError
+from bifactor.factors import Free
 from bifactor.operators.base import power_norm_squared
 from bifactor.testing import check_operator
 
@@ -72,13 +73,21 @@ INSTANCES = {
         bf.operators.Pauli(2, ["XY", "ZZ", "XY"]),
     ],
     "Full": [bf.operators.Full((6, 4)), bf.operators.Full((1, 3))],
+    "Recomputed": [
+        bf.operators.Recomputed(bf.operators.Entries([0, 3, 1, 1, 6], [4, 0, 2, 2, 1], (7, 5))),
+        bf.operators.Recomputed(bf.operators.Entries(RNG.integers(5, size=60), RNG.integers(9, size=60), (5, 9))),
+        bf.operators.Recomputed(bf.operators.Entries([0], [0], (1, 1))),
+        bf.operators.Recomputed(bf.operators.Gaussian((4, 3), 10, rng=1)),
+        bf.operators.Recomputed(bf.operators.Noiselet((8, 4), 20, 0, complex=True)),
+    ],
 }
 ALL = [pytest.param(op, id=f"{name}{op.shape}") for name, ops in INSTANCES.items() for op in ops]
 
 
 def test_every_exported_operator_is_tested():
-    concrete = {name for name in bf.operators.__all__ if not inspect.isabstract(getattr(bf.operators, name))}
-    assert concrete == set(INSTANCES)
+    exported = {name: getattr(bf.operators, name) for name in bf.operators.__all__}
+    operators = {name: kind for name, kind in exported.items() if issubclass(kind, bf.operators.Operator)}
+    assert {name for name, kind in operators.items() if not inspect.isabstract(kind)} == set(INSTANCES)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
@@ -232,7 +241,8 @@ def test_full_takes_the_matrix_itself_as_y():
     by_matrix = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 4)), X)
     by_vector = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 4)), X.ravel())
     U, V = RNG.standard_normal((5, 2)), RNG.standard_normal((4, 2))
-    assert by_matrix.value(U, V) == by_vector.value(U, V) == pytest.approx(0.5 * np.sum((U @ V.T - X) ** 2))
+    x = Free().pair(U, V)
+    assert by_matrix.f.value(x) == by_vector.f.value(x) == pytest.approx(0.5 * np.sum((U @ V.T - X) ** 2))
 
 
 def test_full_and_entries_agree_when_all_is_seen(loss):
@@ -240,6 +250,6 @@ def test_full_and_entries_agree_when_all_is_seen(loss):
     X = np.where(X == 0, 1.0, X) if loss.targets.description.startswith("-1") else np.abs(X)
     full = bf.Problem(loss, bf.operators.Full((6, 5)), X)
     entries = bf.Problem(loss, *bf.operators.Entries.from_dense(X))
-    U, V = RNG.standard_normal((6, 2)), RNG.standard_normal((5, 2))
-    for a, b in zip(full.value_and_products(U, V), entries.value_and_products(U, V), strict=True):
+    x = Free().pair(RNG.standard_normal((6, 2)), RNG.standard_normal((5, 2)))
+    for a, b in zip(full.f.evaluate(x)[:3], entries.f.evaluate(x)[:3], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

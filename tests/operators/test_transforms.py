@@ -134,10 +134,11 @@ def test_the_fused_pass_equals_the_plain_one(kind, options, weighted, dtype, los
     U, V = (0.5 * rng.standard_normal((n, 2)).astype(dtype) for n in op.shape)
     y = np.abs(np.sign(rng.standard_normal(100))).astype(dtype)
     problem = bf.Problem(loss, op, y, rng.random(100) if weighted else None)
-    value, GV, GhU = problem.value_and_products(U, V)
-    G = problem.gradient(U, V)
+    x = problem.kind.pair(U, V)
+    value, GV, GhU, _ = problem.f.evaluate(x)
+    G = problem.f.gradient(x)
     tol = 1e-4 if dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(value, problem.value(U, V), rtol=tol)
+    np.testing.assert_allclose(value, problem.f.value(x), rtol=tol)
     np.testing.assert_allclose(GV, G @ V, rtol=tol, atol=tol)
     np.testing.assert_allclose(GhU, G.H @ U, rtol=tol, atol=tol)
     assert GV.dtype == GhU.dtype == dtype

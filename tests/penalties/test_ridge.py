@@ -9,7 +9,6 @@ from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
 from bifactor.kinds import Fixed, Symmetric
 from bifactor.penalties import Ridge
-from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.testing import check_solver
 
 RIDGES = [Ridge(0.7), Ridge((0.3, 2.0)), Ridge([1, 5]), Ridge(np.array([0.2, 0.4]))]
@@ -39,8 +38,8 @@ def test_it_is_the_sum_of_squares(ridge, dtype, kind):
     left, right = ridge.sides
     U, V = x.left, x.right
     assert ridge.evaluate(x)[0] == pytest.approx(left / 2 * np.linalg.norm(U) ** 2 + right / 2 * np.linalg.norm(V) ** 2)
-    assert ridge.curvature == (left, right)
-    assert ridge.nuclear == pytest.approx(np.sqrt(left * right))
+    assert ridge.nuclear.sides == (left, right)
+    assert ridge.nuclear.rho(Free()) == pytest.approx(np.sqrt(left * right))
     assert all(type(side) is float for side in ridge.sides)
 
 
@@ -73,13 +72,13 @@ def test_one_number_is_the_same_on_both_sides():
     one, other = Ridge(0.6), Ridge((0.6, 0.6))
     assert one.sides == other.sides
     np.testing.assert_array_equal(one.polynomial(x, d), other.polynomial(x, d))
-    assert one.nuclear == pytest.approx(0.6, rel=1e-15)
+    assert one.nuclear.rho(Free()) == pytest.approx(0.6, rel=1e-15)
 
 
 def test_where_x_is_uu_both_sides_weigh_one_trace():
     x, _ = two(np.complex128, "symmetric")
     for ridge in RIDGES:
-        weight = nuclear_weight(ridge, x.kind)
+        weight = ridge.nuclear.rho(x.kind)
         assert ridge.evaluate(x)[0] == pytest.approx(weight * np.trace(x.left @ x.right.conj().T).real)
 
 
@@ -89,8 +88,9 @@ def test_the_least_over_all_factorisations_is_the_nuclear_norm(ridge, dtype):
     rng = np.random.default_rng(0)
     x, _ = two(dtype)
     U, V = x.left, x.right
-    nuclear = ridge.nuclear * np.linalg.svd(U @ V.conj().T, compute_uv=False).sum()
-    assert bf.metrics.nuclear_norm(U, V) * ridge.nuclear == pytest.approx(nuclear)
+    rho = ridge.nuclear.rho(Free())
+    nuclear = rho * np.linalg.svd(U @ V.conj().T, compute_uv=False).sum()
+    assert bf.metrics.nuclear_norm(U, V) * rho == pytest.approx(nuclear)
     for _ in range(50):
         R = gaussian(rng, (3, 3), dtype) + np.eye(3)
         assert ridge.evaluate(x.times(R, np.linalg.inv(R).conj().T))[0] >= nuclear * (1 - 1e-12)
@@ -122,7 +122,7 @@ def test_a_problem_takes_penalties_only(make_problem):
         with pytest.raises(InputError, match="penalty"):
             bf.Problem(problem.loss, problem.operator, problem.y, penalty=bad)
         with pytest.raises(InputError, match="penalty"):
-            bf.Function(lambda X: 0.0, lambda X: X, (3, 3), penalty=bad)
+            bf.Objective(bf.Function(lambda X: 0.0, lambda X: X, (3, 3)), penalty=bad)
 
 
 SOLVERS = [
@@ -151,14 +151,14 @@ def test_every_solver_minimises_f_and_the_ridge(make_problem, solver, symmetric,
     states = []
     result = bf.solve(problem, 2, solver, rng=0, max_iter=100, tol=0, callback=lambda t, s: states.append(s))
     for s in states:  # in every stage
-        f, GV, GhU = problem.value_and_products(s.U, s.V)
+        f, GV, GhU, _ = problem.f.evaluate(s.point.x)
         h, slope = ridge.evaluate(s.point.x)
         assert s.point.f == pytest.approx(f, rel=1e-9)
         assert s.value == pytest.approx(f + h, rel=1e-9)
         wanted = s.point.x.gradient(GV, GhU) + slope
         assert (s.point.gradient - wanted).norm() <= 1e-9 * (1 + wanted.norm())
-    value = problem.value(result.U, result.V) + ridge.evaluate(problem.kind.pair(result.U, result.V))[0]
-    assert result.objective == pytest.approx(value, rel=1e-12)
+    x = problem.kind.pair(result.U, result.V)
+    assert result.objective == pytest.approx(problem.f.value(x) + ridge.evaluate(x)[0], rel=1e-12)
 
 
 def test_solvers_agree_on_the_least(make_problem, loss):
@@ -174,13 +174,13 @@ def test_the_default_keeps_the_balance_that_the_ridge_asks_for(make_problem):
     result = bf.solve(problem, 2, rng=0, tol=1e-10)
     UU, VV = (F.T @ F for F in (result.U, result.V))
     np.testing.assert_allclose(0.5 * UU, 2.0 * VV, atol=1e-4 * np.linalg.norm(UU))
-    h = problem.penalty.evaluate(problem.kind.pair(result.U, result.V))[0]
-    assert problem.value(result.U, result.V) + h == pytest.approx(result.objective, rel=1e-12)
+    x = problem.kind.pair(result.U, result.V)
+    assert problem.f.value(x) + problem.penalties[0].evaluate(x)[0] == pytest.approx(result.objective, rel=1e-12)
 
 
 def test_a_heavy_ridge_leaves_nothing(make_problem):
     problem = make_problem(20, 14)
-    top = np.linalg.norm(problem.gradient(np.zeros((20, 1)), np.zeros((14, 1))) @ np.eye(14), 2)
+    top = np.linalg.norm(problem.gradient_at_zero() @ np.eye(14), 2)
     for solver in (None, bf.solvers.Newton(), bf.solvers.RidgeHomotopy(), bf.solvers.RankContinuation()):
         result = bf.solve(problem.penalized(Ridge(1.01 * top)), 3, solver, rng=0, tol=1e-10)
         assert np.linalg.norm(result.matrix()) <= 1e-3 * np.linalg.norm(problem.y), solver
@@ -200,11 +200,11 @@ def test_a_checkpoint_of_another_ridge_is_refused(make_problem, tmp_path):
 
 def test_another_penalty_is_another_problem_and_leaves_the_first_alone(make_problem):
     problem = make_problem()
-    U, V = problem.truth
+    x = problem.kind.pair(*problem.truth)
     other = problem.penalized(Ridge(1.0))
-    assert problem.penalty is None
-    assert other.penalized(None).penalty is None
-    assert other.value(U, V) == problem.value(U, V)
+    assert problem.penalties == ()
+    assert other.penalized(None).penalties == ()
+    assert other.f.value(x) == problem.f.value(x)
     assert other.operator is problem.operator
 
 

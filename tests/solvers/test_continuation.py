@@ -129,7 +129,7 @@ def test_ridge_homotopy_ends_at_the_problem_itself(make_problem, loss):
         for state in states:  # whatever ridge a stage has, what is reported is the objective of the problem
             x = state.point.x
             h = 0.0 if penalty is None else penalty.evaluate(x)[0]
-            assert state.value == pytest.approx(problem.value(x.left, x.right) + h, rel=1e-10, abs=1e-10)
+            assert state.value == pytest.approx(problem.f.value(x) + h, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -138,7 +138,7 @@ def test_new_columns_are_those_of_the_gradient(make_problem, symmetric, dtype):
     # With every entry observed, f curves alike in all directions and so their lengths are known too.
     problem = make_problem(12, 12, dtype=dtype, symmetric=symmetric, observed=1.0)
     x = 0.3 * problem.kind.random(np.random.default_rng(0), (12, 12), 2, dtype)
-    G = problem.gradient(x.left, x.right) @ np.eye(12, dtype=dtype)
+    G = problem.f.gradient(x) @ np.eye(12, dtype=dtype)
     new = grown(problem, x, 3)
     assert new.kind == problem.kind
     added = new.left @ herm(new.right) - x.left @ herm(x.right)
@@ -375,8 +375,6 @@ def test_what_the_inner_solver_refuses_is_refused(make_problem, make):
 
 def test_ridge_homotopy_knows_ridges_only(make_problem):
     class Other(bf.penalties.Ridge.__base__):
-        curvature = (1.0, 1.0)
-
         def evaluate(self, x):
             return 0.0, 0 * x
 
@@ -387,7 +385,7 @@ def test_ridge_homotopy_knows_ridges_only(make_problem):
             return 0 * d
 
     problem = make_problem().penalized(Other())
-    with pytest.raises(InputError, match=r"ends at a ridge.*PCG"):
+    with pytest.raises(InputError, match=r"ends at a nuclear norm.*PCG"):
         bf.solve(problem, 2, RidgeHomotopy(), rng=0)
     assert bf.solve(problem, 2, rng=0, max_iter=3).n_iter == 3
 
@@ -401,7 +399,7 @@ def test_what_is_recommended(make_problem):
     ridge = bf.penalties.Ridge(1.0)
     sensing = bf.Problem(bf.losses.Squared(), bf.operators.Gaussian((6, 5), 20, rng=0), np.ones(20))
     full = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), np.eye(3))
-    box = bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (3, 3))
+    box = bf.Objective(bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (3, 3)))
     for problem in (plenty.penalized(ridge), scarce.penalized(ridge), sensing, full, box):
         assert recommended(problem, 2) == PCG()
 
@@ -422,7 +420,7 @@ def test_the_answer_of_the_default_is_balanced(make_problem, dtype):
         assert result.U.dtype == dtype
     problem = make_problem(60, 50, dtype=dtype)
     result = bf.solve(problem, 2, rng=0, max_iter=60)
-    value = problem.value(result.U, result.V)
+    value = problem.f.value(problem.kind.pair(result.U, result.V))
     assert value == pytest.approx(result.objective, rel=1e3 * float(np.finfo(dtype).eps))
 
 
@@ -431,7 +429,7 @@ def test_a_start_that_is_given_is_the_start(make_problem):
     U, V = np.random.default_rng(0).standard_normal((30, 2)), np.random.default_rng(1).standard_normal((20, 2))
     result = bf.solve(problem, 2, init=bf.inits.Given(U, V), max_iter=10, tol=0)
     assert result.solver.startswith("PCG(")
-    assert result.history.objective[0] == pytest.approx(problem.value(U, V), rel=1e-12)
+    assert result.history.objective[0] == pytest.approx(problem.f.value(problem.kind.pair(U, V)), rel=1e-12)
     wanted = bf.solve(problem, 2, PCG(), bf.inits.Given(U, V), max_iter=10, tol=0)
     np.testing.assert_array_equal(result.history.objective, wanted.history.objective)
     np.testing.assert_allclose(result.matrix(), wanted.matrix(), atol=1e-10)

@@ -44,7 +44,7 @@ def is_the_hessian(problem, tol=1e-6, rank=2):
 
 def of_kind(problem, kind):
     """The same measurements, of other factors."""
-    return bf.Problem(problem.loss, problem.operator, problem.y, problem.weights, problem.penalty, **kind)
+    return bf.Problem(problem.loss, problem.operator, problem.y, problem.weights, problem.penalties, **kind)
 
 
 @pytest.mark.parametrize("weights", [None, 0.7])
@@ -77,16 +77,17 @@ def test_other_operators(operator):
         is_the_hessian(bf.Problem(loss, operator, y, penalty=RIDGE))
 
 
-def black_box(dtype=np.float64, as_sparse=False, **options):
+def black_box(dtype=np.float64, as_sparse=False, penalty=None):
     target = gaussian(np.random.default_rng(0), (9, 7), dtype)
 
     def gradient(X):
         G = (X - target) / np.sqrt(1 + np.abs(X - target) ** 2)
         return sparse.csr_array(G) if as_sparse else G
 
-    return bf.Function(
-        lambda X: float(np.sum(np.sqrt(1 + np.abs(X - target) ** 2))), gradient, (9, 7), dtype=dtype, **options
-    )
+    def value(X):
+        return float(np.sum(np.sqrt(1 + np.abs(X - target) ** 2)))
+
+    return bf.Objective(bf.Function(value, gradient, (9, 7), dtype=dtype), penalty)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])

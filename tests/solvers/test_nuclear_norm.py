@@ -32,7 +32,7 @@ def soft(M, level, rank, symmetric=False):
 def naive(problem, f, gradient, rank=100, factor=0.25):
     """The iterates from X = 0: λ in stages, L eased by 0.9 and doubled, no momentum where the objective rises."""
     symmetric = problem.kind == Symmetric()
-    left, right = problem.penalty.sides
+    left, right = problem.penalties[0].sides
     rho = (left + right) / 2 if symmetric else (left * right) ** 0.5
 
     def proximal(Y, L):
@@ -77,9 +77,8 @@ def of_entries(problem):
 
 def top_of(problem):
     """‖∇f(0)‖₂."""
-    m, n = problem.shape
-    G = problem.gradient(np.zeros((m, 1), problem.dtype), np.zeros((n, 1), problem.dtype))
-    return float(np.linalg.norm(G @ np.eye(n, dtype=problem.dtype), 2))
+    eye = np.eye(problem.shape[1], dtype=problem.dtype)
+    return float(np.linalg.norm(problem.gradient_at_zero() @ eye, 2))
 
 
 @pytest.mark.parametrize("factor", [0.25, 0.6])
@@ -160,7 +159,8 @@ def test_of_a_whole_matrix_it_lowers_the_singular_values():
     wanted = (A * np.maximum(s - 1.5, 0)) @ Bh
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((9, 7)), Y, penalty=Ridge(1.5))
     np.testing.assert_allclose(bf.solve(problem, 7, NuclearNorm(), tol=1e-12).matrix(), wanted, atol=1e-10)
-    f = bf.Function(lambda X: 0.5 * float(np.sum((X - Y) ** 2)), lambda X: X - Y, (9, 7), penalty=Ridge(1.5))
+    box = bf.Function(lambda X: 0.5 * float(np.sum((X - Y) ** 2)), lambda X: X - Y, (9, 7))
+    f = bf.Objective(box, Ridge(1.5))
     np.testing.assert_allclose(bf.solve(f, 7, NuclearNorm(), tol=1e-12).matrix(), wanted, atol=1e-10)
 
 
@@ -197,7 +197,8 @@ def test_momentum_does_not_run_into_a_wall():
 
 
 def test_momentum_does_not_run_out_of_range():
-    f = bf.Function(lambda X: float(np.exp(X[0, 0])) - 3 * X[0, 0], lambda X: np.exp(X) - 3, (1, 1), penalty=Ridge(1.0))
+    box = bf.Function(lambda X: float(np.exp(X[0, 0])) - 3 * X[0, 0], lambda X: np.exp(X) - 3, (1, 1))
+    f = bf.Objective(box, Ridge(1.0))
     solver = NuclearNorm()
     now = solver.init(f, f.kind.pair(np.array([[3.0]]), np.array([[3.0]])), 1)
     before = f.measured(f.kind.pair(np.array([[30.0]]), np.array([[-30.0]])))
@@ -210,8 +211,8 @@ def test_momentum_does_not_run_out_of_range():
 def test_the_curvature_of_a_function_need_not_be_that_at_zero():
     # e^x − yx: the curvature is 1 at 0 and y at the optimum.
     Y = np.random.default_rng(3).uniform(5, 500, (6, 5))
-    f = bf.Function(lambda X: float(np.sum(np.exp(X) - Y * X)), lambda X: np.exp(X) - Y, (6, 5), penalty=Ridge(1.0))
-    result = bf.solve(f, 5, NuclearNorm(), tol=1e-9, max_iter=3000)
+    box = bf.Function(lambda X: float(np.sum(np.exp(X) - Y * X)), lambda X: np.exp(X) - Y, (6, 5))
+    result = bf.solve(bf.Objective(box, Ridge(1.0)), 5, NuclearNorm(), tol=1e-9, max_iter=3000)
     same = bf.Problem(bf.losses.Poisson(), bf.operators.Full((6, 5)), Y, penalty=Ridge(1.0))
     assert result.status.converged
     assert result.objective == pytest.approx(bf.solve(same, 5, PCG(), rng=0, tol=1e-10).objective, rel=1e-8)

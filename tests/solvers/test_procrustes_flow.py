@@ -109,7 +109,7 @@ def test_the_balance_term_leads_the_flow_and_is_not_in_the_objective(make_proble
     U, V = gaussian(np.random.default_rng(5), (14, 2), float), 3 * gaussian(np.random.default_rng(6), (11, 2), float)
     state = ProcrustesFlow().init(problem, problem.kind.pair(U, V), 2)
     imbalance = np.sum((U.T @ U - V.T @ V) ** 2)
-    assert state.value == pytest.approx(problem.value(U, V), rel=1e-14)
+    assert state.value == pytest.approx(problem.f.value(problem.kind.pair(U, V)), rel=1e-14)
     assert state.own.at.value - state.value == pytest.approx(problem.scale / 16 * imbalance, rel=1e-12)
     # Of balanced factors it is zero.
     x = problem.kind.pair(U, V).balanced()
@@ -183,10 +183,10 @@ def test_tomography():
 def test_measurements_of_the_hermitian_part_have_twice_the_curvature_there(make_problem):
     operator = bf.operators.Pauli(4, 200, rng=0, normalize=True)
     free, symmetric = (bf.Problem(bf.losses.Squared(), operator, np.ones(200), symmetric=s) for s in (False, True))
-    assert symmetric.curvature_of_kind() == pytest.approx(1.0)  # `normalize` is about Hermitian X
-    assert free.curvature_of_kind() == free.scale == symmetric.scale
+    assert symmetric.curvature_of_kind == pytest.approx(1.0)  # `normalize` is about Hermitian X
+    assert free.curvature_of_kind == free.scale == symmetric.scale
     entries = make_problem(12, symmetric=True)
-    assert entries.curvature_of_kind() == entries.scale
+    assert entries.curvature_of_kind == entries.scale
 
 
 def test_a_table_of_the_paper_in_miniature():

@@ -214,7 +214,7 @@ def test_the_accuracy_is_kept(make_problem, line_search, symmetric):
         result = bf.solve(problem, 80, solver, tol=0, max_iter=2000, callback=lambda _, s: last.append(s))  # noqa: B023
         assert result.status is bf.Status.SETTLED
         X = last[-1].U @ last[-1].V.T
-        G = problem.gradient(last[-1].U, last[-1].V) @ np.eye(X.shape[1])
+        G = problem.f.gradient(last[-1].point.x) @ np.eye(X.shape[1])
         assert inner(G, X) - inner(G, corner(G, radius, symmetric)) <= accuracy * (1 + 1e-9)
         assert result.objective <= last[-1].value * (1 + 1e-12)  # the objective is taken anew, from the factors alone
         assert symmetric or result.objective <= least + accuracy

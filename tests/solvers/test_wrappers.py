@@ -113,7 +113,7 @@ def test_the_objective_of_a_homotopy_has_no_ridge(make_problem):
     problem = make_problem(20, 15)
     result = bf.solve(problem, 2, RidgeHomotopy(), rng=0, max_iter=3)
     assert result.status is bf.Status.MAX_ITER
-    assert result.objective == pytest.approx(problem.value(result.U, result.V), rel=1e-12)
+    assert result.objective == pytest.approx(problem.f.value(problem.kind.pair(result.U, result.V)), rel=1e-12)
     state = RidgeHomotopy().init(problem, problem.zero(0), 2)
     assert state.phase.staged
     assert state.value < state.own.inner.value

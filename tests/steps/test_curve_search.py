@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.balance import BalanceTerm, Frobenius
-from bifactor.errors import InputError
-from bifactor.factors import Free
 from bifactor.path import Path
 from bifactor.state import Moving, Stalled
 from bifactor.steps.curve_search import Searched
@@ -223,7 +221,7 @@ def test_a_black_box_goes_down_and_leaves_little_slope(dtype):
         return (X - target) / np.sqrt(1 + np.abs(X - target) ** 2)
 
     penalty = bf.penalties.Ridge(0.1)
-    problem = bf.Function(value, gradient, target.shape, dtype=dtype, penalty=penalty)
+    problem = bf.Objective(bf.Function(value, gradient, target.shape, dtype=dtype), penalty)
     for solver in (bf.solvers.BFGD(SEARCH), bf.solvers.BFGD(SEARCH, Frobenius(2.0)), bf.solvers.ScaledGD()):
         x = problem.kind.random(rng, (9, 7), 2, dtype)
         descends(solver, problem, solver.init(problem, x, 2))
@@ -234,7 +232,7 @@ def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
     box = bf.Function(lambda X: 0.5 * np.sum((X - T) ** 2), lambda X: X - T, T.shape, smoothness=1.0)
     known = bf.Problem(bf.losses.Squared(), bf.operators.Full(T.shape), T)
     rng = np.random.default_rng(3)
-    for path in paths(box, rng):
+    for path in paths(bf.Objective(box), rng):
         other = known.plus(path.problem.added[0])
         best, good = search(Path(other, other.at(path.point.x), path.d)).point, search(path).point
         first = path.point.value
@@ -242,13 +240,16 @@ def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
         assert good.value < first
 
 
-def test_a_balance_term_that_is_no_polynomial_is_refused_before_any_work():
-    balance = bf.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)
-    with pytest.raises(InputError, match=r"polynomial.*Frobenius"):
-        bf.solvers.BFGD(SEARCH, balance)
-    with pytest.raises(InputError, match=r"polynomial.*Frobenius"):
-        BalanceTerm(balance, 0.25, 1.0).polynomial(*(Free().pair(np.ones((3, 1)), np.ones((3, 1))) for _ in range(2)))
-    bf.solvers.BFGD(SEARCH, None)
+def test_a_balance_term_that_is_no_polynomial_is_searched_all_the_same(make_problem):
+    """One that is a polynomial, but does not say so, takes the same steps as one that does."""
+    same = bf.balance.Elementwise(lambda d: 0.5 * d * d, lambda d: d, 1.0, 1.0)
+    problem, start = make_problem(), bf.inits.Random()
+    results = [
+        bf.solve(problem, 2, bf.solvers.BFGD(SEARCH, balance), start, 0, max_iter=20, tol=0)
+        for balance in (bf.balance.Frobenius(1.0), same)
+    ]
+    assert results[1].objective == pytest.approx(results[0].objective, rel=0.05)
+    assert np.all(np.diff(results[1].history.objective) < 0.1 * results[1].history.objective[:-1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

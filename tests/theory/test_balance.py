@@ -18,7 +18,7 @@ EVERY_G = pytest.mark.parametrize(("g", "dtype"), CASES)
 
 def nothing(dtype=np.float64):
     """f = 0, which leaves the balance term alone."""
-    return bf.Function(lambda X: 0.0, np.zeros_like, SHAPE, dtype=dtype)
+    return bf.Objective(bf.Function(lambda X: 0.0, np.zeros_like, SHAPE, dtype=dtype))
 
 
 def factors(rng, dtype=np.float64):
@@ -56,7 +56,7 @@ def test_the_default_lambda_is_the_iteration_of_the_appendix(seed, g, dtype):
     U, V = factors(rng, dtype)
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(SHAPE), gaussian(rng, SHAPE, dtype))
     moved = descended(bf.solvers.BFGD(bf.steps.Constant(1.0), g), problem, U, V).gradient
-    G, slope = problem.gradient(U, V).matrix, g.gradient(imbalance(U, V), problem.scale)
+    G, slope = problem.f.gradient(problem.kind.pair(U, V)).matrix, g.gradient(imbalance(U, V), problem.scale)
     np.testing.assert_allclose(moved.left, G @ V + U @ slope / 2, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(moved.right, G.conj().T @ U - V @ slope / 2, rtol=1e-10, atol=1e-12)
 
@@ -87,7 +87,7 @@ def test_the_objective_is_f_alone(dtype):
     solver = bf.solvers.BFGD(bf.steps.Constant(1e-3), bf.balance.Frobenius(2.0))
     state = solver.init(problem, problem.kind.pair(U, V), R)
     for _ in range(3):
-        f, GV, GhU = problem.value_and_products(state.U, state.V)
+        f, GV, GhU, _ = problem.f.evaluate(problem.kind.pair(state.U, state.V))
         assert state.value == pytest.approx(f, rel=1e-14)
         np.testing.assert_allclose(state.point.gradient.left, GV, rtol=1e-12)
         np.testing.assert_allclose(state.point.gradient.right, GhU, rtol=1e-12)

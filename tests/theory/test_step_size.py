@@ -134,7 +134,7 @@ def test_the_20_rule_is_within_the_15_rule_all_along(make_target, make_a1_start,
         start = make_a1_start(rng, U, V, kind)
         states = trajectory(problem, bf.solvers.BFGD(bf.steps.Smooth(), balance=None), *start, 100)
         for s in states:
-            G = problem.gradient(s.U, s.V).matrix
+            G = problem.f.gradient(s.point.x).matrix
             bound = 15 * np.linalg.norm(np.vstack([s.U, s.V]), 2) ** 2 + 3 * np.linalg.norm(G, 2)
             assert states[0].own.memory.eta <= 1 / bound
 

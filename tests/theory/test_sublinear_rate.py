@@ -15,9 +15,10 @@ SHAPE, SIGMA, STEPS = (9, 7), np.array([4.0, 2.0]), 60
 
 
 def log_cosh(X):
-    return bf.Function(
-        lambda Z: float(np.sum(np.logaddexp(Z - X, X - Z) - np.log(2))), lambda Z: np.tanh(Z - X), X.shape, 1.0
-    )
+    def value(Z):
+        return float(np.sum(np.logaddexp(Z - X, X - Z) - np.log(2)))
+
+    return bf.Objective(bf.Function(value, lambda Z: np.tanh(Z - X), X.shape, 1.0))
 
 
 def huber(X):
@@ -27,9 +28,11 @@ def huber(X):
 def logistic(X):
     """Cross-entropy against the probabilities expit(X*) themselves, so that X* is the least point."""
     p = expit(X)
-    return bf.Function(
-        lambda Z: float(np.sum(np.logaddexp(0, Z) - p * Z)), lambda Z: expit(Z) - p, X.shape, smoothness=0.25
-    )
+
+    def value(Z):
+        return float(np.sum(np.logaddexp(0, Z) - p * Z))
+
+    return bf.Objective(bf.Function(value, lambda Z: expit(Z) - p, X.shape, smoothness=0.25))
 
 
 def quartic(X):
@@ -44,7 +47,7 @@ def quartic(X):
         d = np.abs(Z - X)
         return np.sign(Z - X) * (np.minimum(d, 1) ** 3 / 3 + np.maximum(d, 1) - 1)
 
-    return bf.Function(value, gradient, X.shape, 1.0)
+    return bf.Objective(bf.Function(value, gradient, X.shape, 1.0))
 
 
 FUNCTIONS = pytest.mark.parametrize("make_function", [log_cosh, huber, logistic, quartic])
@@ -61,7 +64,7 @@ def run(make_target, make_a1_start, trajectory):
         start = make_a1_start(rng, U, V, kind)
         solver = bf.solvers.BFGD(bf.steps.Smooth(every_step=every_step), balance=None)
         states = trajectory(problem, solver, *start, STEPS)
-        excess = np.array([s.value for s in states]) - problem.value(U, V)
+        excess = np.array([s.value for s in states]) - problem.f.value(problem.kind.pair(U, V))
         distance = np.array([bf.metrics.distance(s.U, s.V, U, V) for s in states])
         return states, excess, distance
 

@@ -180,11 +180,11 @@ def _speed() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     operator = Entries(rng.integers(m, size=size), rng.integers(n, size=size), (m, n))
     problem = Problem(Squared(), operator, rng.standard_normal(size))
-    U, V = rng.standard_normal((m, rank)), rng.standard_normal((n, rank))
-    problem.value_and_products(U, V)
+    x = problem.kind.random(rng, (m, n), rank, problem.dtype)
+    problem.f.evaluate(x)
     calls, started = 0, time.perf_counter()
     while (seconds := time.perf_counter() - started) < SECONDS:
-        finite = np.isfinite(problem.value_and_products(U, V)[0])
+        finite = np.isfinite(problem.f.evaluate(x).f)
         calls += 1
     rate = calls * size / seconds / 1e6
     return {

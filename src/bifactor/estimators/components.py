@@ -1,6 +1,6 @@
 """Principal components under a loss: z = μⱼ + uᵢ·vⱼ, columns with an effect of their own and rows without."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,12 +9,11 @@ from bifactor.estimators.fold_in import fold_in
 from bifactor.estimators.model import Model, Settings, as_problem, constant, resumed, run
 from bifactor.estimators.observations import Observations
 from bifactor.estimators.tuning import tuned
-from bifactor.factors import Factors
 from bifactor.inits import Given
 from bifactor.losses import Shifted
 from bifactor.metrics import triplets
 from bifactor.operators import Entries
-from bifactor.penalties import Penalty
+from bifactor.penalties import Ridge
 from bifactor.problem import Problem
 from bifactor.solvers import PCG, RankContinuation
 
@@ -29,28 +28,9 @@ NULL_RIDGE = 1e-6
 """On the column effects of the null model, for the same reason."""
 
 
-@dataclass(frozen=True)
-class ComponentRidge(Penalty):
+def component_ridge(rho: float) -> Ridge:
     """(ρ/2)(‖U‖² + ‖V‖²) over the components, and LIGHT times that over the effects of columns."""
-
-    rho: float
-
-    @property
-    def curvature(self) -> tuple[float, float]:
-        return self.rho, self.rho
-
-    def evaluate(self, x: Factors) -> tuple[float, Factors]:
-        gradient = self.hessian(x, x)
-        return x.inner(gradient) / 2, gradient
-
-    def hessian(self, x: Factors, d: Factors) -> Factors:
-        dU, dV = self.rho * d.left, self.rho * d.right
-        dV[:, EFFECTS] *= LIGHT
-        return x.gradient(dU, dV)
-
-    def polynomial(self, x: Factors, d: Factors) -> Array:
-        value, gradient = self.evaluate(x)
-        return np.array([value, gradient.inner(d), self.evaluate(d)[0], 0.0, 0.0])
+    return Ridge(rho, components=(LIGHT, 1.0))
 
 
 def fit_components(data: Observations, settings: Settings, earlier: Model | None = None) -> Model:
@@ -60,8 +40,8 @@ def fit_components(data: Observations, settings: Settings, earlier: Model | None
     start = problem.zero(0)
     start.right[:, EFFECTS] = _column_effects(data, settings, intercept, LIGHT)
     rng = np.random.default_rng(settings.seed)
-    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, ComponentRidge)
-    penalized = problem.penalized(ComponentRidge(ridge) if ridge > 0 else None)
+    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge)
+    penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:
         wide = start.padded(start.width + rank)

@@ -144,10 +144,10 @@ def _fitted(problem: Problem, x: Factors, columns: int) -> Result:
 def steepest(problem: Problem, x: Factors) -> float:
     """‖∇f‖₂ where there are but effects of rows and columns: the ridge from which on the rest is 0."""
     x = _at_least(x, 1)
-    norm = spectral_norm(problem.gradient(x.left, x.right), np.random.default_rng(0))
+    norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
     if not np.isfinite(norm):
         raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
-    return norm if problem.loss.quadratic else max(norm, LEAST * problem.total / problem.y.size)
+    return norm if problem.loss.quadratic else max(norm, LEAST * problem.f.fit.total / problem.y.size)
 
 
 def without_vanished(x: Factors) -> Factors:

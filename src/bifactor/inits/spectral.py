@@ -9,8 +9,8 @@ from bifactor.arrays import Array, gaussian
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.line import Line
 from bifactor.objective import Objective
+from bifactor.operators.bound import Curve
 
 TOL, RESTARTS = 1e-3, 4
 """Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
@@ -46,11 +46,10 @@ class Spectral(Init):
 
     @staticmethod
     def _multiple(problem: Objective, x: Factors) -> float:
-        z = problem.measure(x.left, x.right)
-        return best_multiple(problem.along(np.zeros_like(z), z, np.zeros_like(z)), 1 / problem.scale)
+        return best_multiple(problem.f.straight(None, x), 1 / problem.scale)
 
 
-def best_multiple(line: Line, guess: float, ridge: float = 0.0) -> float:
+def best_multiple(line: Curve, guess: float, ridge: float = 0.0) -> float:
     """argmin over s > 0 of φ(s) + ridge·s, for a convex φ that falls at s = 0.
 
     Where the slope dies out without crossing zero (labels that X can separate, an f that falls without end), the s is

@@ -7,8 +7,12 @@ import numba
 import numpy as np
 
 from bifactor.kernels import (
+    blocks_numba,
+    blocks_reference,
     entries_numba,
     entries_reference,
+    losses_numba,
+    losses_reference,
     pauli_numba,
     pauli_reference,
     transforms_numba,
@@ -26,6 +30,16 @@ def has_compiled(dtype: Any) -> bool:
 def entries(dtype: Any) -> ModuleType:
     """The sampled products to use for factors of this dtype."""
     return entries_numba if has_compiled(dtype) else entries_reference
+
+
+def blocks(dtype: Any) -> ModuleType:
+    """The solvers of many small systems of this dtype."""
+    return blocks_numba if has_compiled(dtype) else blocks_reference
+
+
+def losses(dtype: Any) -> ModuleType:
+    """The passes over measurements of this dtype that no loss has a part in."""
+    return losses_numba if has_compiled(dtype) else losses_reference
 
 
 def transforms() -> ModuleType:

@@ -1,18 +1,13 @@
-"""Sampled products compiled for float32 and float64, on all cores.
+"""Sampled products compiled for float32 and float64, on all cores; same functions as `entries_reference`.
 
-Same functions as `entries_reference`, plus `fused`: loss value and both factor gradients in one pass.
-Deterministic for a fixed number of threads: each thread owns its rows, private sums of the short side are
-added in thread order.
+Deterministic for a fixed number of threads: each thread owns its rows, private sums of the short side are added in
+thread order.
 """
-
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.compile import compiled
 from bifactor.kernels.layout import Layout
 from bifactor.kernels.memory import empty, zeros
 from bifactor.kernels.pool import run, threads_for
@@ -69,111 +64,56 @@ def _both(start, stop, outer, inner, w, P, Q, SQ, SP):  # type: ignore[no-untype
                 sp[k] += weight * p[k]
 
 
-@cache
-def _fused(pointwise: Callable[..., Any]) -> Any:
-    stamp = version(pointwise) if own(pointwise) else 0
-
-    def entries_pass(start, stop, outer, inner, y, weights, parameter, P, Q, SQ, SP):  # type: ignore[no-untyped-def]
-        rank, zero = P.shape[1], P.dtype.type(0)
-        value = 0.0 * stamp
-        for tile in range(start.size):
-            for t in range(start[tile], stop[tile]):
-                # P[i, k] and not a view p = P[i]: numba counts references to views, atomically, where the loss
-                # has branches (the fused logistic gradient took a quarter longer).
-                i, j = outer[t], inner[t]
-                z = zero
-                for k in range(rank):
-                    z += P[i, k] * Q[j, k]
-                v, d, _ = pointwise(z, y[t], parameter)
-                if weights.size:
-                    v *= weights[t]
-                    d *= weights[t]
-                value += v
-                slope = P.dtype.type(d)  # the loss may compute in double, the update must not
-                for k in range(rank):
-                    SQ[i, k] += slope * Q[j, k]
-                for k in range(rank):
-                    SP[j, k] += slope * P[i, k]
-        return value
-
-    # A closure over a plain function (not a compiled one) and a number is what numba can keep on disk.
-    return compiled(entries_pass, cache=own(pointwise))
-
-
 def dot(layout: Layout, P: Array, Q: Array) -> Array:
-    P, Q = _contiguous(P, Q)
+    P, Q = contiguous(P, Q)
     z = empty(layout.size, P.dtype)
-    calls = [(*span, layout.outer, layout.inner, P, Q, z) for span in _spans(layout, P)]
+    calls = [(*span, layout.outer, layout.inner, P, Q, z) for span in spans_for(layout, P)]
     run(_dot, calls)
     return z
 
 
 def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
-    P, Q, D, E = _contiguous(P, Q, D, E)
+    P, Q, D, E = contiguous(P, Q, D, E)
     z1, z2 = (empty(layout.size, P.dtype) for _ in range(2))
-    run(_curve, [(*span, layout.outer, layout.inner, P, Q, D, E, z1, z2) for span in _spans(layout, P)])
+    run(_curve, [(*span, layout.outer, layout.inner, P, Q, D, E, z1, z2) for span in spans_for(layout, P)])
     return z1, z2
 
 
 def left(layout: Layout, w: Array, Q: Array) -> Array:
-    w, Q = _contiguous(w, Q)
+    w, Q = contiguous(w, Q)
     SQ = zeros((layout.n_outer, Q.shape[1]), Q.dtype)
-    run(_left, [(*span, layout.outer, layout.inner, w, Q, SQ) for span in _spans(layout, Q)])
+    run(_left, [(*span, layout.outer, layout.inner, w, Q, SQ) for span in spans_for(layout, Q)])
     return SQ
 
 
 def right(layout: Layout, w: Array, P: Array) -> Array:
     # The same loop with the roles of the sides exchanged; the short side is private to each thread.
-    w, P = _contiguous(w, P)
-    spans = _spans(layout, P)
+    w, P = contiguous(w, P)
+    spans = spans_for(layout, P)
     private = zeros((len(spans), layout.n_inner, P.shape[1]), P.dtype)
     calls = [(*s, layout.inner, layout.outer, w, P, mine) for s, mine in zip(spans, private, strict=True)]
     run(_left, calls)
-    return _total(private)
+    return total(private)
 
 
 def both(layout: Layout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
-    w, P, Q = _contiguous(w, P, Q)
-    _, SQ, SP = _accumulate(_both, layout, (w,), P, Q)
-    return SQ, SP
-
-
-def fused(
-    layout: Layout,
-    pointwise: Callable[..., Any],
-    parameter: float,
-    y: Array,
-    weights: Array,
-    P: Array,
-    Q: Array,
-) -> tuple[float, Array, Array]:
-    """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y), in one pass over the entries."""
-    P, Q = _contiguous(P, Q)
-    fixed = (y, weights, P.dtype.type(parameter))
-    values, SQ, SP = _accumulate(_fused(pointwise), layout, fixed, P, Q)
-    return float(sum(values)), SQ, SP
-
-
-def _accumulate(
-    kernel: Any, layout: Layout, fixed: tuple[Any, ...], P: Array, Q: Array
-) -> tuple[list[Any], Array, Array]:
-    spans = _spans(layout, P)
+    w, P, Q = contiguous(w, P, Q)
+    spans = spans_for(layout, P)
     SQ = zeros(P.shape, P.dtype)
     private = zeros((len(spans), *Q.shape), Q.dtype)
-    calls = [
-        (*span, layout.outer, layout.inner, *fixed, P, Q, SQ, mine) for span, mine in zip(spans, private, strict=True)
-    ]
-    return run(kernel, calls), SQ, _total(private)
+    pairs = zip(spans, private, strict=True)
+    run(_both, [(*span, layout.outer, layout.inner, w, P, Q, SQ, mine) for span, mine in pairs])
+    return SQ, total(private)
 
 
-def _spans(layout: Layout, factor: Array) -> list[tuple[Array, Array]]:
+def spans_for(layout: Layout, factor: Array) -> list[tuple[Array, Array]]:
     return layout.spans(threads_for(layout.size * factor.shape[1]))
 
 
-def _contiguous(*arrays: Array) -> tuple[Array, ...]:
+def contiguous(*arrays: Array) -> tuple[Array, ...]:
     dtype = np.result_type(*arrays)
     return tuple(np.ascontiguousarray(a, dtype=dtype) for a in arrays)
 
 
-def _total(private: Array) -> Array:
+def total(private: Array) -> Array:
     return private[0] if len(private) == 1 else private.sum(axis=0)

@@ -7,6 +7,7 @@ what makes the fused pass fast (measured over plain row order: 1.6× at 138,000 
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,9 @@ TILE = 4096
 
 RUN = 2
 """Tiles must not cut a row's entries into runs shorter than this on average, or they cost more than they save."""
+
+COUNTED = 1 << 20
+"""Entries that are counted at a time: more would be copied to larger integers all at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,26 @@ class Layout:
     def size(self) -> int:
         return int(self.outer.size)
 
+    def part(self, chosen: slice) -> "Layout":
+        """Some of the entries, in one tile."""
+        outer, inner = self.outer[chosen], self.inner[chosen]
+        return Layout(outer, inner, self.n_outer, self.n_inner, np.array([0, outer.size]))
+
+    def sums(self, weights: Array | None) -> tuple[Array, Array]:
+        """The sums of the weights, or the numbers of entries, over each row of the outer side and of the inner one."""
+        outer, inner = np.zeros(self.n_outer), np.zeros(self.n_inner)
+        for start in range(0, self.size, COUNTED):
+            part = slice(start, start + COUNTED)
+            w = None if weights is None else weights[part]
+            outer += np.bincount(self.outer[part], w, self.n_outer)
+            inner += np.bincount(self.inner[part], w, self.n_inner)
+        return outer, inner
+
+    @cached_property
+    def counts(self) -> tuple[Array, Array]:
+        """The numbers of entries in each row of both sides."""
+        return self.sums(None)
+
     def spans(self, threads: int) -> list[tuple[Array, Array]]:
         """For each thread the (start, stop) of its rows inside every tile, balanced by entries."""
         # Private copies of the short side must cost less than the entries they serve, and not many times the factors.
@@ -48,14 +72,31 @@ class Layout:
             self._spans[count] = self._cut(count)
         return self._spans[count]
 
-    def _cut(self, count: int) -> list[tuple[Array, Array]]:
-        row_ends = np.cumsum(np.bincount(self.outer, minlength=self.n_outer))
-        shares = np.arange(1, count) * self.size // count
-        cuts = np.r_[0, np.searchsorted(row_ends, shares, side="right"), self.n_outer]
+    def ranges(self, inner: bool, first: int, last: int, parts: int) -> list[tuple[Array, Array, int, int]]:
+        """Rows `first` … `last` of one side in as many parts of about as many entries each: (start, stop, from, to).
+
+        Start and stop bound, in each tile, the entries of a part; on the inner side others lie among them.
+        """
+        ends = np.cumsum(self.counts[1 if inner else 0][first:last])
+        shares = ends[-1] * np.arange(1, parts) / parts if ends.size else np.zeros(0)
+        cuts = np.unique(np.r_[first, first + np.searchsorted(ends, shares, side="right"), last])
+        if inner:
+            return [(self.tiles[:-1], self.tiles[1:], int(low), int(high)) for low, high in pairwise(cuts)]
+        edges = self._edges(cuts)
+        return [(*edge, int(low), int(high)) for edge, (low, high) in zip(pairwise(edges), pairwise(cuts), strict=True)]
+
+    def _edges(self, cuts: Array) -> Array:
+        """Where in each tile the entries of these rows of the outer side begin."""
         edges = np.empty((cuts.size, self.tiles.size - 1), dtype=np.int64)
         for tile, (start, stop) in enumerate(pairwise(self.tiles)):
             edges[:, tile] = start + np.searchsorted(self.outer[start:stop], cuts)
-        return list(pairwise(edges))
+        return edges
+
+    def _cut(self, count: int) -> list[tuple[Array, Array]]:
+        row_ends = np.cumsum(self.counts[0])
+        shares = np.arange(1, count) * self.size // count
+        cuts = np.r_[0, np.searchsorted(row_ends, shares, side="right"), self.n_outer]
+        return list(pairwise(self._edges(cuts)))
 
 
 def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Layout, Array | None]:

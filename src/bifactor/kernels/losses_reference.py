@@ -23,11 +23,11 @@ def line(
     ℓ′ (Huber's by δ/|z − y| beyond δ), which is left out: a number to guess a step from, not to rely on.
     """
     point, speed = _at(z, z1, z2, a), z1 + 2 * float(a) * z2 if z2.size else z1
-    slope = _weighted(gradient(point, y), weights)
-    second = _total(curvature(point, y) * np.abs(speed) ** 2, weights)
+    slope = weighted(gradient(point, y), weights)
+    second = total(curvature(point, y) * np.abs(speed) ** 2, weights)
     if z2.size:
         second += 2 * inner(slope, z2)
-    return _total(value(point, y), weights), inner(slope, speed), second
+    return total(value(point, y), weights), inner(slope, speed), second
 
 
 def advance(
@@ -35,16 +35,16 @@ def advance(
 ) -> tuple[float, Array, Array]:
     """φ(a), the slopes w·ℓ′ at z(a), and z(a)."""
     point = _at(z, z1, z2, a)
-    return _total(value(point, y), weights), _weighted(gradient(point, y), weights), point
+    return total(value(point, y), weights), weighted(gradient(point, y), weights), point
 
 
 def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
     """c₀ … c₄ with Σ w·½|z(a) − y|² = c₀ + c₁a + c₂a² + c₃a³ + c₄a⁴ for every a."""
     d = z - y
-    wd, w1 = _weighted(d, weights), _weighted(z1, weights)
+    wd, w1 = weighted(d, weights), weighted(z1, weights)
     c = np.array([inner(wd, d) / 2, inner(wd, z1), inner(w1, z1) / 2, 0.0, 0.0])
     if z2.size:
-        c[2:] += inner(wd, z2), inner(w1, z2), inner(_weighted(z2, weights), z2) / 2
+        c[2:] += inner(wd, z2), inner(w1, z2), inner(weighted(z2, weights), z2) / 2
     return c
 
 
@@ -59,9 +59,9 @@ def _at(z: Array, z1: Array, z2: Array, a: float) -> Array:
     return z + a * z1 + a * a * z2 if z2.size else z + a * z1
 
 
-def _weighted(values: Array, weights: Array) -> Array:
+def weighted(values: Array, weights: Array) -> Array:
     return weights * values if weights.size else values
 
 
-def _total(values: Array, weights: Array) -> float:
-    return float(np.sum(_weighted(values, weights), dtype=np.float64))
+def total(values: Array, weights: Array) -> float:
+    return float(np.sum(weighted(values, weights), dtype=np.float64))

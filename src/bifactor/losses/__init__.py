@@ -1,6 +1,7 @@
 """What a measurement y means, given its predictor z: one file per loss."""
 
 from bifactor.losses.base import Loss, Targets
+from bifactor.losses.data_fit import DataFit
 from bifactor.losses.expected_counts import ExpectedCounts
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
@@ -9,4 +10,15 @@ from bifactor.losses.probit import Probit
 from bifactor.losses.shifted import Shifted
 from bifactor.losses.squared import Squared
 
-__all__ = ["ExpectedCounts", "Huber", "Logistic", "Loss", "Poisson", "Probit", "Shifted", "Squared", "Targets"]
+__all__ = [
+    "DataFit",
+    "ExpectedCounts",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Probit",
+    "Shifted",
+    "Squared",
+    "Targets",
+]

@@ -1,6 +1,7 @@
 """How measurements of X are taken: one file per operator."""
 
 from bifactor.operators.base import Operator
+from bifactor.operators.bound import Bound, Curve, DataBound, Evaluated
 from bifactor.operators.dct import DCT
 from bifactor.operators.entries import Entries
 from bifactor.operators.fourier import Fourier
@@ -11,13 +12,18 @@ from bifactor.operators.linear import Linear
 from bifactor.operators.noiselet import Noiselet
 from bifactor.operators.pauli import Pauli
 from bifactor.operators.rank_one import RankOne
+from bifactor.operators.recomputed import Recomputed
 from bifactor.operators.scaled import Scaled
 from bifactor.operators.stacked import Stacked
 from bifactor.operators.subsampled import Subsampled
 
 __all__ = [
     "DCT",
+    "Bound",
+    "Curve",
+    "DataBound",
     "Entries",
+    "Evaluated",
     "Fourier",
     "Full",
     "Gaussian",
@@ -27,6 +33,7 @@ __all__ = [
     "Operator",
     "Pauli",
     "RankOne",
+    "Recomputed",
     "Scaled",
     "Stacked",
     "Subsampled",

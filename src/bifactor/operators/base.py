@@ -1,18 +1,16 @@
 """What an operator is: a linear map from m×n matrices to measurements, used through factors only."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, namespace, norm, product_norm
+from bifactor.arrays import Array, gaussian, norm, product_norm
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
-from bifactor.losses import Loss
-
-Fused = Callable[[Array, Array], tuple[float, Array, Array]]
-"""(U, V) -> (Σ w·ℓ(z; y), G V, Gᴴ U) in one pass."""
+from bifactor.losses import DataFit
+from bifactor.operators.bound import DataBound
+from bifactor.operators.measured import Measured
 
 
 class Operator(ABC):
@@ -20,10 +18,6 @@ class Operator(ABC):
 
     shape: tuple[int, int]
     size: int
-    takes_matrix: bool = False
-    """Whether y may be given as the m×n matrix itself."""
-    quick_curve: bool = False
-    """Whether `curve` takes about as long as `forward`."""
     complex_matrix: bool | None = None
     """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
 
@@ -43,29 +37,17 @@ class Operator(ABC):
     def mean_square(self, weights: Array | None = None) -> float:
         """The typical curvature: E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction, mostly ‖W^½ A‖²_F/(mn)."""
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        """(z₁, z₂) with A((U + aD)(V + aE)ᴴ) = z + a·z₁ + a²·z₂ for every a."""
-        xp = namespace(U, V, D, E)
-        z1 = self.forward(xp.concat([D, U], axis=1), xp.concat([V, E], axis=1))
-        return z1, self.forward(D, E)
+    def bind(self, fit: DataFit) -> DataBound:
+        """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ). An operator with a faster way to f than forward and adjoint has a bound of its own.
 
-    def entrywise(self, weights: Array) -> LinearMap | None:
-        """The curvature of ½ Σ wᵢ zᵢ² at each entry of X, for operators whose measurements see one entry each.
-
-        Such measurements can miss what is in X, and can be spread unevenly over it: solvers take more care with them.
+        That bound may take the measurements in another order.
         """
-        return None
+        return Measured(self, self.sized(fit))
 
-    def arrange(self) -> tuple["Operator", Array | None]:
-        """The same measurements in the order that is fastest here, and the permutation that leads there.
-
-        `Problem` calls it once, at the door, and permutes y with it. None means no change.
-        """
-        return self, None
-
-    def fused(self, loss: Loss, y: Array, weights: Array | None, dtype: Any) -> Fused | None:
-        """A kernel for one loss that never stores z, where the operator has one for factors of this dtype."""
-        return None
+    def sized(self, fit: DataFit) -> DataFit:
+        """Data with one number per measurement; `InputError` where they are not for this operator."""
+        m, n = self.shape
+        return fit.sized(self.size, f"{type(self).__name__} takes {self.size} measurements of a {m}×{n} matrix")
 
 
 def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:

@@ -8,12 +8,13 @@ from scipy import sparse
 from bifactor import kernels
 from bifactor.arrays import Array, conj, floating
 from bifactor.errors import InputError
-from bifactor.kernels import entries_numba
 from bifactor.kernels.layout import Layout, arrange
 from bifactor.linear_map import LinearMap, Sampled
-from bifactor.losses import Loss
-from bifactor.operators.base import Fused, Operator, matrix_shape
-from bifactor.validation import require_measurements, require_rows
+from bifactor.losses import DataFit
+from bifactor.operators.base import Operator, matrix_shape
+from bifactor.operators.bound import DataBound
+from bifactor.operators.entries_bound import EntriesBound
+from bifactor.validation import require_measurements, require_pair
 
 
 class Entries(Operator):
@@ -29,8 +30,6 @@ class Entries(Operator):
     shape : (m, n)
         The shape of X. Rows and columns without an observation are allowed.
     """
-
-    quick_curve = True
 
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
@@ -98,21 +97,11 @@ class Entries(Operator):
         return self._restore(self._layout.outer if self._flipped else self._layout.inner)
 
     def forward(self, U: Array, V: Array) -> Array:
-        self._require_factors(U, V)
+        require_pair(U, V, self.shape)
         kernel = kernels.entries(np.result_type(U, V))
         if self._flipped:
             return self._restore(conj(kernel.dot(self._layout, V, U)))
         return self._restore(kernel.dot(self._layout, U, V))
-
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        for left, right in ((U, V), (D, V), (U, E)):
-            self._require_factors(left, right)
-        kernel = kernels.entries(np.result_type(U, V, D, E))
-        if self._flipped:
-            z1, z2 = (conj(z) for z in kernel.curve(self._layout, V, U, E, D))
-        else:
-            z1, z2 = kernel.curve(self._layout, U, V, D, E)
-        return self._restore(z1), self._restore(z2)
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -131,35 +120,18 @@ class Entries(Operator):
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return total / (self.shape[0] * self.shape[1])
 
-    def entrywise(self, weights: Array) -> LinearMap:
-        return self.adjoint(weights)
+    def bind(self, fit: DataFit) -> DataBound:
+        arranged = Entries._arranged(self.shape, self._layout, self._flipped)
+        return EntriesBound(arranged, self.sized(fit).take(self._order))
 
-    def arrange(self) -> tuple[Operator, Array | None]:
-        return Entries._arranged(self.shape, self._layout, self._flipped), self._order
+    @property
+    def layout(self) -> Layout:
+        """The coordinates as kernels take them, in the order of a bound; of the transposed X where `flipped`."""
+        return self._layout
 
-    def fused(self, loss: Loss, y: Array, weights: Array | None, dtype: Any) -> Fused | None:
-        if loss.pointwise is None or self._order is not None or not kernels.has_compiled(dtype):
-            return None
-        y = np.ascontiguousarray(y, dtype=dtype)
-        w = np.ascontiguousarray(y[:0] if weights is None else weights, dtype=dtype)
-        settings = (self._layout, loss.pointwise, loss.parameter(dtype), y, w)
-
-        def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
-            self._require_factors(U, V)
-            if self._flipped:
-                value, GhU, GV = entries_numba.fused(*settings, V, U)
-                return value, GV, GhU
-            return entries_numba.fused(*settings, U, V)
-
-        return one_pass
-
-    def _require_factors(self, U: Array, V: Array) -> None:
-        require_rows(U, self.shape[0])
-        require_rows(V, self.shape[1])
-        if U.shape[1] != V.shape[1]:
-            raise InputError(
-                f"Factors with {U.shape[1]} and {V.shape[1]} columns have no product UVᴴ. Pass two of one rank."
-            )
+    @property
+    def flipped(self) -> bool:
+        return self._flipped
 
     def _restore(self, measurements: Array) -> Array:
         """From the order of the layout to the order the user gave."""

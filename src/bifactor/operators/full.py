@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from bifactor.arrays import Array, herm, namespace
 from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
+from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
+from bifactor.operators.bound import DataBound
 from bifactor.validation import require_rows
 
 
@@ -17,7 +19,6 @@ class Full(Operator):
     """
 
     shape: tuple[int, int]
-    takes_matrix = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", matrix_shape(self.shape))
@@ -39,3 +40,6 @@ class Full(Operator):
 
     def mean_square(self, weights: Array | None = None) -> float:
         return 1.0 if weights is None else float(namespace(weights).mean(weights))
+
+    def bind(self, fit: DataFit) -> DataBound:
+        return super().bind(fit.flat(self.shape))

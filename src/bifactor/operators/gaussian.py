@@ -7,8 +7,12 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from bifactor.arrays import Array, generator, herm, is_complex
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.linear_map import Dense, LinearMap
+from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
+from bifactor.operators.bound import DataBound
+from bifactor.operators.measured import Measured
 from bifactor.validation import is_count, require_measurements
 
 EXACT = 512
@@ -39,8 +43,6 @@ class Gaussian(Operator):
     minimization", SIAM Review 52(3), 2010. Streams: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
     """
 
-    quick_curve = True
-
     def __init__(
         self,
         shape: tuple[int, int],
@@ -59,7 +61,7 @@ class Gaussian(Operator):
         self._held = self._rows(0, self.size) if block is None else None
 
     def forward(self, U: Array, V: Array) -> Array:
-        return self._measure((U @ herm(V)).reshape(-1, 1))[:, 0]
+        return self.measure((U @ herm(V)).reshape(-1, 1))[:, 0]
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -68,11 +70,8 @@ class Gaussian(Operator):
             total = total + _times(rows.T, w[part, None])
         return Dense(total.astype(w.dtype, copy=False).reshape(self.shape))
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        # Both in one pass: reading, or drawing, the Aᵢ is the whole cost.
-        X1, X2 = D @ herm(V) + U @ herm(E), D @ herm(E)
-        z = self._measure(np.stack([X1, X2], axis=-1).reshape(-1, 2))
-        return z[:, 0].copy(), z[:, 1].copy()
+    def bind(self, fit: DataFit) -> DataBound:
+        return GaussianBound(self, self.sized(fit))
 
     def norm_squared(self, weights: Array | None = None) -> float:
         N = self.shape[0] * self.shape[1]
@@ -92,7 +91,7 @@ class Gaussian(Operator):
         squares = np.concatenate([np.einsum("ij,ij->i", rows, rows) for _, rows in self._blocks()])
         return float(np.sum(squares if weights is None else weights * squares)) / (self.shape[0] * self.shape[1])
 
-    def _measure(self, X: Array) -> Array:
+    def measure(self, X: Array) -> Array:
         """A of every column of X."""
         return np.concatenate([_times(rows, X) for _, rows in self._blocks()]).astype(X.dtype, copy=False)
 
@@ -114,6 +113,18 @@ class Gaussian(Operator):
             np.random.Generator(stream).standard_normal(out=row)
         rows /= np.sqrt(self.size)
         return rows
+
+
+class GaussianBound(Measured):
+    """A curve costs one pass over the Aᵢ: reading, or drawing, them is the whole cost."""
+
+    quick = True
+    operator: Gaussian
+
+    def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
+        X1, X2 = d.left @ herm(x.right) + x.left @ herm(d.right), d.left @ herm(d.right)
+        z = self.operator.measure(np.stack([X1, X2], axis=-1).reshape(-1, 2))
+        return z[:, 0].copy(), z[:, 1].copy()
 
 
 def _times(rows: Array, X: Array) -> Array:

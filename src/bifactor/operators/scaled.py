@@ -1,14 +1,19 @@
 """An operator times a number."""
 
+from collections.abc import Callable
 from numbers import Complex
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, is_complex
+from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
-from bifactor.linear_map import LinearMap
+from bifactor.factors import Factors, Free
+from bifactor.linear_map import LinearMap, ScaledMap
+from bifactor.losses import DataFit
 from bifactor.operators.base import Operator
+from bifactor.operators.bound import Ahead, Apply, Curve, DataBound, Evaluated
 from bifactor.validation import LARGEST, SMALLEST
 
 
@@ -27,8 +32,7 @@ class Scaled(Operator):
         if not isinstance(operator, Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         self.operator, self.factor = operator, _number(factor)
-        self.shape, self.size = operator.shape, operator.size
-        self.complex_matrix, self.quick_curve = operator.complex_matrix, operator.quick_curve
+        self.shape, self.size, self.complex_matrix = operator.shape, operator.size, operator.complex_matrix
         if isinstance(self.factor, complex):
             if takes_real_measurements(operator):
                 raise InputError(
@@ -43,22 +47,129 @@ class Scaled(Operator):
     def adjoint(self, w: Array) -> LinearMap:
         return self.operator.adjoint(self.factor.conjugate() * w)
 
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        z1, z2 = self.operator.curve(U, V, D, E)
-        return self.factor * z1, self.factor * z2
-
-    def entrywise(self, weights: Array) -> LinearMap | None:
-        return self.operator.entrywise(abs(self.factor) ** 2 * weights)
-
-    def arrange(self) -> tuple[Operator, Array | None]:
-        arranged, order = self.operator.arrange()
-        return Scaled(arranged, self.factor), order
-
     def norm_squared(self, weights: Array | None = None) -> float:
         return abs(self.factor) ** 2 * self.operator.norm_squared(weights)
 
     def mean_square(self, weights: Array | None = None) -> float:
         return abs(self.factor) ** 2 * self.operator.mean_square(weights)
+
+    def bind(self, fit: DataFit) -> DataBound:
+        return ScaledBound(self.operator.bind(fit), self.factor)
+
+
+class ScaledBound(DataBound):
+    """f(cX) of a given f: that of (cU)Vᴴ, so every fast way of f serves and nothing as long as the data is scaled."""
+
+    def __init__(self, bound: DataBound, factor: complex):
+        self.bound, self.factor = bound, factor
+        self.operator, self.fit = Scaled(bound.operator, factor), bound.fit
+        self.shape, self.dtype = bound.shape, bound.dtype
+        self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
+        if isinstance(factor, complex):
+            self.dtype = np.result_type(bound.dtype, np.complex64)
+            bound.check_factors(Free().zero(self.shape, 1, self.dtype))
+
+    @property
+    def smoothness(self) -> float:
+        return abs(self.factor) ** 2 * self.bound.smoothness
+
+    @property
+    def scale(self) -> float:
+        return abs(self.factor) ** 2 * self.bound.scale
+
+    @property
+    def least(self) -> float | None:
+        return self.bound.least
+
+    @property
+    def marginals(self) -> tuple[Array, Array] | None:
+        if self.bound.marginals is None:
+            return None
+        rows, cols = self.bound.marginals
+        return abs(self.factor) ** 2 * rows, abs(self.factor) ** 2 * cols
+
+    @property
+    def seen(self) -> int | None:
+        return self.bound.seen
+
+    def measure(self, x: Factors) -> Array | None:
+        return self.bound.measure(self.scaled(x))
+
+    def value(self, x: Factors) -> float:
+        return self.bound.value(self.scaled(x))
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        return self.unscaled(self.bound.evaluate(self.scaled(x), z))
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return ScaledMap(self.factor.conjugate(), self.bound.gradient(self.scaled(x), z))
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        inner = self.bound.hessian(self.scaled(x), z)
+
+        def apply(d: Factors) -> tuple[Array, Array]:
+            left, right = inner(self.scaled(d))
+            return self.factor.conjugate() * left, right
+
+        return apply
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        return ScaledCurve(self, self.bound.curve(self.scaled(x), self.scaled(d), z, ahead))
+
+    def expected(self, x: Factors, side: int) -> Shared:
+        return abs(self.factor) ** 2 * self.bound.expected(x, side)
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        inner = self.bound.exact(self.scaled(x), side, score, rows)
+        # On the right the factor that is scaled is in the blocks already.
+        return inner if side or inner is None else abs(self.factor) ** 2 * inner
+
+    def check_factors(self, x: Factors) -> None:
+        self.bound.check_factors(x)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.factor!r} · {self.bound.fingerprint}"
+
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        return self.bound.slopes(z)
+
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.bend(z)
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return ScaledMap(self.factor.conjugate(), self.bound.pull_back(slopes))
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        return self.bound.line(z, dz)
+
+    def recomputed(self) -> DataBound:
+        return ScaledBound(self.bound.recomputed(), self.factor)
+
+    def scaled(self, x: Factors) -> Factors:
+        """Factors of cX."""
+        return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
+
+    def unscaled(self, at: Evaluated) -> Evaluated:
+        """∇f of cX as a function of X: c̄·∇f(cX). Its product with U has the factor in U already."""
+        return at if self.factor == 1 else at._replace(GV=self.factor.conjugate() * at.GV)
+
+
+class ScaledCurve(Curve):
+    """φ of scaled factors."""
+
+    def __init__(self, bound: ScaledBound, curve: Curve):
+        self.bound, self.curve, self.reach = bound, curve, curve.reach
+
+    @property
+    def quartic(self) -> Array | None:
+        return self.curve.quartic
+
+    def at(self, a: float) -> tuple[float, float, float | None]:
+        return self.curve.at(a)
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.bound.unscaled(self.curve.to(a, self.bound.scaled(x)))
 
 
 def _number(factor: Any) -> complex:

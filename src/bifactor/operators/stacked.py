@@ -1,15 +1,20 @@
 """Measurements of several operators, one after the other."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from bifactor.arrays import Array, is_complex, namespace, real
 from bifactor.errors import InputError
-from bifactor.linear_map import LinearMap
+from bifactor.linear_map import LinearMap, TotalMap
+from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, power_norm_squared
+from bifactor.operators.bound import DataBound
+from bifactor.operators.measured import require_smoothness
 from bifactor.operators.scaled import takes_real_measurements
+from bifactor.operators.sum import Sum
 from bifactor.validation import require_measurements
 
 LARGE = 4_000_000
@@ -42,7 +47,6 @@ class Stacked(Operator):
         self.operators = operators
         self.shape = operators[0].shape
         self.size = sum(operator.size for operator in operators)
-        self.quick_curve = all(operator.quick_curve for operator in operators)
         self.complex_matrix = any(operator.complex_matrix for operator in operators) or None
 
     def forward(self, U: Array, V: Array) -> Array:
@@ -52,16 +56,12 @@ class Stacked(Operator):
         require_measurements(w, self.size)
         # Beside complex measurements a real one has a complex w, of which it feels the real part.
         mixed = self._real_parts if is_complex(w) else [False] * len(self.operators)
-        return Sum(
+        return TotalMap(
             *(
                 operator.adjoint(real(part) if is_real else part)
                 for (operator, part), is_real in zip(self._split(w), mixed, strict=True)
             )
         )
-
-    def curve(self, U: Array, V: Array, D: Array, E: Array) -> tuple[Array, Array]:
-        curves = [operator.curve(U, V, D, E) for operator in self.operators]
-        return _joined([z1 for z1, _ in curves]), _joined([z2 for _, z2 in curves])
 
     def norm_squared(self, weights: Array | None = None) -> float:
         parts = [operator.norm_squared(w) for operator, w in self._split(weights)]
@@ -72,6 +72,16 @@ class Stacked(Operator):
 
     def mean_square(self, weights: Array | None = None) -> float:
         return sum(operator.mean_square(w) for operator, w in self._split(weights))
+
+    def bind(self, fit: DataFit) -> DataBound:
+        if len(self.operators) == 1:
+            return StackedBound(self.operators[0].bind(fit))
+        fit, start, parts = self.sized(fit), 0, []
+        for operator, is_real in zip(self.operators, self._real_parts, strict=True):
+            own = fit.take(slice(start, start + operator.size))
+            start += operator.size
+            parts.append(operator.bind(_real(own, operator) if is_real and is_complex(own.y) else own))
+        return StackedBound(*parts)
 
     def _split(self, w: Array | None) -> Iterator[tuple[Operator, Array | None]]:
         """Each operator with its part of a vector."""
@@ -85,24 +95,37 @@ class Stacked(Operator):
         return [takes_real_measurements(operator) for operator in self.operators]
 
 
-class Sum(LinearMap):
-    """G₁ + G₂ + …, as lazy as its terms."""
+class StackedBound(Sum, DataBound):
+    """The sum of what the operators make of their parts of the data."""
 
-    def __init__(self, *terms: LinearMap):
-        self.terms = terms
-        self.shape = terms[0].shape
-        self.dtype = np.result_type(*(term.dtype for term in terms))
+    parts: tuple[DataBound, ...]
 
-    def matmul(self, V: Array) -> Array:
-        return sum(term.matmul(V) for term in self.terms)
+    def __init__(self, *parts: DataBound):
+        super().__init__(*parts)
+        self.operator = Stacked(*(part.operator for part in parts))
 
-    def rmatmul(self, U: Array) -> Array:
-        return sum(term.rmatmul(U) for term in self.terms)
+    @cached_property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        fits = [part.fit for part in self.parts]
+        weighted = any(fit.weights is not None for fit in fits)
+        ones = (np.ones_like(fit.y.real) if fit.weights is None else fit.weights for fit in fits)
+        return DataFit(fits[0].loss, _joined([fit.y for fit in fits]), _joined(list(ones)) if weighted else None)
 
-    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        pairs = [term.products(U, V) for term in self.terms]
-        return sum(GV for GV, _ in pairs), sum(GhU for _, GhU in pairs)
+    @cached_property
+    def smoothness(self) -> float:
+        # Sharper than the sum of the parts' own, which may bend in different directions.
+        return self.operator.norm_squared(self.fit.weights) * require_smoothness(self.fit.loss)
+
+    def recomputed(self) -> DataBound:
+        return StackedBound(*(part.recomputed() for part in self.parts))
 
 
 def _joined(parts: list[Array]) -> Array:
     return namespace(*parts).concat(parts)
+
+
+def _real(fit: DataFit, operator: Operator) -> DataFit:
+    """The data of real measurements that stand beside complex ones."""
+    if np.any(np.imag(fit.y)):
+        raise InputError(f"y has imaginary parts where {type(operator).__name__} takes real measurements. Check y.")
+    return replace(fit, y=real(fit.y))

@@ -1,6 +1,7 @@
 """What sub-sampled unitary transforms share: scrambling, sampling, and memory used again."""
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,13 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, generator, herm, match_precision
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.kernels import blas, losses_numba
 from bifactor.linear_map import Dense, LinearMap
-from bifactor.losses import Loss
-from bifactor.operators.base import Fused, Operator, matrix_shape
+from bifactor.losses import DataFit
+from bifactor.operators.base import Operator, matrix_shape
+from bifactor.operators.bound import DataBound, Evaluated
+from bifactor.operators.measured import Measured
 from bifactor.operators.workspace import Formed, workspace
 from bifactor.validation import is_count, require_measurements, require_rows
 
@@ -58,10 +62,10 @@ class Subsampled(Operator):
         self.size = int(self.sample.size)
         self.scale = (self.length / self.size) ** 0.5 if normalize else 1.0
         # v[k] takes the entry order[k] of vec(X); T's own labels and phases are set by _relabel.
-        self._back, code, self._kept, phase = self._relabel(order, self.sample)
-        self._kept = self._kept.astype(index)
-        self._output = np.full(self.size, self.scale) * phase
-        self._by_position = np.argsort(self._kept)
+        self._back, code, self.kept, phase = self._relabel(order, self.sample)
+        self.kept = self.kept.astype(index)
+        self.output = np.full(self.size, self.scale) * phase
+        self.by_position = np.argsort(self.kept)
         if flips is not None:
             code = np.where(flips, 2, 0).astype(np.uint8) if code is None else code ^ (2 * flips).astype(np.uint8)
         self._code_back = code
@@ -87,8 +91,8 @@ class Subsampled(Operator):
         """(order, code, positions, factor) for a T that is computed under other labels, or up to phases and scale."""
 
     def forward(self, U: Array, V: Array) -> Array:
-        v = self._coefficients(U, V)
-        return kernels.transforms().take(v, self._kept, match_precision(self._output, v.dtype))
+        v = self.coefficients(U, V)
+        return kernels.transforms().take(v, self.kept, match_precision(self.output, v.dtype))
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -96,31 +100,15 @@ class Subsampled(Operator):
 
         def form(matrix: Array) -> None:
             v = workspace(self).array("vector", (self.length,), dtype)
-            kernels.transforms().spread(w, self._kept, match_precision(self._output, dtype), v)
-            self._return(self.inverse(v), matrix)
+            kernels.transforms().spread(w, self.kept, match_precision(self.output, dtype), v)
+            self.return_to(self.inverse(v), matrix)
 
         return Formed(self, dtype, form)
 
-    def fused(self, loss: Loss, y: Array, weights: Array | None, dtype: Any) -> Fused | None:
-        if loss.pointwise is None or not kernels.has_compiled(dtype) or np.iscomplexobj(self.table):
-            return None
-        y = np.ascontiguousarray(y[self._by_position], dtype=dtype)
-        w = y[:0] if weights is None else np.ascontiguousarray(weights[self._by_position], dtype=dtype)
-        kept, factor = self._kept[self._by_position], match_precision(self._output[self._by_position], dtype)
-        settings = (loss.pointwise, loss.parameter(dtype), kept, factor, y, w)
+    def bind(self, fit: DataFit) -> DataBound:
+        return SubsampledBound(self, self.sized(fit))
 
-        def one_pass(U: Array, V: Array) -> tuple[float, Array, Array]:
-            v = self._coefficients(U, V)
-            space = workspace(self)
-            slope = space.array("slope", (self.size,), dtype)
-            value = losses_numba.sampled_slopes(*settings, v, slope)
-            matrix = space.array("matrix", self.shape, dtype)
-            self._return(self.inverse(kernels.transforms().spread(slope, kept, factor, v)), matrix)
-            return value, *Dense(matrix).products(U, V)
-
-        return one_pass
-
-    def _coefficients(self, U: Array, V: Array) -> Array:
+    def coefficients(self, U: Array, V: Array) -> Array:
         """T v, all of it."""
         require_rows(U, self.shape[0])
         require_rows(V, self.shape[1])
@@ -131,7 +119,7 @@ class Subsampled(Operator):
         kernels.transforms().place(X.reshape(-1), self._to, self._code_to, table, v)
         return self.transform(v)
 
-    def _return(self, v: Array, matrix: Array) -> None:
+    def return_to(self, v: Array, matrix: Array) -> None:
         """Put v back where its entries came from."""
         table = match_precision(self.table.conj(), v.dtype)
         kernels.transforms().place(v, self._back, self._code_back, table, matrix.reshape(-1))
@@ -142,6 +130,37 @@ class Subsampled(Operator):
     def mean_square(self, weights: Array | None = None) -> float:
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return self.scale**2 * total / self.length
+
+
+class SubsampledBound(Measured):
+    """f and its gradient in one pass, in the memory of the operator, where the measurements are real."""
+
+    operator: Subsampled
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        dtype, A = np.result_type(x.left, x.right), self.operator
+        compiled = self._by_position.compiled(dtype) if z is None and not np.iscomplexobj(A.table) else None
+        if compiled is None:
+            return super().evaluate(x, z)
+        v, space = A.coefficients(x.left, x.right), workspace(A)
+        factor = match_precision(self._factor, dtype)
+        slope, matrix = space.array("slope", (A.size,), dtype), space.array("matrix", A.shape, dtype)
+        f = losses_numba.sampled_slopes(*compiled[:2], self._kept, factor, *compiled[2:], v, slope)
+        A.return_to(A.inverse(kernels.transforms().spread(slope, self._kept, factor, v)), matrix)
+        return Evaluated(f, *Dense(matrix).products(x.left, x.right), None)
+
+    @cached_property
+    def _by_position(self) -> DataFit:
+        """The data in the order of the coefficients, in which they are read and written faster."""
+        return self.fit.take(self.operator.by_position)
+
+    @cached_property
+    def _kept(self) -> Array:
+        return self.operator.kept[self.operator.by_position]
+
+    @cached_property
+    def _factor(self) -> Array:
+        return self.operator.output[self.operator.by_position]
 
 
 def _sample(size: int | Array, length: int, rng: np.random.Generator) -> Array:

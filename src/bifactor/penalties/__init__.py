@@ -2,5 +2,6 @@
 
 from bifactor.penalties.base import Penalty, Term
 from bifactor.penalties.ridge import Ridge
+from bifactor.penalties.weights import Weights
 
-__all__ = ["Penalty", "Ridge", "Term"]
+__all__ = ["Penalty", "Ridge", "Term", "Weights"]

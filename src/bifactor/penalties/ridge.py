@@ -1,28 +1,39 @@
-"""The nuclear norm in disguise."""
+"""The nuclear norm in disguise, and its relatives with weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, inner
+from bifactor.blocks import Shared
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
+from bifactor.penalties.weights import Weights
 from bifactor.validation import positive
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ridge(Penalty):
-    """h(U, V) = (ρ_U/2)‖U‖²_F + (ρ_V/2)‖V‖²_F.
+    """h(U, V) = (ρ_U/2) Σᵢₖ aᵢcₖ|uᵢₖ|² + (ρ_V/2) Σⱼₖ bⱼcₖ|vⱼₖ|²; without weights (ρ_U/2)‖U‖²_F + (ρ_V/2)‖V‖²_F.
 
-    Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005). So with enough
-    columns this is nuclear-norm regularisation, f(X) + ρ‖X‖_*, and `Result.certificate` tells whether the answer is a
-    global minimiser of that convex problem.
+    Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005), or that of
+    diag(a)^½ X diag(b)^½ with weights of rows and columns. So with enough columns this is nuclear-norm regularisation,
+    f(X) + ρ‖X‖_*, and `Result.certificate` tells whether the answer is a global minimiser of that convex problem. With
+    weights of components that differ it is no such norm.
 
     Parameters
     ----------
     rho : number, or one number per side (ρ_U, ρ_V)
         In the units of f: ρ = ‖∇f(0)‖₂ is where X becomes 0.
+    rows, cols : arrays, optional
+        a ≥ 0, one weight for each row of X, and b, one for each column. The numbers of observations in each, for
+        instance, make every observation pay.
+    components : sequence of numbers, optional
+        c ≥ 0, one weight for each column of the factors, fixed ones and their partners included. Columns beyond the
+        last have the weight of the last.
 
     References
     ----------
@@ -30,6 +41,9 @@ class Ridge(Penalty):
     """
 
     rho: float | tuple[float, float]
+    rows: Array | None = None
+    cols: Array | None = None
+    components: Sequence[float] | Array | None = None
 
     def __post_init__(self) -> None:
         advice = "Leave the penalty out for none."
@@ -39,6 +53,18 @@ class Ridge(Penalty):
             object.__setattr__(self, "rho", tuple(positive(r, "rho", advice) for r in self.rho))
         else:
             object.__setattr__(self, "rho", positive(self.rho, "rho", advice))
+        for name in ("rows", "cols", "components"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _weights(getattr(self, name), name))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ridge):
+            return NotImplemented
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rows", "cols", "components"))
+        return self.rho == other.rho and all(np.array_equal(a, b) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash(self.rho)
 
     @property
     def sides(self) -> tuple[float, float]:
@@ -46,25 +72,62 @@ class Ridge(Penalty):
         return self.rho if isinstance(self.rho, tuple) else (self.rho, self.rho)
 
     @property
-    def nuclear(self) -> float:
-        """The weight of ‖X‖_* that h stands for, √(ρ_U ρ_V)."""
-        left, right = self.sides
-        return (left * right) ** 0.5
+    def nuclear(self) -> Weights | None:
+        even = self.components is None or np.all(self.components == self.components[0])
+        return self.new_columns if even else None
 
     @property
-    def curvature(self) -> tuple[float, float]:
-        return self.sides
+    def new_columns(self) -> Weights:
+        last = 1.0 if self.components is None else float(self.components[-1])
+        rows, cols = (1.0 if weights is None else weights for weights in (self.rows, self.cols))
+        return Weights(last * self.sides[0] * rows, last * self.sides[1] * cols)
+
+    def check(self, shape: tuple[int, int]) -> None:
+        for name, size in zip(("rows", "cols"), shape, strict=True):
+            weights = getattr(self, name)
+            if weights is not None and weights.shape != (size,):
+                raise InputError(
+                    f"Ridge has {weights.size} weights in {name}, but X is {shape[0]}×{shape[1]}. Pass one for each."
+                )
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         return self._product(x, x) / 2, self.hessian(x, x)
 
     def hessian(self, x: Factors, d: Factors) -> Factors:
-        left, right = self.sides
-        return x.gradient(left * d.left, right * d.right)
+        return x.gradient(self._times(0, d.left), self._times(1, d.right))
 
     def polynomial(self, x: Factors, d: Factors) -> Array:
         return np.array([self._product(x, x) / 2, self._product(x, d), self._product(d, d) / 2, 0.0, 0.0])
 
+    def blocks(self, x: Factors, side: int) -> Shared:
+        weights = (self.rows, self.cols)[side]
+        rho = self.sides[side] * (1.0 if weights is None else weights)
+        if self.components is None:
+            return Shared(ridge=rho)
+        return Shared(((rho, np.diag(self._components(x.width)).astype(x.dtype)),))
+
     def _product(self, x: Factors, d: Factors) -> float:
-        left, right = self.sides
-        return left * inner(x.left, d.left) + right * inner(x.right, d.right)
+        if self.rows is None and self.cols is None and self.components is None:
+            left, right = self.sides
+            return left * inner(x.left, d.left) + right * inner(x.right, d.right)
+        return inner(x.left, self._times(0, d.left)) + inner(x.right, self._times(1, d.right))
+
+    def _times(self, side: int, F: Array) -> Array:
+        """ρ·diag(a)·F·diag(c)."""
+        found, weights, real = self.sides[side] * F, (self.rows, self.cols)[side], np.finfo(F.dtype).dtype
+        if weights is not None:
+            found = weights.astype(real)[:, None] * found
+        return found if self.components is None else found * self._components(F.shape[1]).astype(real)
+
+    def _components(self, width: int) -> Array:
+        """c, for so many columns."""
+        assert self.components is not None
+        c = np.asarray(self.components)
+        return np.concatenate([c[:width], np.full(max(width - c.size, 0), c[-1])])
+
+
+def _weights(values: Any, name: str) -> Array:
+    w = np.array(values, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
+    if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
+    return w

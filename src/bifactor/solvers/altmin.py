@@ -47,8 +47,8 @@ class AltMin(Solver[Nothing]):
         settle_positive(self, "incoherence", "Leave it out to keep the start as it is.", optional=True)
 
     def check(self, problem: Objective, rank: int) -> None:
-        if not (isinstance(problem, Problem) and problem.loss.quadratic):
-            loss = type(problem.loss if isinstance(problem, Problem) else problem).__name__
+        if not problem.f.quadratic:
+            loss = type(problem.loss if isinstance(problem, Problem) else problem.f).__name__
             raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
@@ -72,7 +72,7 @@ class AltMin(Solver[Nothing]):
 
 def _orthonormal(problem: Objective, held: Array, other: Array) -> tuple[Array, Array]:
     """The same X with a held factor of condition number 1; a ridge would feel that, and sees to conditioning itself."""
-    if problem.penalty is not None:
+    if problem.penalties:
         return held, other
     Q, R = np.linalg.qr(held)
     return np.ascontiguousarray(Q), other @ herm(R)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from bifactor.balance import Balance, BalanceTerm, Frobenius
-from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.path import Path
@@ -45,10 +44,6 @@ class BFGD(Solver[Descent]):
         if self.balance is not None:
             require_instance(self.balance, Balance, "balance")
         settle_positive(self, "lam", "Use balance=None for no balance term.")
-        if self.step_size.polynomial and not (self.balance is None or self.balance.polynomial):
-            raise InputError(
-                f"{type(self.step_size).__name__} needs a balance term that is a polynomial. Use balance.Frobenius."
-            )
 
     def check(self, problem: Objective, rank: int) -> None:
         self.step_size.check(problem)

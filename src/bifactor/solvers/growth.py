@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 
 from bifactor.arrays import Array, epsilon, gaussian
-from bifactor.factors import Factors
+from bifactor.factors import Factors, Free
 from bifactor.inits.spectral import start_faint
-from bifactor.line import Line
 from bifactor.objective import Objective
-from bifactor.penalties.nuclear import nuclear_weight
+from bifactor.operators.bound import Curve
 from bifactor.steps.base import shortened
 
 TOL, RESTARTS = 0.1, 1
@@ -24,18 +23,21 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
     some = x.width > 0
     size = float(np.max(np.linalg.norm(x.left, axis=0) * np.linalg.norm(x.right, axis=0), initial=0.0))
-    rho = nuclear_weight(problem.penalty, problem.kind)
+    weights = problem.new_columns
+    rho = weights.rho(problem.kind)
     here = x if some else problem.zero()
-    z = problem.measure(here.left, here.right)
-    G = problem.pull_back(problem.evaluate(z)[1])
-    A, s, B = problem.kind.leading(G, count, rng, TOL, RESTARTS, sign=-1)
+    z = problem.f.measure(here)
+    G = problem.f.gradient(here, z)
+    A, s, B = problem.kind.leading(weights.gradient(G), count, rng, TOL, RESTARTS, sign=-1)
     keep = s > max(1e3 * epsilon(x.left) * problem.scale * size, rho)
     if not np.any(keep):
         return x
     A, B = A[:, keep], B[:, keep]
-    lengths = ((s[keep] - rho) / _curvatures(problem, A, B)).astype(s.dtype)
-    new = _descending(problem, z, problem.kind.from_triplets(A, lengths, B), rho)
-    if some and problem.penalty is None:
+    unit = weights.back(Free().pair(A, B))
+    lengths = ((s[keep] - rho) / _curvatures(problem, unit.left, unit.right)).astype(s.dtype)
+    new = weights.back(problem.kind.from_triplets(A, lengths, B))
+    new = _descending(problem.f.straight(here, new, z), new, rho * float(lengths.sum()))
+    if some and problem.invariant:
         x = x.balanced()
     left, right = (gaussian(rng, (k, 1), A.dtype) for k in problem.shape)
     new = start_faint(new, np.zeros(new.width, dtype=bool), (G @ right, G.H @ left), rng)
@@ -43,27 +45,25 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
 
 
 def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
-    """The curvature to expect of f along each aᵢbᵢᴴ of norm 1.
+    """The curvature to expect of f along each aᵢbᵢᴴ.
 
     Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
     these is too short (measured: it made most runs fail where entries are scarce).
     """
     if problem.marginals is None:
-        return np.full(A.shape[1], problem.scale)
+        return problem.scale * np.sum(np.abs(A) ** 2, axis=0) * np.sum(np.abs(B) ** 2, axis=0)
     rows, cols = problem.marginals
     return (rows @ np.abs(A) ** 2) * (cols @ np.abs(B) ** 2) / rows.sum()
 
 
-def _descending(problem: Objective, z: Array, new: Factors, rho: float) -> Factors:
-    """New columns that lower f: where it is no quadratic, its curvature may be far from the one to expect."""
-    dz = problem.measure(new.left, new.right)
-    line = problem.along(z, dz, np.zeros_like(dz))
+def _descending(line: Curve, new: Factors, cost: float) -> Factors:
+    """New columns that lower f by more than they cost: where f is no quadratic, its curvature may be far from the one
+    to expect."""
     if line.quartic is not None:
         return new
-    cost = rho * float(np.linalg.norm(new.left) ** 2)
     t = shortened(partial(_lowers, line, line.at(0.0)[0], cost), 1.0, 1e-12)
     return (1e-12 if t is None else t) ** 0.5 * new
 
 
-def _lowers(line: Line, first: float, cost: float, t: float) -> float | None:
+def _lowers(line: Curve, first: float, cost: float, t: float) -> float | None:
     return t if line.at(t)[0] + t * cost < first else None

@@ -61,7 +61,7 @@ class GuaranteedMC(Solver[Bounded]):
         Move U, then V with the new U, each by a step of its own length, and not both at once. The article minimises
         over each block, or over an upper bound of F in it; a descent step is the cheapest of the latter.
     step_size : StepSize
-        One that does not look along the curve, where F is no polynomial. By default Armijo's rule. The article's
+        By default Armijo's rule. The article's
         "restricted" rule also bounds the distance to the start; that serves its proof only, and is left out.
 
     References
@@ -85,9 +85,6 @@ class GuaranteedMC(Solver[Bounded]):
             raise InputError(f"incoherence={self.incoherence} is below 1, which no matrix is. Leave it out if unsure.")
         require_flag(self.alternating, "alternating")
         require_instance(self.step_size, StepSize, "step_size")
-        if self.step_size.polynomial:
-            name = type(self.step_size).__name__
-            raise InputError(f"{name} needs an F that is a polynomial along curves. Use steps.Backtracking.")
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)

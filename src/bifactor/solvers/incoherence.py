@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import Array, inner
-from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties import Term
 
@@ -38,9 +37,6 @@ class Incoherence(Term):
         left, dU = self._side(x.left, self.rows)
         right, dV = self._side(x.right, self.cols)
         return left + right, x.gradient(dU, dV)
-
-    def polynomial(self, x: Factors, d: Factors) -> Array:
-        raise InputError("The regulariser of GuaranteedMC is no polynomial along a curve. Use steps.Backtracking.")
 
     def _side(self, F: Array, bound: float) -> tuple[float, Array]:
         """The two parts of one factor, and their gradient."""

@@ -63,7 +63,7 @@ class MiFGD(Solver[Behind]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Behind]:
         size = x.spectral_norm_squared() * len(x.arrays) / 2  # ‖[U; U]‖₂² = 2‖U‖₂²
-        curvature = (1 + self.delta) * problem.curvature_of_kind() * size
+        curvature = (1 + self.delta) * problem.curvature_of_kind * size
         return State(problem.at(x), Behind(x, reciprocal(4 * (curvature + gradient_norm(problem, x)))))
 
     def step(self, problem: Objective, state: State[Behind]) -> State[Behind]:

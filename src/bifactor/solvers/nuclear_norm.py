@@ -12,10 +12,9 @@ from bifactor.inits import Zero
 from bifactor.linear_map import LowRankPlus
 from bifactor.metrics import difference_norm
 from bifactor.objective import Objective
-from bifactor.penalties.nuclear import nuclear_weight, sided
 from bifactor.shrinkage import shrunk
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_no_fixed, require_ridge
+from bifactor.solvers.requirements import require_explicit, require_no_fixed, require_ridge
 from bifactor.state import Moving, Point, Staged, State, Value
 from bifactor.validation import settle_positive
 
@@ -85,19 +84,20 @@ class NuclearNorm(Solver[Ahead]):
             raise InputError(f"factor={self.factor!r} does not lower λ. Choose a number between 0 and 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_explicit(self, problem)
         require_ridge(self, problem)
         require_no_fixed(self, problem)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Ahead]:
         point = problem.measured(x)
-        G = problem.pull_back(problem.evaluate(point.z)[1])
+        G = problem.f.gradient(point.x, point.z)
         steep = problem.kind.leading(G, 1, np.random.default_rng(0), 0.1, 1, sign=-1)[1]
-        lam = max(self.factor * float(steep[0]), nuclear_weight(problem.penalty, problem.kind))
+        lam = max(self.factor * float(steep[0]), problem.new_columns.rho(problem.kind))
         # At X = 0 the factors have no gradient, which is not the end.
         return State(point, Ahead(point, rank, 1.0, problem.scale, lam, lam, over=False), Staged())
 
     def step(self, problem: Objective, state: State[Ahead]) -> State[Ahead]:
-        now, own, rho = state.point, state.own, nuclear_weight(problem.penalty, problem.kind)
+        now, own, rho = state.point, state.own, problem.new_columns.rho(problem.kind)
         lam = max(self.factor * own.lam, rho) if own.over else own.lam
         t = (1 + (1 + 4 * own.t * own.t) ** 0.5) / 2
         new, L = self._proximal(problem, state, (own.t - 1) / t, EASE * own.L, lam)
@@ -117,16 +117,16 @@ class NuclearNorm(Solver[Ahead]):
         YU = np.hstack([(1 + beta) * now.x.left, -beta * before.x.left])
         YV = np.hstack([now.x.right, before.x.right])
         zY = now.z + beta * (now.z - before.z)
-        fY, slopes = problem.evaluate(zY)
+        fY, slopes = problem.f.slopes(zY)
         if beta > 0 and not np.isfinite(fY):
             return self._proximal(problem, state, 0.0, L, lam)
-        G, start = problem.pull_back(slopes), now.x if now.x.any() else None
+        G, start = problem.f.pull_back(slopes), now.x if now.x.any() else None
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
             triplets = shrunk(problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, start)
-            x = sided(problem.penalty, problem.kind.from_triplets(*triplets))
-            z = problem.measure(x.left, x.right)
-            f, after = problem.evaluate(z)
+            x = problem.new_columns.sided(problem.kind.from_triplets(*triplets))
+            z = problem.f.measure(x)
+            f, after = problem.f.slopes(z)
             apart, dz = difference_norm(x.left, x.right, YU, YV) ** 2, z - zY
             bend = max(f - fY - inner(slopes, dz) - ROUNDING * epsilon(z) * abs(fY), inner(after - slopes, dz) / 2)
             if not bend > L / 2 * apart:
@@ -140,5 +140,4 @@ def _constant(level: float, s: Array) -> float:
 
 def _objective(problem: Objective, point: Point, share: float) -> float:
     """f + λ‖X‖_*, where λ is `share` of the problem's own weight."""
-    assert problem.penalty is not None  # checked at the door
-    return point.value + (share - 1) * problem.penalty.evaluate(point.x)[0]
+    return point.f + share * (point.value - point.f)

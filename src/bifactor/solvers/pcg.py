@@ -106,8 +106,8 @@ def _search(problem: Objective, state: State[Conjugate]) -> Step:
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
     """The same X and the same direction, with measurements taken anew, by balanced factors."""
     x, d = state.point.x, state.own.d
-    # A penalty balances by itself, and would change with the factors.
-    change = x.balancing() if problem.penalty is None else None
+    # A penalty that is not invariant balances by itself, and would change with the factors.
+    change = x.balancing() if problem.invariant else None
     if change is not None:
         x, d = x.times(*change), d.times(*change)
     return State(problem.measured(x), replace(state.own, d=d, age=0))

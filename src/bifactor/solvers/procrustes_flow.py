@@ -114,7 +114,7 @@ class ProcrustesFlow(Solver[Near | Flow]):
         require_plain(self, problem)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Near | Flow]:
-        unit = problem.curvature_of_kind() if self.unit is None else self.unit
+        unit = problem.curvature_of_kind if self.unit is None else self.unit
         if x.any():
             return self._flowing(problem, x, unit)
         first = SVP(1 / unit).init(problem, x, rank)

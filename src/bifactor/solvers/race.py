@@ -93,7 +93,7 @@ class Race(Solver[Racing | Decided]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Racing | Decided]:
         zero = problem.zero()
-        nothing = problem.value(zero.left, zero.right)
+        nothing = problem.f.value(zero)
         first = self.solvers[0].init(problem, x, rank)
         return State(first.point, Racing(first, 0, x, rank, nothing, nothing), Staged())
 

@@ -19,6 +19,6 @@ def recommended(problem: Objective, rank: int) -> Solver:
     ones: there they race. The measurements are in docs/performance.md.
     """
     sampling = problem.oversampling(rank)
-    if sampling is None or problem.penalty is not None:
+    if sampling is None or problem.penalties:
         return RankContinuation(stages=1) if problem.kind.fixed_columns else PCG()  # offsets first, then the rest
     return RankContinuation() if sampling >= SCARCE else Race()

@@ -6,15 +6,20 @@ from contextlib import contextmanager
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.objective import Objective
-from bifactor.penalties import Ridge
 from bifactor.solvers.base import Solver
 
 
 def require_plain(solver: Solver, problem: Objective) -> None:
     """f alone: no penalty, no fixed columns."""
-    if problem.penalty is not None:
-        raise InputError(f"{_name(solver)} minimises f alone, but the penalty is {problem.penalty!r}. Use PCG.")
+    if problem.penalties:
+        raise InputError(f"{_name(solver)} minimises f alone, but the penalty is {_shown(problem)}. Use PCG.")
     require_no_fixed(solver, problem)
+
+
+def require_explicit(solver: Solver, problem: Objective) -> None:
+    """Measurements that are stored."""
+    if not problem.f.explicit:
+        raise InputError(f"{_name(solver)} works on the measurements, and these are not stored here. Use PCG.")
 
 
 def require_no_fixed(solver: Solver, problem: Objective) -> None:
@@ -31,14 +36,18 @@ def require_free(solver: Solver, problem: Objective) -> None:
 
 
 def require_ridge(solver: Solver, problem: Objective, optional: bool = False) -> None:
-    """f and a ridge, or f alone where it is `optional`."""
-    if optional and problem.penalty is None:
+    """f and ρ‖X‖_* in disguise, or f alone where it is `optional`."""
+    if optional and not problem.penalties:
         return
-    if not isinstance(problem.penalty, Ridge):
+    if not problem.penalties or problem.nuclear is None or not problem.nuclear.even:
         raise InputError(
-            f"{_name(solver)} is made for a ridge, ρ‖X‖_* in disguise, but the penalty is {problem.penalty!r}. "
+            f"{_name(solver)} is made for a ridge, ρ‖X‖_* in disguise, but the penalty is {_shown(problem)}. "
             "Pass Problem(…, penalty=penalties.Ridge(rho))."
         )
+
+
+def _shown(problem: Objective) -> str:
+    return ", ".join(map(repr, problem.penalties)) or "None"
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.penalties import Ridge
-from bifactor.penalties.nuclear import nuclear_weight
 from bifactor.solvers.base import Solver
 from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
@@ -75,8 +74,8 @@ class RidgeHomotopy(Solver[Ridged]):
         settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
 
     def check(self, problem: Objective, rank: int) -> None:
-        if problem.penalty is not None and not isinstance(problem.penalty, Ridge):
-            raise InputError(f"RidgeHomotopy ends at a ridge, but the penalty is {problem.penalty!r}. Use PCG.")
+        if problem.nuclear is None:
+            raise InputError(f"RidgeHomotopy ends at a nuclear norm, but has {problem.penalties!r}. Use PCG.")
         with wrapping(self, self.solver):
             self.solver.check(problem, rank)
         with wrapping(self, self.solver, ", whose stages have a ridge,"):
@@ -86,13 +85,14 @@ class RidgeHomotopy(Solver[Ridged]):
         return 0
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Ridged]:
-        lam = self.factor * spectral_norm(problem.gradient_at_zero(), np.random.default_rng(0), 0.1)
+        G = problem.new_columns.gradient(problem.gradient_at_zero())
+        lam = self.factor * spectral_norm(G, np.random.default_rng(0), 0.1)
         return self._begun(problem, x.columns(slice(problem.kind.fixed_columns)), rank, lam, lam)
 
     def step(self, problem: Objective, state: State[Ridged]) -> State[Ridged]:
         own = state.own
         if own.over and own.lam > 0:
-            return self._begun(problem, state.point.x, own.rank, self._lowered(own), own.first)
+            return self._begun(problem, state.point.x, own.rank, self._lowered(problem, own), own.first)
         new, count = self.solver.step(_at(problem, own.lam), own.inner), own.count + 1
         slow = not own.inner.phase.staged and own.inner.value - new.value <= self.stage_decrease * abs(new.value)
         over = slow or new.phase.at_rest or count >= self.stage_iterations
@@ -100,7 +100,7 @@ class RidgeHomotopy(Solver[Ridged]):
 
     def _begun(self, problem: Objective, x: Factors, rank: int, lam: float, first: float) -> State[Ridged]:
         """The first state at a new λ."""
-        if lam <= max(NEGLIGIBLE * first, nuclear_weight(problem.penalty, problem.kind)):
+        if lam <= max(NEGLIGIBLE * first, problem.new_columns.rho(problem.kind)):
             lam = 0.0
         at, room = _at(problem, lam), rank + problem.kind.fixed_columns - x.width
         x = grown(at, x, room) if room > 0 else x
@@ -108,10 +108,9 @@ class RidgeHomotopy(Solver[Ridged]):
             x, at, lam = problem.zero(rank), problem, 0.0
         return _noted(problem, Ridged(self.solver.init(at, x, rank), rank, lam, first))
 
-    def _lowered(self, own: Ridged) -> float:
+    def _lowered(self, problem: Objective, own: Ridged) -> float:
         """The next λ; 0 stands for the problem itself."""
-        x = own.inner.point.x
-        share = own.lam * x.inner(x) / 2
+        share = sum(penalty.evaluate(own.inner.point.x)[0] for penalty in _at(problem, own.lam).penalties)
         return 0.0 if share <= SMALL_SHARE * abs(own.inner.value) else self.factor * own.lam
 
 
@@ -124,6 +123,8 @@ def _at(problem: Objective, lam: float) -> Objective:
     """What is minimised at this λ."""
     if lam == 0:
         return problem
-    left, right = (1.0, 1.0) if problem.penalty is None else problem.penalty.curvature
+    weights = problem.new_columns
+    left, right = weights.sides if problem.penalties else (1.0, 1.0)
     ratio = (left / right) ** 0.5
-    return problem.penalized(Ridge((lam * ratio, lam / ratio)))
+    rows, cols = (w / np.mean(w) if np.ndim(w) else None for w in (weights.rows, weights.cols))
+    return problem.penalized(Ridge((lam * ratio, lam / ratio), rows, cols))

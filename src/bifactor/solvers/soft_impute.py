@@ -9,7 +9,6 @@ from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
-from bifactor.penalties.nuclear import nuclear_weight, side
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_free, require_ridge
 from bifactor.state import Nothing, Point, State
@@ -50,26 +49,31 @@ class SoftImpute(Solver[Nothing]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
         if not x.left.any():
-            U = np.linalg.qr(gaussian(np.random.default_rng(0), x.left.shape, x.dtype))[0] * side(problem.penalty)
+            U = np.linalg.qr(gaussian(np.random.default_rng(0), x.left.shape, x.dtype))[0] * _ratio(problem)
             x = problem.kind.pair(U, np.zeros_like(x.right))
         return State(problem.measured(x), Nothing())
 
     def step(self, problem: Objective, state: State[Nothing]) -> State[Nothing]:
-        rho, ratio = nuclear_weight(problem.penalty, problem.kind), side(problem.penalty)
+        rho, ratio = problem.new_columns.rho(problem.kind), _ratio(problem)
         lam = rho / problem.smoothness
         U, D, _ = thin_svd(state.U / ratio)
-        X = _filled(problem, state.U, state.V, state.point.z)
+        X = _filled(problem, state.point.x, state.point.z)
         V, D, R = _regressed(X.H @ U, D, lam)
-        A, B = (U @ R) * D, V * D
-        X = _filled(problem, A, B, problem.measure(A, B))
+        X = _filled(problem, problem.kind.pair((U @ R) * D, V * D))
         U, D, R = _regressed(X @ V, D, lam)
         new = problem.measured(problem.kind.pair(U * D * ratio, (V @ R) * D / ratio))
         return State(problem.measured(0.0 * new.x) if _vanishing(problem, new, rho, D) else new, Nothing())
 
 
-def _filled(problem: Objective, A: Array, B: Array, z: Array) -> LinearMap:
+def _ratio(problem: Objective) -> float:
+    """What balanced factors are multiplied by on the left, and divided by on the right, for both to pay alike."""
+    left, right = problem.new_columns.sides
+    return (right / left) ** 0.25 if problem.penalties else 1.0
+
+
+def _filled(problem: Objective, x: Factors, z: Array | None = None) -> LinearMap:
     """X* = X − ∇f(X)/L, lazily."""
-    return LowRankPlus(A, B, -1 / problem.smoothness, problem.pull_back(problem.evaluate(z)[1]))
+    return LowRankPlus(x.left, x.right, -1 / problem.smoothness, problem.f.gradient(x, z))
 
 
 def _regressed(M: Array, D: Array, lam: float) -> tuple[Array, Array, Array]:
@@ -83,5 +87,5 @@ def _vanishing(problem: Objective, new: Point, rho: float, D: Array) -> bool:
     """Whether X = 0 is optimal and all that is left of X is rounding: it would shrink on for ever."""
     if not rho > 0 or rho * D.size * float(D[0]) ** 2 > epsilon(D) * abs(new.value):
         return False
-    G = problem.pull_back(problem.evaluate(new.z)[1])
+    G = problem.f.gradient(new.x, new.z)
     return spectral_norm(G, np.random.default_rng(0)) <= rho

@@ -15,7 +15,7 @@ from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
 from bifactor.shrinkage import blend
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_plain
+from bifactor.solvers.requirements import require_explicit, require_plain
 from bifactor.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
@@ -132,6 +132,7 @@ class SparseApproxSDP(Solver[Steps]):
         require_flag(self.line_search, "line_search")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_explicit(self, problem)
         require_plain(self, problem)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
@@ -157,7 +158,7 @@ class SparseApproxSDP(Solver[Steps]):
         now, own = state.point, state.own
         a = min(1.0, 2 / own.k)
         if self.line_search:
-            a = min(1.0, best_multiple(problem.along(now.z, corner.dz, np.zeros_like(now.z)), 1.0))
+            a = min(1.0, best_multiple(problem.f.line(now.z, corner.dz), 1.0))
         x, exact = blend(now.x, corner.x, a, own.rank)
         # Measured anew: the first corners are far out, and their rounding would stay in a z that is carried along.
         return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
@@ -165,13 +166,13 @@ class SparseApproxSDP(Solver[Steps]):
     def _next(self, problem: Objective, state: State[Steps], tol: float) -> Corner:
         """−τuvᴴ by the leading pair of ∇f."""
         own, z = state.own, state.point.z
-        slopes = problem.evaluate(z)[1]
+        slopes = problem.f.slopes(z)[1]
         # Another one each time, so that a direction missed once is not missed for ever.
         rng = np.random.default_rng(own.k)
         start = own.corner if own.steep > 0 else None
-        u, s, v = problem.kind.leading(problem.pull_back(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
+        u, s, v = problem.kind.leading(problem.f.pull_back(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
         x = self.radius**0.5 * problem.kind.pair(u, v)
-        dz = problem.measure(x.left, x.right) - z
+        dz = problem.f.measure(x) - z
         return Corner(x, dz, -inner(slopes, dz), float(s[0]))
 
     def _tol(self, problem: Objective, own: Steps) -> float:

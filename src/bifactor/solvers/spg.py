@@ -10,14 +10,14 @@ from bifactor.arrays import Array, epsilon, herm, inner, thin_svd
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Zero
-from bifactor.line import Line
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.metrics import difference_norm, nuclear_norm
 from bifactor.objective import Objective
+from bifactor.operators.bound import Curve
 from bifactor.shrinkage import ball_threshold, blend, shrunk
 from bifactor.solvers.ball_and_box import Split, project
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_free, require_plain
+from bifactor.solvers.requirements import require_explicit, require_free, require_plain
 from bifactor.state import Settled, Staged, Stalled, State, Value
 from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
@@ -103,6 +103,7 @@ class SPG(Solver[Spectral]):
             raise InputError(f"memory={self.memory!r} is not an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_explicit(self, problem)
         require_plain(self, problem)
         require_free(self, problem)
         m, n = problem.shape
@@ -119,22 +120,22 @@ class SPG(Solver[Spectral]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Spectral]:
         here = Target(x, None)
         if self._outside(x):
-            here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.gradient(x.left, x.right)), rank, here)
+            here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.f.gradient(x)), rank, here)
         point = problem.measured(here.x)
         # At X = 0 the factors have no gradient, which is not the end.
         return State(point, Spectral(1.0, (point.value,), rank, here.split), Staged())
 
     def step(self, problem: Objective, state: State[Spectral]) -> State[Spectral]:
         now, own = state.point, state.own
-        slopes = problem.evaluate(now.z)[1]
-        G = problem.pull_back(slopes)
+        slopes = problem.f.slopes(now.z)[1]
+        G = problem.f.pull_back(slopes)
         ahead = LowRankPlus(now.x.left, now.x.right, -max(own.length, 1.0), G)
         target = self._nearest(ahead, own.rank, Target(now.x, own.split))
-        dz = problem.measure(target.x.left, target.x.right) - now.z
+        dz = problem.f.measure(target.x) - now.z
         slope, length = inner(slopes, dz), _apart(target.x, now.x)
         if slope >= 0 or length <= self.tol * max(now.x.product_norm(), min(1.0, self.radius)):
             return replace(state, phase=Settled())
-        t = search(problem.along(now.z, dz, np.zeros_like(dz)), slope, max(own.recent))
+        t = search(problem.f.line(now.z, dz), slope, max(own.recent))
         if t is None:
             return self._along_projections(problem, state, G, slopes)
         return self._moved(problem, state, target, t, dz)
@@ -166,9 +167,9 @@ class SPG(Solver[Spectral]):
         """The state at X + t(target − X), with the spectral step for the next."""
         now, own = state.point, state.own
         x, exact = blend(now.x, target.x, t, own.rank)
-        z = now.z + t * dz if exact else problem.measure(x.left, x.right)
-        f, slopes = problem.evaluate(z)
-        bend = inner(slopes - problem.evaluate(now.z)[1], z - now.z)
+        z = now.z + t * dz if exact else problem.f.measure(x)
+        f, slopes = problem.f.slopes(z)
+        bend = inner(slopes - problem.f.slopes(now.z)[1], z - now.z)
         length = _apart(x, now.x) ** 2 / bend if bend > 0 else LONGEST
         recent = (*own.recent, f)[-self.memory :]
         length = min(max(length, SHORTEST), LONGEST)
@@ -184,9 +185,9 @@ class SPG(Solver[Spectral]):
             nonlocal slope
             ahead = LowRankPlus(now.x.left, now.x.right, -t, G)
             target = self._nearest(ahead, own.rank, Target(now.x, own.split))
-            dz = problem.measure(target.x.left, target.x.right) - now.z
+            dz = problem.f.measure(target.x) - now.z
             slope = inner(slopes, dz)
-            low = slope < 0 and problem.evaluate(now.z + dz)[0] < max(own.recent) + DECREASE * slope
+            low = slope < 0 and problem.f.slopes(now.z + dz)[0] < max(own.recent) + DECREASE * slope
             return self._moved(problem, state, target, 1.0, dz) if low else None
 
         # A spectral step of LONGEST says nothing of the length needed.
@@ -198,7 +199,7 @@ def _apart(x: Factors, y: Factors) -> float:
     return difference_norm(x.left, x.right, y.left, y.right)
 
 
-def search(line: Line, slope: float, ceiling: float) -> float | None:
+def search(line: Curve, slope: float, ceiling: float) -> float | None:
     """A step t that takes f below the ceiling, by 10⁻⁴ of what its slope promises; None where none is found."""
     t, first = 1.0, line.at(0.0)[0]
     for _ in range(TRIALS):

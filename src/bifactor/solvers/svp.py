@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import inner
-from bifactor.factors import Factors
+from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
+from bifactor.operators.bound import straightened
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_plain
 from bifactor.state import Moving, Staged, State, Value
@@ -66,14 +67,14 @@ class SVP(Solver[Limited]):
         return State(problem.measured(x), Limited(rank), Moving() if x.any() else Staged())
 
     def step(self, problem: Objective, state: State[Limited]) -> State[Limited]:
-        x, G = state.point.x, problem.pull_back(problem.evaluate(state.point.z)[1])
+        x, G = state.point.x, problem.f.gradient(state.point.x, state.point.z)
         moved = LowRankPlus(x.left, x.right, -self._step(problem, state, G), G)
         start = x if x.any() else None
         A, s, B = problem.kind.leading(moved, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, start=start)
         return State(problem.measured(problem.kind.from_triplets(A, np.maximum(s, 0), B)), state.own)
 
     def _step(self, problem: Objective, state: State[Limited], G: LinearMap) -> float:
-        mu = 1 / ((1 + DELTA) * problem.curvature_of_kind()) if self.mu is None else self.mu
+        mu = 1 / ((1 + DELTA) * problem.curvature_of_kind) if self.mu is None else self.mu
         if not self.normalized:
             return mu
         x = state.point.x
@@ -82,6 +83,6 @@ class SVP(Solver[Limited]):
         else:  # X = 0 has no columns; those that the gradient leads to take their place
             Q = problem.kind.leading(G, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[0]
         P = G.H @ Q  # the projected gradient is QPᴴ
-        dz = problem.measure(Q, P)
-        bend = inner(dz, problem.bend(state.point.z)(dz))
+        here, d = straightened(x, Free().pair(Q, P))
+        bend = d.inner(Free().pair(*problem.f.hessian(here, state.point.z)(d)))
         return inner(P, P) / bend if bend > 0 else mu

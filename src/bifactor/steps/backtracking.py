@@ -56,11 +56,13 @@ class Backtracking(StepSize[Tried]):
             # A guess whose promise is lost in rounding says nothing: begin where one can see, unless that is far off.
             visible = 1e4 * eps * abs(path.point.value) / max(promise, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
+        eta = min(eta, path.longest)
         taken = shortened(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
         if taken is None:
             return Step(path.point, memory, Stalled(memory.eta * promise, abs(path.point.value)))
-        while memory.guessed and (further := self._attempt(path, 4 * taken.memory.eta)) is not None:
-            if not further.point.value < taken.point.value:
+        while memory.guessed:
+            further = self._attempt(path, 4 * taken.memory.eta) if 4 * taken.memory.eta <= path.longest else None
+            if further is None or not further.point.value < taken.point.value:
                 break
             taken = further
         return taken

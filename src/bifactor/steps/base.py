@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bifactor.objective import Objective
 from bifactor.path import Path
@@ -29,9 +29,6 @@ class Step(NamedTuple):
 
 class StepSize(ABC, Generic[Memory]):
     """η for x + ηd; for plain gradient descent d is minus the gradient."""
-
-    polynomial: ClassVar[bool] = False
-    """Whether the rule looks along the curve, and so needs terms that are polynomials there."""
 
     def check(self, problem: Objective) -> None:
         """Raise `InputError` where the rule cannot serve a problem; called before any work."""

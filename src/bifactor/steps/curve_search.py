@@ -50,8 +50,6 @@ class CurveSearch(StepSize[Searched]):
     tenth, the usual step is taken: it keeps 99 % of the decrease, and its measurements are exact.
     """
 
-    polynomial = True
-
     def init(self, problem: Objective, point: Point, L_g: float) -> Searched:
         # Only where the second derivative is unknown does a search begin from a guess.
         guess = reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared())
@@ -66,22 +64,22 @@ class CurveSearch(StepSize[Searched]):
             return usual
         for tried in (path, replace(path, near=None)):
             a = _best(tried, memory.eta)
-            shortest, longest = tried.line.reach
+            shortest, longest = tried.curve.reach
             if a is not None and shortest <= a <= longest:
                 new = tried.along(a)
                 if new.value < path.point.value:
                     return Step(new, memory.after(a, a))
             if longest == np.inf:
                 break
-        return _halved(tried, memory, memory.eta if a is None else a)
+        return _halved(tried, memory, min(memory.eta, path.longest) if a is None else a)
 
 
 def _usual(path: Path, memory: Searched) -> Step | None:
     """The step of the usual length, where it is known to be about the best."""
-    if not path.problem.quadratic or path.ahead is None:
+    if not path.problem.f.quadratic or path.others or path.ahead is None or path.longest < path.ahead[0]:
         return None
     a, z = path.ahead
-    f, slopes = path.problem.evaluate(z)
+    f, slopes = path.problem.f.slopes(z)
     value, first = f + float(np.polyval(path.polynomial[::-1], a)), path.point.value
     bend = 2 * (value - first - a * path.slope) / (a * a)
     best = -path.slope / bend if bend > 0 else np.inf
@@ -92,8 +90,9 @@ def _usual(path: Path, memory: Searched) -> Step | None:
 
 
 def _best(path: Path, guess: float) -> float | None:
-    quartic = path.line.quartic
-    return minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
+    quartic = None if path.others else path.curve.quartic
+    a = minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
+    return None if a is None else min(a, path.longest)
 
 
 def _halved(path: Path, memory: Searched, a: float) -> Step:
@@ -137,10 +136,13 @@ def _newton(path: Path, guess: float) -> float | None:
 
 def _function(path: Path, a: float) -> tuple[float, float, float | None]:
     """F, F′ and, where it is known, F″ at a."""
-    value, slope, bend = path.line.at(a)
+    value, slope, bend = path.curve.at(a)
     c = path.polynomial.tolist()  # Python's numbers: NumPy's would change the precision of arrays
     value += c[0] + a * (c[1] + a * (c[2] + a * (c[3] + a * c[4])))
     slope += c[1] + a * (2 * c[2] + a * (3 * c[3] + a * 4 * c[4]))
+    for term in path.others:
+        h, gradient = term.evaluate(path.factors(a))
+        value, slope, bend = value + h, slope + gradient.inner(path.d), None
     return value, slope, None if bend is None else bend + 2 * c[2] + a * (6 * c[3] + a * 12 * c[4])
 
 

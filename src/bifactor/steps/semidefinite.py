@@ -36,5 +36,5 @@ class Semidefinite(TheoryStep):
     def each(self, L: float, problem: Objective, x: Factors) -> float:
         Q = np.linalg.qr(x.left)[0]
         # Of the Hermitian part, as FGD moves.
-        along = x.gradient(*problem.gradient(x.left, x.right).products(Q, Q))
+        along = x.gradient(*problem.f.gradient(x).products(Q, Q))
         return 16 * (L * x.spectral_norm_squared() / 2 + along.spectral_norm_squared() ** 0.5 / 2**0.5)

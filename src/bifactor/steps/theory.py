@@ -55,15 +55,16 @@ class TheoryStep(StepSize[Curved]):
 
     def init(self, problem: Objective, point: Point, L_g: float) -> Curved:
         L = max(problem.smoothness if self.L is None else self.L, L_g)
-        return Curved(L, reciprocal(self.once(L, problem, point.x) + max(problem.curvature_of_terms)))
+        return Curved(L, reciprocal(self.once(L, problem, point.x) + problem.curvature_of_terms(point.x)))
 
     def next(self, path: Path, memory: Curved) -> Step:
         eta, problem = memory.eta, path.problem
         if self.every_step:
-            eta = reciprocal(self.each(memory.L, problem, path.point.x) + max(problem.curvature_of_terms))
+            x = path.point.x
+            eta = reciprocal(self.each(memory.L, problem, x) + problem.curvature_of_terms(x))
         return Step(path.to(eta), memory)
 
 
 def gradient_norm(problem: Objective, x: Factors) -> float:
     """‖∇f(UVᴴ)‖₂, by the same random start each time so that runs can be repeated."""
-    return spectral_norm(problem.gradient(x.left, x.right), np.random.default_rng(0))
+    return spectral_norm(problem.f.gradient(x), np.random.default_rng(0))

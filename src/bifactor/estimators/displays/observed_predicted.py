@@ -35,7 +35,7 @@ class ObservedPredictedDisplay:
     def from_result(cls, result: Result, *, ax: Any = None) -> Self:
         """Draw the measurements of a completion problem."""
         problem = completion_problem(result)
-        return cls(problem.y, problem.loss.mean(problem.measure(result.U, result.V))).plot(ax)
+        return cls(problem.y, problem.loss.mean(problem.operator.forward(result.U, result.V))).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:

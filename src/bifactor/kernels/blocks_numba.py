@@ -1,0 +1,144 @@
+"""Small Hermitian matrices, one for each row of a factor, compiled for float32 and float64, on all cores.
+
+A matrix is kept as its lower triangle, row by row: (0,0), (1,0), (1,1), (2,0), … Same functions as `blocks_reference`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from bifactor.arrays import Array
+from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.entries_numba import contiguous
+from bifactor.kernels.layout import Layout
+from bifactor.kernels.pool import run, shares, threads_for
+
+Pointwise = Callable[..., Any]
+
+
+@cache
+def _sums(pointwise: Pointwise) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
+    def sums_pass(start, stop, outer, inner, y, weights, parameter, P, Q, B, rows, others, first, last, score, out):  # type: ignore[no-untyped-def]
+        rank, width, zero = P.shape[1], B.shape[1], P.dtype.type(0)
+        for tile in range(start.size):
+            for t in range(start[tile], stop[tile]):
+                row = rows[t]
+                if row < first or row >= last:
+                    continue
+                i, j = outer[t], inner[t]
+                z = zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                _, d, c = pointwise(z, y[t], parameter)
+                weight = 1.0 + 0.0 * stamp
+                if weights.size:
+                    weight *= weights[t]
+                q = weight * d * weight * d if score else weight * c
+                other, mine, at = others[t], row - first, 0
+                for k in range(width):
+                    share = P.dtype.type(q * B[other, k])
+                    for h in range(k + 1):
+                        out[mine, at + h] += share * B[other, h]
+                    at += k + 1
+
+    return compiled(sums_pass, cache=own(pointwise))
+
+
+def sums(
+    layout: Layout,
+    pointwise: Pointwise,
+    parameter: Any,
+    y: Array,
+    weights: Array,
+    P: Array,
+    Q: Array,
+    B: Array,
+    inner: bool,
+    score: bool,
+    span: tuple[int, int],
+) -> Array:
+    """Σ q·bᴴb over the entries of each row of one side, b the rows of B that belong to the other side.
+
+    q is w·ℓ″(z; y), or (w·ℓ′(z; y))² for the `score`, with z = PQᵀ; `span` the rows that are asked for.
+    """
+    P, Q, B = contiguous(P, Q, B)
+    first, last = span
+    out = np.zeros((last - first, B.shape[1] * (B.shape[1] + 1) // 2), P.dtype)
+    sides = (layout.inner, layout.outer) if inner else (layout.outer, layout.inner)
+    fixed = (layout.outer, layout.inner, y, weights, P.dtype.type(parameter), P, Q, B, *sides)
+    parts = threads_for(layout.size * out.shape[1])
+    calls = [
+        (start, stop, *fixed, low, high, score, out[low - first : high - first])
+        for start, stop, low, high in layout.ranges(inner, first, last, parts)
+    ]
+    run(_sums(pointwise), calls)
+    return out
+
+
+@register_jitable
+def factorise(A, rank):  # type: ignore[no-untyped-def]
+    """The Cholesky factor of a lower triangle, in its place; a pivot that is not positive becomes infinite."""
+    at = 0
+    for j in range(rank):
+        above = 0
+        for k in range(j + 1):
+            total = A[at + k]
+            for h in range(k):
+                total -= A[at + h] * A[above + h]
+            if k < j:
+                A[at + k] = total / A[above + k]
+            else:
+                A[at + k] = np.sqrt(total) if total > 0 else np.inf
+            above += k + 1
+        at += j + 1
+
+
+@register_jitable
+def substitute(L, b, rank):  # type: ignore[no-untyped-def]
+    """The solution of LLᵀx = b, in the place of b."""
+    at = 0
+    for j in range(rank):
+        total = b[j]
+        for k in range(j):
+            total -= L[at + k] * b[k]
+        b[j] = total / L[at + j]
+        at += j + 1
+    for j in range(rank - 1, -1, -1):
+        at -= j + 1
+        total = b[j]
+        below = at + j + 1 + j  # (j + 1, j)
+        for k in range(j + 1, rank):
+            total -= L[below] * b[k]
+            below += k + 1
+        b[j] = total / L[at + j]
+
+
+@compiled
+def _factorise(packed, rank):  # type: ignore[no-untyped-def]
+    for row in range(packed.shape[0]):
+        factorise(packed[row], rank)
+
+
+@compiled
+def _substitute(factor, rows, rank):  # type: ignore[no-untyped-def]
+    for row in range(rows.shape[0]):
+        substitute(factor[row], rows[row], rank)
+
+
+def cholesky(packed: Array, rank: int) -> Array:
+    """The Cholesky factors of the matrices."""
+    factor = np.array(packed)
+    run(_factorise, [(factor[a:b], rank) for a, b in shares(len(packed), rank**3 / 6)])
+    return factor
+
+
+def solve(factor: Array, rows: Array) -> Array:
+    """Each row a of `rows` as the e with e·M = a, where M has the Cholesky factor given."""
+    rank, found = rows.shape[1], np.array(rows, dtype=factor.dtype, order="C")
+    run(_substitute, [(factor[a:b], found[a:b], rank) for a, b in shares(len(rows), rank**2)])
+    return found

@@ -1,0 +1,64 @@
+"""Small Hermitian matrices, one for each row of a factor, in NumPy: the definition of the compiled kernels.
+
+It serves complex factors, and losses that have no compiled form.
+
+Of the matrix M in gradients e·M, with M[k, l] = Σ q·conj(bₖ)·bₗ, the entries with k ≤ l are kept: (0,0), (0,1), (1,1),
+(0,2), …, the lower triangle of Mᵀ row by row.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bifactor.arrays import Array, conj
+from bifactor.kernels import entries_reference
+from bifactor.kernels.layout import Layout
+
+CHUNK = 2_000_000
+"""Numbers that a temporary array may take."""
+
+
+def triangle(rank: int) -> tuple[Array, Array]:
+    """(k, l) of the entries that are kept, in their order."""
+    second, first = np.tril_indices(rank)
+    return first, second
+
+
+def sums(layout: Layout, q: Array, B: Array, inner: bool, span: tuple[int, int]) -> Array:
+    """Σ q·bᴴb over the entries of each row of one side, b the rows of B that belong to the other side."""
+    first, second = triangle(B.shape[1])
+    found = np.empty((span[1] - span[0], first.size), np.result_type(q, B))
+    product = entries_reference.right if inner else entries_reference.left
+    for part in chunks(first.size, max(len(B), layout.n_outer)):
+        squares = conj(B[:, first[part]]) * B[:, second[part]]
+        found[:, part] = product(layout, q, squares)[slice(*span)]
+    return found
+
+
+def cholesky(packed: Array, rank: int) -> Array:
+    """The matrices themselves: NumPy's solver makes its own factors."""
+    return packed
+
+
+def solve(packed: Array, rows: Array) -> Array:
+    """Each row a of `rows` as the e with e·M = a."""
+    found = np.empty_like(rows)
+    for part in chunks(len(rows), rows.shape[1] ** 2):
+        # e·M = a for a row e is Mᵀeᵀ = aᵀ.
+        found[part] = np.linalg.solve(transposed(packed[part], rows.shape[1]), rows[part, :, None])[:, :, 0]
+    return found
+
+
+def transposed(packed: Array, rank: int) -> Array:
+    """Mᵀ of every row."""
+    first, second = triangle(rank)
+    whole = np.empty((len(packed), rank, rank), packed.dtype)
+    whole[:, first, second] = conj(packed)
+    whole[:, second, first] = packed
+    return whole
+
+
+def chunks(count: int, each: int) -> Iterator[slice]:
+    """0 … count in slices whose items, of `each` numbers, fit into a temporary array."""
+    step = max(1, CHUNK // max(each, 1))
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -1,0 +1,92 @@
+"""The best row of a factor for the entries known of it, in NumPy: for losses that have no compiled form."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bifactor.arrays import Array, conj, real
+from bifactor.kernels import blocks_reference, entries_reference
+from bifactor.kernels.layout import Layout
+
+STEPS, HALVINGS = 50, 40
+"""Newton steps, and how often one is halved."""
+
+DECREASE = 1e-4
+"""Of a step, the share of the decrease it promises."""
+
+ROUNDING = 1e-15
+"""Of the value of a row, what a step may raise it by."""
+
+ENOUGH, VISIBLE = 1e-20, 1e-6
+"""Of the value of a row, or this share of its first, the decrease too small to go on: then slopes are 1e-10."""
+
+FLOOR = 1e-12
+"""The share of its trace that is added to the block of a row: rows with few observations do not fix all of it."""
+
+Part = Callable[[Array, Array], Array]
+
+
+def fit(
+    value: Part,
+    gradient: Part,
+    curvature: Part,
+    y: Array,
+    weights: Array,
+    ends: Array,
+    other: Array,
+    U: Array,
+    V: Array,
+    first: int,
+    ridge: Array,
+) -> Array:
+    """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + Σ ½ρₖ|uₖ|², z = U Vᴴ at entries sorted by rows.
+
+    The entries of row i end at `ends[i]`; `other` holds their columns. `ridge` has one ρ for each column looked for.
+    """
+    dtype, double = U.dtype, np.result_type(U.dtype, np.float64)
+    U, V, y = (np.array(a, double) for a in (U, V, y))
+    w = weights if weights.size else np.ones(y.shape)
+    row = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    busy = start = np.arange(len(ends))
+
+    def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array]:
+        """z at the entries of some rows, and the objective of each."""
+        z = np.einsum("tk,tk->t", rows[i], conj(V[other[mask]]))
+        losses = np.bincount(i, w[mask] * value(z, y[mask]), minlength=len(rows))
+        return z, losses + 0.5 * (np.abs(rows[:, first:]) ** 2 @ ridge)
+
+    for step in range(STEPS):
+        place = np.full(len(ends), -1)
+        place[busy] = np.arange(busy.size)
+        mask = place[row] >= 0
+        i, rows = place[row[mask]], U[busy]
+        z, here = values(rows, mask, i)
+        layout = Layout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
+        slopes = entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:]) + rows[:, first:] * ridge
+        steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge)
+        promised = np.sum(real(conj(slopes) * steps), axis=1)
+        start = np.abs(here) + promised if step == 0 else start
+        goes = promised > ENOUGH * np.maximum(VISIBLE * start[busy], np.abs(here))
+        a, lower = np.where(goes, 1.0, 0.0), ~goes
+        for _ in range(HALVINGS):
+            trial = np.array(rows)
+            trial[:, first:] -= a[:, None] * steps
+            reached = values(trial, mask, i)[1]
+            lower |= reached <= here - DECREASE * a * promised + ROUNDING * np.abs(here)
+            if lower.all():
+                break
+            a = np.where(lower, a, a / 2)
+        U[busy[goes & lower]] = trial[goes & lower]
+        busy = busy[goes & lower]
+        if busy.size == 0:
+            break
+    return U.astype(dtype)
+
+
+def _steps(layout: Layout, q: Array, B: Array, slopes: Array, ridge: Array) -> Array:
+    """The slopes divided by the blocks of curvature."""
+    packed = blocks_reference.sums(layout, q, B, False, (0, layout.n_outer))
+    diagonal = np.equal(*blocks_reference.triangle(B.shape[1]))
+    lift = FLOOR * real(packed[:, diagonal]).sum(axis=1)[:, None] + ridge
+    packed[:, diagonal] += np.where(lift > 0, lift, 1)
+    return blocks_reference.solve(packed, slopes.astype(packed.dtype))

@@ -1,0 +1,229 @@
+"""`Bound`: a function f of X, seen through factors. An operator that is bound to data is one; sums of them are too."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.blocks import Exact, Shared
+from bifactor.factors import Factors, Free
+from bifactor.kernels.blas import gram
+from bifactor.kernels.memory import empty
+from bifactor.linear_map import LinearMap
+from bifactor.losses import DataFit
+
+if TYPE_CHECKING:
+    from bifactor.operators.base import Operator
+
+Reach = tuple[float, float]
+
+ANYWHERE: Reach = (0.0, np.inf)
+
+Ahead = tuple[float, Array]
+"""A step a and the measurements at x + a·d."""
+
+Apply = Callable[[Factors], tuple[Array, Array]]
+"""A linear map of the factors: d to the two sides of its image."""
+
+
+class Evaluated(NamedTuple):
+    """f at some factors, its gradient's products ∇f V and ∇fᴴ U, and the measurements; None where they are not kept."""
+
+    f: float
+    GV: Array
+    GhU: Array
+    z: Array | None
+
+
+class Curve(ABC):
+    """φ(a) = f at x + a·d, for every a: the measurements are a quadratic in a."""
+
+    reach: Reach = ANYWHERE
+    """The shortest and the longest step for which the measurements are right up to rounding."""
+
+    @property
+    @abstractmethod
+    def quartic(self) -> Array | None:
+        """Five numbers c with φ(a) = Σₖ cₖ aᵏ where f is quadratic, else None."""
+
+    @abstractmethod
+    def at(self, a: float) -> tuple[float, float, float | None]:
+        """φ(a), φ′(a) and φ″(a); None where the second derivative is not known."""
+
+    @abstractmethod
+    def to(self, a: float, x: Factors) -> Evaluated:
+        """f and its gradient at x, which is the point of the curve at a."""
+
+
+class Bound(ABC):
+    """A smooth convex f on m×n matrices.
+
+    f is the end of two maps, X ↦ z (linear) and z ↦ f. What z is, only the bound knows. Where z is `explicit`, it is an
+    array in an order of the bound's own, which solvers may carry along and combine. Elsewhere it is never stored:
+    `measure` returns None, and each pass over the data computes what it needs of z from the factors.
+    Wherever a method takes z, None stands for the measurements at x.
+    """
+
+    shape: tuple[int, int]
+    dtype: Any
+    """Of X."""
+    explicit: bool = True
+    quick: bool = True
+    """Whether a curve takes about as long as measuring one point."""
+    quadratic: bool = False
+    """Whether f is a quadratic."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The typical curvature of f, against L the largest: over matrices with no preferred direction.
+
+        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
+        the balance term, first trial steps.
+        """
+
+    @property
+    @abstractmethod
+    def least(self) -> float | None:
+        """A number that f never goes below, where one is known."""
+
+    @property
+    def marginals(self) -> tuple[Array, Array] | None:
+        """The sums of the typical curvature over each row and each column of X, where each measurement sees one entry.
+
+        Such measurements can miss what is in X, and can be spread unevenly over it: solvers take more care with them.
+        """
+        return None
+
+    @property
+    def seen(self) -> int | None:
+        """How many entries are observed, likewise."""
+        return None
+
+    @abstractmethod
+    def measure(self, x: Factors) -> Array | None:
+        """z at x; None where z is not explicit."""
+
+    @abstractmethod
+    def value(self, x: Factors) -> float:
+        """f."""
+
+    @abstractmethod
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        """f and its gradient at x; without z in one pass where there is one, and then without keeping z."""
+
+    @abstractmethod
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        """∇f(X), lazily."""
+
+    @abstractmethod
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        """J*∇²f J with J the derivative of z in the factors: the Hessian but for how X curves in them."""
+
+    @abstractmethod
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        """f along x + a·d. `ahead` saves work where it is known, and the curve then holds within its `reach`."""
+
+    def straight(self, x: Factors | None, new: Factors, z: Array | None = None) -> Curve:
+        """t ↦ f(X + t·ΔX) with ΔX by factors of its own; None for X stands for 0."""
+        if self.explicit:
+            dz = self.measure(new)
+            here = np.zeros_like(dz) if x is None else self.measure(x) if z is None else z
+            return self.line(here, dz)
+        return self.curve(*straightened(x, new))
+
+    def expected(self, x: Factors, side: int) -> Shared:
+        """The curvature to expect of f in each row of a factor, U for side 0 and V for side 1.
+
+        For row i of U it is about Σⱼ wᵢⱼ vⱼᴴvⱼ. Where rows and columns are alike that is scale·VᴴV. Where entries are
+        observed unevenly it is the row's share of the curvature times the mean of vⱼᴴvⱼ over what is observed.
+        """
+        other = x.left if side else x.right
+        if self.marginals is None:
+            return Shared(((self.scale, gram(other, other)),))
+        share = self._shares[1 - side].astype(np.finfo(other.dtype).dtype, copy=False)
+        mean = gram(other, np.multiply(share, other, out=empty(other.shape, other.dtype)))
+        return Shared(((self.marginals[side], mean),))
+
+    @cached_property
+    def _shares(self) -> tuple[Array, Array]:
+        """What each row and each column has of the curvature."""
+        assert self.marginals is not None
+        rows, cols = (sums[:, None] / sums.sum() for sums in self.marginals)
+        return rows, cols
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
+
+        For the `score` it is Σ (∂f/∂z)² in the place of Σ ∂²f/∂z². `rows` are those asked for, from and to.
+        """
+        return None
+
+    @abstractmethod
+    def check_factors(self, x: Factors) -> None:
+        """Raise `InputError` where f is not defined for factors of this dtype."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Tells this f from another, across processes."""
+
+    # Where z is explicit.
+
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        """f and ∂f/∂z."""
+        raise self._symbolic()
+
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        """The second derivative of f in z: maps a little dz to the change of the slopes."""
+        raise self._symbolic()
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        """∇f(X) from the slopes at z, lazily."""
+        raise self._symbolic()
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        """a ↦ f(z + a·dz), whose `to` is not to be asked for."""
+        raise self._symbolic()
+
+    def _symbolic(self) -> Exception:
+        return TypeError(f"{type(self).__name__} stores no measurements; a solver that needs them asks for `explicit`.")
+
+    def __add__(self, other: "Bound") -> "Bound":
+        """f + g."""
+        from bifactor.operators.sum import Sum  # a Sum is a Bound itself
+
+        return Sum(self, other) if isinstance(other, Bound) else NotImplemented
+
+
+class DataBound(Bound):
+    """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ), what an operator makes of data."""
+
+    operator: "Operator"
+    """The measurements, in the order that the bound takes them."""
+    fit: DataFit
+    """The data, in the same order."""
+
+    @abstractmethod
+    def recomputed(self) -> "DataBound":
+        """The same f, with measurements that are never stored."""
+
+
+def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
+    """Factors of X and a direction, along which X moves by ΔX = the product of `new`; None for X stands for 0.
+
+    X + t·ΔX = [U, A][V, tB]ᴴ for ΔX = ABᴴ.
+    """
+    nothing = 0 * new.right
+    if x is None:
+        return Free().pair(new.left, nothing), Free().pair(0 * new.left, new.right)
+    here = Free().pair(np.hstack([x.left, new.left]), np.hstack([x.right, nothing]))
+    return here, Free().pair(0 * here.left, np.hstack([0 * x.right, new.right]))

@@ -1,0 +1,172 @@
+"""Observed entries bound to data: z carried along, or computed anew in each pass."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bifactor import kernels
+from bifactor.arrays import Array, conj, digest
+from bifactor.blocks import Exact
+from bifactor.errors import InputError
+from bifactor.factors import Factors
+from bifactor.kernels import blocks_numba, blocks_reference, passes_numba, passes_reference
+from bifactor.linear_map import LinearMap
+from bifactor.losses import DataFit
+from bifactor.operators.bound import Ahead, Apply, Curve, Evaluated
+from bifactor.operators.measured import Measured
+from bifactor.operators.symbolic import Symbolic
+from bifactor.validation import require_pair, require_rows
+
+if TYPE_CHECKING:
+    from bifactor.operators.entries import Entries
+
+Sides = tuple[Array, Array]
+"""The rows of the longer side and of the shorter one, as the kernels take them."""
+
+
+class EntriesBound(Measured):
+    """f(X) = Σ wₜ ℓ(X[iₜ, jₜ]; yₜ): f and its gradient in one pass where z is not asked for, and quick curves."""
+
+    quick = True
+
+    def __init__(self, operator: "Entries", fit: DataFit):
+        super().__init__(operator, fit)
+        self.layout, self.flipped = operator.layout, operator.flipped
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array]:
+        rows, cols = self.sides(*self.layout.sums(self.fit.weights))
+        return self.typical * rows, self.typical * cols
+
+    @property
+    def seen(self) -> int:
+        return self.fit.seen
+
+    def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
+        for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
+            require_pair(left, right, self.shape)
+        kernel = kernels.entries(np.result_type(x.left, x.right, d.left, d.right))
+        P, Q, D, E = *self.sides(x.left, x.right), *self.sides(d.left, d.right)
+        z1, z2 = kernel.curve(self.layout, P, Q, D, E)
+        return (conj(z1), conj(z2)) if self.flipped else (z1, z2)
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        compiled = self.fit.compiled(np.result_type(x.left, x.right)) if z is None else None
+        if compiled is None:
+            return super().evaluate(x, z)
+        require_pair(x.left, x.right, self.shape)
+        f, *products = passes_numba.fused(self.layout, *compiled, *self.sides(x.left, x.right))
+        return Evaluated(f, *self.sides(*products), None)
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
+        require_pair(x.left, x.right, self.shape)
+        other, span = (x.left if side else x.right), rows or (0, self.shape[side])
+        inner = bool(side) != self.flipped
+        compiled = self.fit.compiled(np.result_type(x.left, x.right))
+        if compiled is not None:
+            sides = self.sides(x.left, x.right)
+            packed = blocks_numba.sums(self.layout, *compiled, *sides, other, inner, score, span)
+        else:
+            z = self.measure(x)
+            q = np.abs(self.fit.evaluate(z)[1]) ** 2 if score else self.fit.curvature(z)
+            packed = blocks_reference.sums(self.layout, q, other, inner, span)
+        return Exact(packed, x.width)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        where = digest(self.layout.outer, self.layout.inner)
+        return f"Entries {self.shape} {where} {self.fit.fingerprint}"
+
+    def recomputed(self) -> "SymbolicEntries":
+        return SymbolicEntries(self)
+
+    def sides(self, left: Array, right: Array) -> Sides:
+        """Left and right as outer and inner; or the other way round, which is the same."""
+        return (right, left) if self.flipped else (left, right)
+
+
+class SymbolicEntries(Symbolic):
+    """The same f by passes that compute each z where it is needed: nothing as long as the data is ever held."""
+
+    bound: EntriesBound
+
+    def value(self, x: Factors) -> float:
+        return self.evaluate(x).f
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        f, *products = self.run("fused", ("value", "gradient"), x)
+        return Evaluated(f, *self.bound.sides(*products), None)
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return Slopes(self, x)
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        return lambda d: self.bound.sides(*self.run("bent", ("curvature",), x, d))
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        return EntriesCurve(self, x, d)
+
+    def run(self, name: str, parts: tuple[str, ...], *pairs: Factors, a: tuple[float, ...] = ()) -> Any:
+        """A pass over the entries, compiled where it can be; `parts` are the methods of the loss that it needs."""
+        sides = [side for pair in pairs for side in self.bound.sides(pair.left, pair.right)]
+        for pair in pairs:  # compiled loops do not check bounds
+            require_pair(pair.left, pair.right, self.shape)
+        if len({pair.width for pair in pairs}) > 1:
+            raise InputError("The factors and the direction have different numbers of columns. Pass two of one rank.")
+        return self.over(name, parts, *sides, *a)
+
+    def over(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
+        """The pass on arrays that have been checked."""
+        compiled = self.fit.compiled(np.result_type(*(a for a in arguments if np.ndim(a))))
+        if compiled is not None:
+            settings = compiled if parts else compiled[2:]
+            return getattr(passes_numba, name)(self.bound.layout, *settings, *arguments)
+        y, w = self.fit.arrays()
+        y = conj(y) if self.bound.flipped else y  # of the transposed X, z is the conjugate
+        losses = (getattr(self.fit.loss, part) for part in parts)
+        return getattr(passes_reference, name)(self.bound.layout, *losses, y, w, *arguments)
+
+
+class EntriesCurve(Curve):
+    """φ(a) by a pass over the entries each time."""
+
+    def __init__(self, bound: SymbolicEntries, x: Factors, d: Factors):
+        self.bound, self.x, self.d = bound, x, d
+
+    @cached_property
+    def quartic(self) -> Array | None:
+        return self.bound.run("quartic", (), self.x, self.d) if self.bound.quadratic else None
+
+    def at(self, a: float) -> tuple[float, float, float]:
+        return self.bound.run("along", ("value", "gradient", "curvature"), self.x, self.d, a=(a,))
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.bound.evaluate(x)
+
+
+class Slopes(LinearMap):
+    """∇f(X), whose entries are computed in each product."""
+
+    def __init__(self, bound: SymbolicEntries, x: Factors):
+        require_pair(x.left, x.right, bound.shape)
+        self.bound, self.x = bound, x
+        self.shape, self.dtype = bound.shape, np.result_type(x.left, bound.fit.y)
+
+    def matmul(self, V: Array) -> Array:
+        require_rows(V, self.shape[1])
+        return self._products(np.empty((self.shape[0], 0), V.dtype), V)[0]
+
+    def rmatmul(self, U: Array) -> Array:
+        require_rows(U, self.shape[0])
+        return self._products(U, np.empty((self.shape[1], 0), U.dtype))[1]
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        require_rows(U, self.shape[0])
+        require_rows(V, self.shape[1])
+        return self._products(U, V)
+
+    def _products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        sides = self.bound.bound.sides
+        factors = *sides(self.x.left, self.x.right), *sides(U, V)
+        return sides(*self.bound.over("slopes", ("gradient",), *factors))

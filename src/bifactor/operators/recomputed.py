@@ -1,0 +1,45 @@
+"""Measurements that are never stored."""
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.linear_map import LinearMap
+from bifactor.losses import DataFit
+from bifactor.operators.base import Operator
+from bifactor.operators.bound import DataBound
+
+
+class Recomputed(Operator):
+    """The same measurements as A, computed anew in each pass over the data instead of being carried along.
+
+    Saves memory: of `Entries`, an iteration then holds nothing as long as the data beside y, the weights and the
+    coordinates; other operators have their measurements for the time of one pass. Solvers that work on the measurements
+    themselves (NuclearNorm, SPG, SparseApproxSDP) refuse it.
+
+    Parameters
+    ----------
+    operator : Operator
+        A.
+    """
+
+    def __init__(self, operator: Operator):
+        if not isinstance(operator, Operator):
+            raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
+        self.operator = operator
+        self.shape, self.size, self.complex_matrix = operator.shape, operator.size, operator.complex_matrix
+
+    def forward(self, U: Array, V: Array) -> Array:
+        return self.operator.forward(U, V)
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return self.operator.adjoint(w)
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        return self.operator.norm_squared(weights)
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        return self.operator.mean_square(weights)
+
+    def bind(self, fit: DataFit) -> DataBound:
+        bound = self.operator.bind(fit).recomputed()
+        bound.operator = Recomputed(bound.operator)
+        return bound

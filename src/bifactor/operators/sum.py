@@ -1,0 +1,188 @@
+"""The sum of several functions of one X."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, is_complex, namespace, real
+from bifactor.blocks import Exact, Shared
+from bifactor.errors import InputError
+from bifactor.factors import Factors, Free
+from bifactor.linear_map import LinearMap, TotalMap
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
+
+
+class Sum(Bound):
+    """f₁(X) + f₂(X) + …; z, where every part has an explicit one, is theirs one after the other."""
+
+    def __init__(self, *parts: Bound):
+        for part in parts:
+            if part.shape != parts[0].shape:
+                raise InputError(
+                    f"The parts are for matrices of shapes {parts[0].shape} and {part.shape}. Add those for one shape."
+                )
+        self.parts, self.shape = parts, parts[0].shape
+        self.dtype = np.result_type(*(part.dtype for part in parts))
+        self.explicit = all(part.explicit for part in parts)
+        self.quick = all(part.quick for part in parts)
+        self.quadratic = all(part.quadratic for part in parts)
+        zero = Free().zero(self.shape, 1, self.dtype)
+        for part in parts:
+            part.check_factors(zero)
+
+    @cached_property
+    def smoothness(self) -> float:
+        return sum(part.smoothness for part in self.parts)
+
+    @cached_property
+    def scale(self) -> float:
+        return sum(part.scale for part in self.parts)
+
+    @property
+    def least(self) -> float | None:
+        least = [part.least for part in self.parts]
+        return None if None in least else sum(value for value in least if value is not None)
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array] | None:
+        pairs = [part.marginals for part in self.parts]
+        if any(pair is None for pair in pairs):
+            return None
+        rows, cols = zip(*(pair for pair in pairs if pair is not None), strict=True)
+        return sum(rows), sum(cols)
+
+    @property
+    def seen(self) -> int | None:
+        counts = [part.seen for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def measure(self, x: Factors) -> Array | None:
+        return self._joined([part.measure(x) for part in self.parts]) if self.explicit else None
+
+    def value(self, x: Factors) -> float:
+        return sum(part.value(x) for part in self.parts)
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        return self.total([part.evaluate(x, own) for part, own in self._split(z)])
+
+    def total(self, parts: list[Evaluated]) -> Evaluated:
+        """The sum of what the parts say of one x."""
+        f, GV, GhU, z = zip(*parts, strict=True)
+        return Evaluated(sum(f), reduce(_plus, GV), reduce(_plus, GhU), self._joined(list(z)))
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return TotalMap(*(part.gradient(x, own) for part, own in self._split(z)))
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        parts = [part.hessian(x, own) for part, own in self._split(z)]
+
+        def apply(d: Factors) -> tuple[Array, Array]:
+            left, right = zip(*(part(d) for part in parts), strict=True)
+            return reduce(_plus, left), reduce(_plus, right)
+
+        return apply
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        there = [None] * len(self.parts) if ahead is None else [(ahead[0], own) for _, own in self._split(ahead[1])]
+        curves = [part.curve(x, d, own, to) for (part, own), to in zip(self._split(z), there, strict=True)]
+        return SumCurve(self, curves)
+
+    def expected(self, x: Factors, side: int) -> Shared:
+        if self.marginals is not None:  # entries that are observed in several parts are as good as in one
+            return super().expected(x, side)
+        return reduce(_plus, (part.expected(x, side) for part in self.parts))
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        total = None
+        for part in self.parts:
+            own = part.exact(x, side, score, rows)
+            if own is None:
+                return None
+            total = own if total is None else total.joined(own)
+        return total
+
+    def check_factors(self, x: Factors) -> None:
+        for part in self.parts:
+            part.check_factors(x)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return " + ".join(part.fingerprint for part in self.parts)
+
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        f, slopes = zip(*(part.slopes(own) for part, own in self._split(z)), strict=True)
+        return sum(f), self._joined(list(slopes))
+
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        bends = [part.bend(own) for part, own in self._split(z)]
+
+        def bend(dz: Array) -> Array:
+            return self._joined([one(own) for one, (_, own) in zip(bends, self._split(dz), strict=True)])
+
+        return bend
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return TotalMap(*(part.pull_back(own) for part, own in self._split(slopes)))
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        pairs = zip(self._split(z), self._split(dz), strict=True)
+        return SumCurve(self, [part.line(own, change) for (part, own), (_, change) in pairs])
+
+    def _joined(self, parts: list[Array | None]) -> Array | None:
+        if any(part is None for part in parts):
+            return None
+        return parts[0] if len(parts) == 1 else namespace(*parts).concat([_flat(part) for part in parts])
+
+    def _split(self, z: Array | None) -> Iterator[tuple[Bound, Array | None]]:
+        """Each part with its own measurements."""
+        if z is not None and not self.explicit:
+            raise self._symbolic()
+        if z is None or len(self.parts) == 1:
+            yield from ((part, z) for part in self.parts)
+            return
+        start = 0
+        for part, (shape, is_real) in zip(self.parts, self._measured, strict=True):
+            size = int(np.prod(shape))
+            own = z[start : start + size].reshape(shape)
+            # Beside complex measurements a real one is stored as complex, too.
+            yield part, real(own) if is_real and is_complex(own) else own
+            start += size
+
+    @cached_property
+    def _measured(self) -> list[tuple[tuple[int, ...], bool]]:
+        """The shape of the measurements of each part, and whether they are real."""
+        zs = [part.measure(Free().zero(self.shape, 1, self.dtype)) for part in self.parts]
+        return [(tuple(z.shape), not is_complex(z)) for z in zs if z is not None]
+
+
+class SumCurve(Curve):
+    """φ₁(a) + φ₂(a) + …"""
+
+    def __init__(self, bound: Sum, curves: list[Curve]):
+        self.bound, self.curves = bound, curves
+        shortest, longest = zip(*(curve.reach for curve in curves), strict=True)
+        self.reach = max(shortest), min(longest)
+
+    @property
+    def quartic(self) -> Array | None:
+        if not self.bound.quadratic:
+            return None
+        parts: list[Array] = [curve.quartic for curve in self.curves]
+        return sum(parts[1:], parts[0])
+
+    def at(self, a: float) -> tuple[float, float, float | None]:
+        value, slope, bend = zip(*(curve.at(a) for curve in self.curves), strict=True)
+        return sum(value), sum(slope), None if None in bend else sum(bend)
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.bound.total([curve.to(a, x) for curve in self.curves])
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _flat(z: Array) -> Array:
+    return namespace(z).reshape(z, (-1,))

@@ -1,0 +1,89 @@
+"""A bound whose measurements are never stored."""
+
+from bifactor.arrays import Array
+from bifactor.blocks import Exact
+from bifactor.factors import Factors
+from bifactor.linear_map import LinearMap
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated
+
+
+class Symbolic(DataBound):
+    """The f of another bound, with z computed anew in each pass: what it takes of memory is gone after the pass.
+
+    A curve is a pass, too: it has its z, z₁ and z₂ while somebody holds it.
+    """
+
+    explicit = False
+
+    def __init__(self, bound: DataBound):
+        self.bound, self.operator, self.fit = bound, bound.operator, bound.fit
+        self.shape, self.dtype = bound.shape, bound.dtype
+        self.quick, self.quadratic = bound.quick, bound.quadratic
+
+    @property
+    def smoothness(self) -> float:
+        return self.bound.smoothness
+
+    @property
+    def scale(self) -> float:
+        return self.bound.scale
+
+    @property
+    def least(self) -> float | None:
+        return self.bound.least
+
+    @property
+    def marginals(self) -> tuple[Array, Array] | None:
+        return self.bound.marginals
+
+    @property
+    def seen(self) -> int | None:
+        return self.bound.seen
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def value(self, x: Factors) -> float:
+        return self.bound.value(x)
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        return self.bound.evaluate(x)
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return self.bound.gradient(x)
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        return self.bound.hessian(x)
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        return SymbolicCurve(self, self.bound.curve(x, d))
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        return self.bound.exact(x, side, score, rows)
+
+    def check_factors(self, x: Factors) -> None:
+        self.bound.check_factors(x)
+
+    @property
+    def fingerprint(self) -> str:
+        return self.bound.fingerprint
+
+    def recomputed(self) -> DataBound:
+        return self
+
+
+class SymbolicCurve(Curve):
+    """φ of a bound, or of its passes over the data, after which nothing is kept."""
+
+    def __init__(self, bound: Bound, curve: Curve):
+        self.bound, self.curve = bound, curve
+
+    @property
+    def quartic(self) -> Array | None:
+        return self.curve.quartic
+
+    def at(self, a: float) -> tuple[float, float, float | None]:
+        return self.curve.at(a)
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.bound.evaluate(x)
