@@ -60,19 +60,19 @@ def objective_law() -> Iterator[None]:
     module = importlib.import_module("bifactor.solve")
     plain = module._iterate
 
-    def watched(run, problem, *rest):
+    def watched(run, problem, solver, *rest):
         advance = run.advance
 
         def checked(state, *others):
             taken = advance(state, *others)
             # Looking costs a forward, so that the largest problems are looked at in some iterations only.
             if taken and (run.iteration < 20 or run.iteration % 10 == 0):
-                check_objective(problem, state)
+                check_objective(solver.current(problem, state), state)
             return taken
 
-        check_objective(problem, run.state)
+        check_objective(solver.current(problem, run.state), run.state)
         run.advance = checked
-        return plain(run, problem, *rest)
+        return plain(run, problem, solver, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_iterate", watched)
@@ -86,7 +86,7 @@ def check_objective(problem: bf.Objective, state: State) -> None:
         return
     terms = [term.evaluate(x)[0] for term in problem.terms]
     if isinstance(problem, bf.Problem):
-        losses = problem.loss.value(problem.operator.forward(x.left, x.right), problem.y)
+        losses = problem.f.fit.losses(problem.operator.forward(x.left, x.right))
         losses = (losses if problem.weights is None else problem.weights * losses).astype(np.float64)
     else:
         losses = np.array([problem.f.value(x)])

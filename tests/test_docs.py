@@ -1,5 +1,7 @@
 """Pages that show code tell the truth: their examples run, and the sources they quote are the sources."""
 
+import ast
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXTEND = sorted((ROOT / "docs" / "extend").glob("*.md"))
-PAGES = [*EXTEND, ROOT / "docs" / "estimators.md", ROOT / "README.md"]
+PAGES = [*EXTEND, ROOT / "docs" / "problems.md", ROOT / "docs" / "estimators.md", ROOT / "README.md"]
 
 SOURCE = "<!-- source:"
 BLOCK = re.compile(
@@ -21,7 +23,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
 def test_every_kind_has_a_page():
-    assert {page.stem for page in EXTEND} >= {"loss", "operator", "solver"}
+    assert {page.stem for page in EXTEND} >= {"loss", "operator", "penalty", "solver"}
 
 
 @each_page
@@ -46,6 +48,17 @@ def test_quoted_sources_are_current(page):
     for block in quoted:
         current = (ROOT / block["source"]).read_text(encoding="utf-8")
         assert block["code"] == current, f"{page.name} quotes an old {block['source']}: copy the file in again."
+
+
+@pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)
+def test_extension_pages_import_public_names_only(page):
+    """What is quoted from the library may import what it likes; an extension imports what is pinned."""
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        tree = ast.parse("" if block["source"] else block["code"])
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)):
+            if node.module and node.module.split(".")[0] == "bifactor":
+                public = importlib.import_module(node.module).__all__
+                assert {alias.name for alias in node.names} <= set(public), f"line {block.start()}: {ast.unparse(node)}"
 
 
 @pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)

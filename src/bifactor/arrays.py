@@ -120,6 +120,15 @@ def floating(array: Array, what: str) -> Array:
     )
 
 
+def weighted_median(a: Array, weights: Array | None) -> float:
+    """The least value that half of the weight is at or below."""
+    if weights is None:
+        return float(np.median(a))
+    order = np.argsort(a)
+    below = np.cumsum(weights[order], dtype=np.float64)
+    return float(a[order][np.searchsorted(below, below[-1] / 2)])
+
+
 def digest(*arrays: Array) -> str:
     """A short name for the content of some arrays, the same in every process."""
     total = hashlib.blake2b(digest_size=16)

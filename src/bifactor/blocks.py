@@ -83,6 +83,8 @@ class Shared(Blocks):
 
     def averaged(self, other: Blocks) -> "Shared":
         assert isinstance(other, Shared)
+        if len(self.pairs) != len(other.pairs):
+            return 0.5 * self + 0.5 * other
         both = zip(self.pairs, other.pairs, strict=True)
         pairs = tuple(((a + b) / 2, (A + B) / 2) for (a, A), (b, B) in both)
         return Shared(pairs, (self.ridge + other.ridge) / 2)

@@ -19,8 +19,9 @@ class Certificate:
 
     With a ridge of nuclear weight ρ, X is a global minimiser of the convex problem f(X) + ρ‖X‖_* if and only if the
     gradient in both factors vanishes, the factors are balanced and ‖∇f(X)‖₂ ≤ ρ. Without a ridge, ρ is 0 and the
-    statement is that ∇f(X) = 0: X minimises f over all matrices. With weights a of rows and b of columns, of mean 1,
-    the norm is that of A^½ X B^½, A = diag(a) and B = diag(b), and A^{-½}∇f(X)B^{-½} takes the place of ∇f(X).
+    statement is that ∇f(X) = 0: X minimises f over all matrices. With weights of rows and columns, let a and b be these
+    divided by their means, which multiply ρ_U and ρ_V. The norm is then that of A^½ X B^½, A = diag(a) and B = diag(b),
+    and A^{-½}∇f(X)B^{-½} takes the place of ∇f(X).
 
     Where the penalty is not a nuclear norm in disguise, `dual_norm`, `rho` and `gap` are None: then it is known whether
     X is a stationary point, and nothing more.

@@ -177,6 +177,10 @@ class Objective:
         """The same f with other penalties; nothing large is copied."""
         return self._with(penalties=_penalties(penalty, self.shape))
 
+    def with_fitted(self, fitted: tuple[float, ...]) -> Self:
+        """The same with other parameters of the losses, those that `f.fitted` lists."""
+        return self._with(f=self.f.with_fitted(fitted))
+
     def plus(self, term: Term) -> Self:
         """The same F and one more term, which is the solver's own."""
         return self._with(added=(*self.added, term))

@@ -16,8 +16,8 @@ class Problem(Objective):
 
     Parameters
     ----------
-    loss : Loss
-        What yᵢ means, e.g. `losses.Squared()`.
+    loss : Loss or sequence of them
+        What yᵢ means, e.g. `losses.Squared()`. Several losses go with `group`, or with one part each of `Stacked`.
     operator : Operator
         How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
     y : array of length operator.size
@@ -36,12 +36,14 @@ class Problem(Objective):
         Columns that are known, m×k and n×l, either of them None for none: X = LCᴴ + BRᴴ + a matrix of the rank asked
         for, with U = [L, B, …] and V = [C, R, …]. L can hold covariates of the rows, R those of the columns. Offsets
         are a column of ones in front of each.
+    group : integer array of length operator.size, optional
+        Which of several losses each measurement has, counted from 0.
 
     Attributes
     ----------
     f : DataBound
         The loss of the measurements as a function of X.
-    loss, operator, y, weights
+    loss, operator, y, weights, group
         What was given, in the order of measurements that is fastest: they belong together, whatever order you used.
     """
 
@@ -49,7 +51,7 @@ class Problem(Objective):
 
     def __init__(
         self,
-        loss: Loss,
+        loss: Loss | Sequence[Loss],
         operator: Operator,
         y: Array,
         weights: Array | float | None = None,
@@ -58,10 +60,11 @@ class Problem(Objective):
         *,
         symmetric: bool = False,
         fixed: tuple[Array | None, Array | None] | None = None,
+        group: Array | None = None,
     ):
         if not isinstance(operator, Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
-        f = operator.bind(DataFit.of(loss, y, weights))
+        f = operator.bind(DataFit.of(loss, y, weights, group))
         super().__init__(f, penalty, offsets, symmetric=symmetric, fixed=fixed)
 
     @property
@@ -74,7 +77,11 @@ class Problem(Objective):
 
     @property
     def y(self) -> Array:
-        return self.f.fit.y
+        return self.f.fit.values
+
+    @property
+    def group(self) -> Array | None:
+        return self.f.fit.group
 
     @property
     def weights(self) -> Array | None:

@@ -63,8 +63,9 @@ class Run:
         if not np.all(np.isfinite(record)) or grew:
             return False
         self.records.append(record)
+        changed = self.state.phase.provisional
         self.state, self.magnitude = state, magnitude
-        if point.value < self.best_value:
+        if changed or point.value < self.best_value:
             self.best, self.best_value = point.x, point.value
         return True
 

@@ -116,7 +116,7 @@ def solve(
         if run is None:
             run = _begin(problem, columns, chosen, first, source, started)
         status = _iterate(run, problem, chosen, stopping, callback, store, show)
-        result = replace(run.result(status, name, problem, columns), rank_path=path)
+        result = replace(run.result(status, name, chosen.current(problem, run.state), columns), rank_path=path)
         return result.balanced() if solver is None else result
 
 
@@ -171,7 +171,7 @@ def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
     complex_start = np.result_type(x.left, x.right).kind == "c"
     dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype
-    x = x.each(lambda a: np.array(a, dtype=dtype, order="C"))
+    x = problem.projected(x.each(lambda a: np.array(a, dtype=dtype, order="C")))
     if x.width:
         problem.f.check_factors(x)
     return x

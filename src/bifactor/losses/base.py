@@ -53,6 +53,8 @@ class Loss(ABC):
     least: ClassVar[float | None] = None
     """inf ℓ over all z, where that is one number for every y."""
     pointwise: ClassVar[Callable[..., Any] | None] = None
+    scales: ClassVar[bool] = False
+    """Whether `refit` fits the scale of z, which must then be fixed by other means."""
 
     @property
     @abstractmethod
@@ -83,6 +85,17 @@ class Loss(ABC):
     @abstractmethod
     def curvature(self, z: Array, y: Array) -> Array:
         """∂²ℓ/∂z²."""
+
+    fitted: tuple[float, ...] = ()
+    """The parameters that `refit` fits."""
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Loss":
+        """The same loss with the parameters that fit these measurements best; itself where it has none to fit."""
+        return self
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Loss":
+        """The same loss with these parameters."""
+        return self
 
     @abstractmethod
     def mean(self, z: Array) -> Array:

@@ -1,5 +1,6 @@
 """A loss, data and weights: f as a function of the measurements alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +9,10 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, digest, floating, is_complex
 from bifactor.describe import describe
-from bifactor.errors import InputError
+from bifactor.errors import InputError, SmoothnessError
 from bifactor.kernels import losses_numba, losses_reference
 from bifactor.losses.base import Loss
+from bifactor.losses.grouped import Grouped, record_type, records
 from bifactor.validation import require_finite
 
 Moving = tuple[Array, Array, Array]
@@ -24,8 +26,10 @@ class DataFit:
     Parameters
     ----------
     loss : Loss
+        `Grouped` where there are several.
     y : array
-        One number per measurement, in the order that whoever holds this takes them.
+        One number per measurement, in the order that whoever holds this takes them; with several losses, one record of
+        a number and its group.
     weights : array, optional
         w, real and in the precision of y; None means ones.
     """
@@ -35,22 +39,69 @@ class DataFit:
     weights: Array | None = None
 
     @classmethod
-    def of(cls, loss: Loss, y: Array, weights: Array | float | None = None) -> "DataFit":
+    def of(
+        cls, loss: Loss | Sequence[Loss], y: Array, weights: Array | float | None = None, group: Array | None = None
+    ) -> "DataFit":
         """From what a user passes, copied and validated; only their shapes wait for an operator to compare with."""
-        if not isinstance(loss, Loss):
-            raise InputError(f"loss is {loss!r}, not a Loss. Pass an instance such as losses.Squared().")
+        losses = tuple(loss) if isinstance(loss, (tuple, list)) else (loss,)
+        for one in losses:
+            if not isinstance(one, Loss):
+                raise InputError(f"loss is {one!r}, not a Loss. Pass an instance such as losses.Squared().")
         if np.ma.is_masked(y):
             raise InputError("y has masked values. Leave them out of y and of the operator, or use Entries.from_dense.")
         y = floating(y, "y")
         require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
-        loss.targets.check(y, type(loss).__name__)
         _check_range(y, "y", np.finfo(y.dtype))
+        if all(one == losses[0] for one in losses):
+            losses, group = losses[:1], None
+        if group is not None:
+            return cls(Grouped(losses), records(losses, y, group)).reweighted(weights)
+        if len(losses) != 1:
+            return cls(Grouped(losses), np.array(y)).reweighted(weights)  # for `Stacked` to share out
+        losses[0].targets.check(y, type(losses[0]).__name__)
         # A copy: what the caller does to y later is not what was checked.
-        return cls(loss, np.array(y)).reweighted(weights)
+        return cls(losses[0], np.array(y)).reweighted(weights)
+
+    @property
+    def values(self) -> Array:
+        """y as numbers."""
+        return self.y if self.y.dtype.names is None else self.y["y"]
+
+    @property
+    def group(self) -> Array | None:
+        """The group of each measurement, where there are several losses."""
+        return None if self.y.dtype.names is None else self.y["group"]
+
+    @property
+    def each_loss(self) -> tuple[Loss, ...]:
+        """ℓ, or one for each group."""
+        return self.loss.losses if isinstance(self.loss, Grouped) else (self.loss,)
+
+    @property
+    def dtype(self) -> Any:
+        """Of the numbers in y."""
+        return self.values.dtype
+
+    def shared_out(self, sizes: Sequence[int]) -> list["DataFit"]:
+        """Parts of so many measurements one after the other; several losses without groups are one for each part."""
+        losses, parts, start = self.each_loss, [], 0
+        each = self.group is None and len(losses) > 1
+        if each and len(losses) != len(sizes):
+            raise InputError(
+                f"There are {len(losses)} losses and {len(sizes)} operators. Pass one loss for each, or group."
+            )
+        for k, size in enumerate(sizes):
+            part = self.take(slice(start, start + size))
+            if each:
+                losses[k].targets.check(part.y, type(losses[k]).__name__)
+                part = replace(part, loss=losses[k])
+            parts.append(part)
+            start += size
+        return parts
 
     def reweighted(self, weights: Array | float | None) -> "DataFit":
         """The same data with other weights; 0 leaves a measurement out."""
-        return replace(self, weights=None if weights is None else _weights(weights, np.finfo(self.y.dtype)))
+        return replace(self, weights=None if weights is None else _weights(weights, np.finfo(self.dtype)))
 
     def flat(self, shape: tuple[int, int]) -> "DataFit":
         """Where y or the weights are matrices of this shape, the same row by row."""
@@ -74,6 +125,32 @@ class DataFit:
             return self
         return replace(self, y=self.y[chosen], weights=None if self.weights is None else self.weights[chosen])
 
+    def with_values(self, y: Array) -> "DataFit":
+        """The same with other numbers in y."""
+        return replace(self, y=y if self.group is None else records(self.each_loss, y, self.group))
+
+    @classmethod
+    def joined(cls, fits: Sequence["DataFit"]) -> "DataFit":
+        """The measurements of several, one after the other."""
+        losses: list[Loss] = []
+        for loss in (loss for fit in fits for loss in fit.each_loss):
+            losses += [] if loss in losses else [loss]
+        y = np.concatenate([fit.values for fit in fits])
+        weights = None
+        if any(fit.weights is not None for fit in fits):
+            precision = np.finfo(y.dtype).dtype
+            each = [np.ones(fit.y.size) if fit.weights is None else fit.weights for fit in fits]
+            weights = np.concatenate(each).astype(precision)
+        if len(losses) == 1:
+            return cls(losses[0], y, weights)
+        group = [fit._places(losses) for fit in fits]
+        return cls(Grouped(tuple(losses)), records(losses, y, np.concatenate(group)), weights)
+
+    def _places(self, losses: Sequence[Loss]) -> Array:
+        """Where the loss of each measurement is among others."""
+        places = np.array([losses.index(loss) for loss in self.each_loss])
+        return np.full(self.y.shape, places[0]) if self.group is None else places[self.group]
+
     @property
     def quadratic(self) -> bool:
         return self.loss.quadratic
@@ -94,9 +171,35 @@ class DataFit:
         return None if self.loss.least is None else self.loss.least * self.total
 
     @property
+    def typical(self) -> tuple[float, Array | None]:
+        """The curvature ℓ″ to expect, and the weights it is to be multiplied with."""
+        if not isinstance(self.loss, Grouped):
+            return self.loss.typical_curvature(self.y), self.weights
+        each = self.loss.typical(self.y)[self.y["group"]]
+        return 1.0, each if self.weights is None else self.weights * each
+
+    @property
+    def smooth(self) -> tuple[float, Array | None]:
+        """sup ℓ″ and the weights likewise; `SmoothnessError` where there is no bound."""
+        bounds = [_smoothness(loss) for loss in self.each_loss]
+        if self.group is None:
+            return bounds[0], self.weights
+        each = np.array(bounds)[self.group]
+        return 1.0, each if self.weights is None else self.weights * each
+
+    @property
     def fingerprint(self) -> str:
         weights = np.empty(0) if self.weights is None else self.weights
-        return f"{describe(self.loss)} {self.y.dtype} {digest(self.y, weights)}"
+        parts = (self.values,) if self.group is None else (self.values, self.group)
+        return f"{describe(self.loss)} {self.dtype} {digest(*parts, weights)}"
+
+    def refit(self, z: Array) -> "DataFit":
+        """The same data with parameters of the loss that fit these measurements best."""
+        return replace(self, loss=self.loss.refit(z, self.y, self.weights))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "DataFit":
+        """The same data with these parameters."""
+        return replace(self, loss=self.loss.with_fitted(fitted))
 
     def losses(self, z: Array) -> Array:
         """ℓ of each measurement, without its weight."""
@@ -149,14 +252,25 @@ class DataFit:
 
         None where there is no compiled form.
         """
-        if self.loss.pointwise is None or is_complex(self.y) or not kernels.has_compiled(dtype):
+        if self.loss.pointwise is None or self.dtype.kind == "c" or not kernels.has_compiled(dtype):
             return None
-        y, w = (np.ascontiguousarray(a, dtype=dtype) for a in self.arrays())
-        return self.loss.pointwise, self.loss.parameter(dtype), y, w
+        y, w = self.arrays()
+        y = np.ascontiguousarray(y, dtype=dtype if self.group is None else record_type(dtype))
+        return self.loss.pointwise, self.loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
 
     def arrays(self) -> tuple[Array, Array]:
         """y, and the weights or an empty array."""
-        return self.y, self.y[:0].real if self.weights is None else self.weights
+        return self.y, np.empty(0, np.finfo(self.dtype).dtype) if self.weights is None else self.weights
+
+
+def _smoothness(loss: Loss) -> float:
+    if loss.smoothness is None:
+        raise SmoothnessError(
+            f"{type(loss).__name__} has no global smoothness constant L, which is needed here. "
+            "Use a solver that needs none, such as PCG; for BFGD steps.Backtracking() or steps.Constant(eta), "
+            "or give the rule an L that holds where you work."
+        )
+    return loss.smoothness
 
 
 def _weights(weights: Array | float, precision: Any) -> Array:

@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bifactor.arrays import Array, namespace
+import numpy as np
+
+from bifactor.arrays import Array, namespace, weighted_median
 from bifactor.kernels import pointwise
 from bifactor.losses.base import NUMBERS, Loss
-from bifactor.validation import settle_positive
+from bifactor.validation import SMALLEST, settle_positive
+
+EFFICIENT, NORMAL = 1.345, 1.4826
+"""δ in standard deviations, and the standard deviation of normal noise in terms of its MAD (Huber and Ronchetti)."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,23 @@ class Huber(Loss):
 
     def parameter(self, dtype: Any) -> float:
         return self.delta
+
+    @property
+    def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
+        return (self.delta,)
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Huber":
+        return Huber(*fitted)
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Huber":
+        """δ = 1.345·1.4826·MAD of the residuals: 95 % efficient where the noise is normal.
+
+        Where more than half of them are the same there is no such spread, and δ stays as it is.
+        """
+        residual = np.abs(z - y) if np.iscomplexobj(z) or np.iscomplexobj(y) else z - y
+        centre = 0.0 if np.iscomplexobj(z) else weighted_median(residual, weights)
+        spread = weighted_median(np.abs(residual - centre), weights)
+        return Huber(EFFICIENT * NORMAL * spread) if EFFICIENT * NORMAL * spread > SMALLEST else self
 
     def value(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 
 from bifactor.arrays import Array
 from bifactor.kernels import pointwise
@@ -28,10 +29,35 @@ class Probit(Loss):
     sigma: float = 1.0
     targets = SIGNS
     least = 0.0
+    scales = True
     pointwise = staticmethod(pointwise.probit)
 
     def __post_init__(self) -> None:
         settle_positive(self, "sigma", "Choose one in the units of z.")
+
+    @property
+    def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
+        return (self.sigma,)
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Probit":
+        return Probit(*fitted)
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Probit":
+        """The σ of greatest likelihood, which is convex in 1/σ; within a factor of 10 of the present one.
+
+        Only z/σ is seen in the data, so σ has a meaning where something else fixes the scale of z: shifts that are
+        known, as of measurements with a dither.
+        """
+        w = 1.0 if weights is None else weights
+        u = (y * z).astype(np.float64)
+
+        def slope(s: float) -> float:  # of the loss in s = 1/σ
+            return float(np.sum(w * u * Probit().gradient(s * u, np.ones_like(u))))
+
+        low, high = 0.1 / self.sigma, 10 / self.sigma
+        if not slope(low) < 0:
+            return Probit(1 / low)
+        return Probit(1 / high) if slope(high) <= 0 else Probit(1 / float(brentq(slope, low, high, rtol=1e-8)))
 
     @property
     def smoothness(self) -> float:

@@ -40,6 +40,20 @@ class Shifted(Loss):
         return type(self), (self.loss, self.shift)  # made anew: targets hold functions that have no name to pickle
 
     @property
+    def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
+        return self.loss.fitted
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Shifted":
+        return Shifted(self.loss.with_fitted(fitted), self.shift)
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Shifted":
+        return Shifted(self.loss.refit(z + self.shift, y, weights), self.shift)
+
+    @property
+    def scales(self) -> bool:  # type: ignore[override]
+        return self.loss.scales and self.shift == 0  # a known shift has the units of z
+
+    @property
     def smoothness(self) -> float | None:
         return self.loss.smoothness
 

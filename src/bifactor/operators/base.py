@@ -46,8 +46,15 @@ class Operator(ABC):
 
     def sized(self, fit: DataFit) -> DataFit:
         """Data with one number per measurement; `InputError` where they are not for this operator."""
+        if fit.group is None and len(fit.each_loss) > 1:
+            raise InputError("There are several losses. Pass group=, or Stacked with an operator for each of them.")
+        return fit.sized(self.size, self.takes)
+
+    @property
+    def takes(self) -> str:
+        """What the operator does, for messages."""
         m, n = self.shape
-        return fit.sized(self.size, f"{type(self).__name__} takes {self.size} measurements of a {m}×{n} matrix")
+        return f"{type(self).__name__} takes {self.size} measurements of a {m}×{n} matrix"
 
 
 def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:

@@ -167,6 +167,24 @@ class Bound(ABC):
         """
         return None
 
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        """The parameters of losses that can be fitted to the data."""
+        return ()
+
+    @property
+    def scales(self) -> bool:
+        """Whether one of them is a scale of z, which must then be fixed by other means."""
+        return False
+
+    def refit(self, x: Factors, z: Array | None = None) -> "Bound":
+        """The same data with the parameters that fit best at x."""
+        return self
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Bound":
+        """The same data with these parameters."""
+        return self
+
     @abstractmethod
     def check_factors(self, x: Factors) -> None:
         """Raise `InputError` where f is not defined for factors of this dtype."""
@@ -211,6 +229,25 @@ class DataBound(Bound):
     """The measurements, in the order that the bound takes them."""
     fit: DataFit
     """The data, in the same order."""
+
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        return self.fit.loss.fitted
+
+    @property
+    def scales(self) -> bool:
+        return self.fit.loss.scales
+
+    def refit(self, x: Factors, z: Array | None = None) -> "DataBound":
+        at = self.operator.forward(x.left, x.right) if z is None else z
+        return self.refitted(self.fit.refit(at))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "DataBound":
+        return self.refitted(self.fit.with_fitted(fitted))
+
+    def refitted(self, fit: DataFit) -> "DataBound":
+        """The same operator with other data, in the order of the bound."""
+        return self.operator.bind(fit)
 
     @abstractmethod
     def recomputed(self) -> "DataBound":

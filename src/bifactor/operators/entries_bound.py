@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, conj, digest
+from bifactor.arrays import Array, conj, digest, is_complex
 from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
@@ -36,8 +36,9 @@ class EntriesBound(Measured):
 
     @cached_property
     def marginals(self) -> tuple[Array, Array]:
-        rows, cols = self.sides(*self.layout.sums(self.fit.weights))
-        return self.typical * rows, self.typical * cols
+        curvature, weights = self.fit.typical
+        rows, cols = self.sides(*self.layout.sums(weights))
+        return curvature * rows, curvature * cols
 
     @property
     def seen(self) -> int:
@@ -122,8 +123,10 @@ class SymbolicEntries(Symbolic):
         if compiled is not None:
             settings = compiled if parts else compiled[2:]
             return getattr(passes_numba, name)(self.bound.layout, *settings, *arguments)
-        y, w = self.fit.arrays()
-        y = conj(y) if self.bound.flipped else y  # of the transposed X, z is the conjugate
+        fit = self.fit
+        if self.bound.flipped and is_complex(fit.values):
+            fit = fit.with_values(conj(fit.values))  # of the transposed X, z is the conjugate
+        y, w = fit.arrays()
         losses = (getattr(self.fit.loss, part) for part in parts)
         return getattr(passes_reference, name)(self.bound.layout, *losses, y, w, *arguments)
 
@@ -151,7 +154,7 @@ class Slopes(LinearMap):
     def __init__(self, bound: SymbolicEntries, x: Factors):
         require_pair(x.left, x.right, bound.shape)
         self.bound, self.x = bound, x
-        self.shape, self.dtype = bound.shape, np.result_type(x.left, bound.fit.y)
+        self.shape, self.dtype = bound.shape, np.result_type(x.left, bound.fit.dtype)
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])

@@ -8,10 +8,10 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import Array, digest, gaussian, is_complex
-from bifactor.errors import InputError, SmoothnessError
+from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap
-from bifactor.losses import DataFit, Loss
+from bifactor.losses import DataFit
 from bifactor.losses.data_fit import Moving
 from bifactor.operators.bound import ANYWHERE, Ahead, Apply, Curve, DataBound, Evaluated, Reach
 from bifactor.operators.symbolic import Symbolic
@@ -42,22 +42,19 @@ class Measured(DataBound):
     def __init__(self, operator: "Operator", fit: DataFit):
         self.operator, self.fit = operator, fit
         self.shape, self.quadratic = operator.shape, fit.quadratic
-        self.dtype = np.result_type(fit.y.dtype, np.complex64) if operator.complex_matrix else fit.y.dtype
+        self.dtype = np.result_type(fit.dtype, np.complex64) if operator.complex_matrix else fit.dtype
         if operator.complex_matrix:
             self.check_factors(Free().zero(self.shape, 1, self.dtype))
 
     @cached_property
     def smoothness(self) -> float:
-        return self.operator.norm_squared(self.fit.weights) * require_smoothness(self.fit.loss)
+        L, weights = self.fit.smooth
+        return L * self.operator.norm_squared(weights)
 
     @cached_property
     def scale(self) -> float:
-        return self.typical * self.operator.mean_square(self.fit.weights)
-
-    @cached_property
-    def typical(self) -> float:
-        """The ℓ″ to expect."""
-        return self.fit.loss.typical_curvature(self.fit.y)
+        curvature, weights = self.fit.typical
+        return curvature * self.operator.mean_square(weights)
 
     @property
     def least(self) -> float | None:
@@ -102,7 +99,7 @@ class Measured(DataBound):
     def check_factors(self, x: Factors) -> None:
         if is_complex(x.left) or is_complex(x.right):
             one = x.columns(slice(1))
-            require_field(self.fit.loss, self.operator.forward(one.left, one.right))
+            require_field(self.fit, self.operator.forward(one.left, one.right))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -147,20 +144,10 @@ class MeasuredCurve(Curve):
         return Evaluated(f, *self.bound.pull_back(slopes).products(x.left, x.right), z)
 
 
-def require_smoothness(loss: Loss) -> float:
-    """sup ℓ″, or `SmoothnessError`."""
-    if loss.smoothness is None:
-        raise SmoothnessError(
-            f"{type(loss).__name__} has no global smoothness constant L, which is needed here. "
-            "Use a solver that needs none, such as PCG; for BFGD steps.Backtracking() or steps.Constant(eta), "
-            "or give the rule an L that holds where you work."
-        )
-    return loss.smoothness
-
-
-def require_field(loss: Loss, z: Array) -> None:
-    """`InputError` where measurements are complex and the loss takes none."""
-    if is_complex(z) and not loss.targets.complex:
-        raise InputError(
-            f"{type(loss).__name__} takes real measurements, but here they are complex. Use a loss such as Squared."
-        )
+def require_field(fit: DataFit, z: Array) -> None:
+    """`InputError` where measurements are complex and a loss takes none."""
+    for loss in fit.each_loss:
+        if is_complex(z) and not loss.targets.complex:
+            raise InputError(
+                f"{type(loss).__name__} takes real measurements, but here they are complex. Use a loss such as Squared."
+            )

@@ -143,6 +143,9 @@ class ScaledBound(DataBound):
     def line(self, z: Array, dz: Array) -> Curve:
         return self.bound.line(z, dz)
 
+    def refitted(self, fit: DataFit) -> DataBound:
+        return ScaledBound(self.bound.refitted(fit), self.factor)
+
     def recomputed(self) -> DataBound:
         return ScaledBound(self.bound.recomputed(), self.factor)
 

@@ -1,7 +1,6 @@
 """Measurements of several operators, one after the other."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +11,6 @@ from bifactor.linear_map import LinearMap, TotalMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.operators.bound import DataBound
-from bifactor.operators.measured import require_smoothness
 from bifactor.operators.scaled import takes_real_measurements
 from bifactor.operators.sum import Sum
 from bifactor.validation import require_measurements
@@ -76,12 +74,9 @@ class Stacked(Operator):
     def bind(self, fit: DataFit) -> DataBound:
         if len(self.operators) == 1:
             return StackedBound(self.operators[0].bind(fit))
-        fit, start, parts = self.sized(fit), 0, []
-        for operator, is_real in zip(self.operators, self._real_parts, strict=True):
-            own = fit.take(slice(start, start + operator.size))
-            start += operator.size
-            parts.append(operator.bind(_real(own, operator) if is_real and is_complex(own.y) else own))
-        return StackedBound(*parts)
+        fits = fit.sized(self.size, self.takes).shared_out([operator.size for operator in self.operators])
+        mixed = zip(self.operators, fits, self._real_parts, strict=True)
+        return StackedBound(*(A.bind(_real(own, A) if is_real else own) for A, own, is_real in mixed))
 
     def _split(self, w: Array | None) -> Iterator[tuple[Operator, Array | None]]:
         """Each operator with its part of a vector."""
@@ -106,15 +101,13 @@ class StackedBound(Sum, DataBound):
 
     @cached_property
     def fit(self) -> DataFit:  # type: ignore[override]
-        fits = [part.fit for part in self.parts]
-        weighted = any(fit.weights is not None for fit in fits)
-        ones = (np.ones_like(fit.y.real) if fit.weights is None else fit.weights for fit in fits)
-        return DataFit(fits[0].loss, _joined([fit.y for fit in fits]), _joined(list(ones)) if weighted else None)
+        return DataFit.joined([part.fit for part in self.parts])
 
     @cached_property
     def smoothness(self) -> float:
         # Sharper than the sum of the parts' own, which may bend in different directions.
-        return self.operator.norm_squared(self.fit.weights) * require_smoothness(self.fit.loss)
+        L, weights = self.fit.smooth
+        return L * self.operator.norm_squared(weights)
 
     def recomputed(self) -> DataBound:
         return StackedBound(*(part.recomputed() for part in self.parts))
@@ -126,6 +119,8 @@ def _joined(parts: list[Array]) -> Array:
 
 def _real(fit: DataFit, operator: Operator) -> DataFit:
     """The data of real measurements that stand beside complex ones."""
-    if np.any(np.imag(fit.y)):
+    if not is_complex(fit.values):
+        return fit
+    if np.any(np.imag(fit.values)):
         raise InputError(f"y has imaginary parts where {type(operator).__name__} takes real measurements. Check y.")
-    return replace(fit, y=real(fit.y))
+    return fit.with_values(real(fit.values))

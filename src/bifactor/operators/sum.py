@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -102,6 +102,25 @@ class Sum(Bound):
                 return None
             total = own if total is None else total.joined(own)
         return total
+
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        return tuple(number for part in self.parts for number in part.fitted)
+
+    @property
+    def scales(self) -> bool:
+        return any(part.scales for part in self.parts)
+
+    def refit(self, x: Factors, z: Array | None = None) -> Self:
+        return type(self)(*(part.refit(x, own) for part, own in self._split(z)))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> Self:
+        found, rest = [], fitted
+        for part in self.parts:
+            count = len(part.fitted)
+            found.append(part.with_fitted(rest[:count]))
+            rest = rest[count:]
+        return type(self)(*found)
 
     def check_factors(self, x: Factors) -> None:
         for part in self.parts:

@@ -4,6 +4,7 @@ from bifactor.arrays import Array
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.linear_map import LinearMap
+from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated
 
 
@@ -67,6 +68,9 @@ class Symbolic(DataBound):
     @property
     def fingerprint(self) -> str:
         return self.bound.fingerprint
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        return self.bound.refitted(fit).recomputed()
 
     def recomputed(self) -> DataBound:
         return self

@@ -12,6 +12,7 @@ from bifactor.solvers.pcg import PCG
 from bifactor.solvers.procrustes_flow import ProcrustesFlow
 from bifactor.solvers.race import Race
 from bifactor.solvers.rank_continuation import RankContinuation
+from bifactor.solvers.refitted import Refitted
 from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.solvers.scaled_gd import ScaledGD
 from bifactor.solvers.soft_impute import SoftImpute
@@ -33,6 +34,7 @@ __all__ = [
     "ProcrustesFlow",
     "Race",
     "RankContinuation",
+    "Refitted",
     "RidgeHomotopy",
     "ScaledGD",
     "SoftImpute",

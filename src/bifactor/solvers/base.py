@@ -17,12 +17,19 @@ class Solver(ABC, Generic[Own]):
     start: Init = Spectral()
     """Where the solver starts unless told otherwise."""
 
+    outermost: bool = False
+    """Whether no other solver may wrap this one."""
+
     def check(self, problem: Objective, rank: int) -> None:
         """Raise `InputError` where the solver cannot serve a problem at this rank; called before any work."""
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         """How many columns of a start of this rank the solver looks at; the others need not be computed."""
         return rank
+
+    def current(self, problem: Objective, state: State[Own]) -> Objective:
+        """The problem that a state is about: another one where the solver fits parameters of it."""
+        return problem
 
     @abstractmethod
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Own]:

@@ -7,10 +7,10 @@ from bifactor.factors import Factors
 from bifactor.objective import Objective
 from bifactor.solvers.base import Solver
 from bifactor.solvers.rank_continuation import RankContinuation
-from bifactor.solvers.requirements import wrapping
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.state import Staged, State, Value
-from bifactor.validation import is_count, require_instance
+from bifactor.validation import is_count
 
 SUCCESS = 1e-12
 """An objective this small beside that of X = 0 says that the data are explained: no other solver is tried."""
@@ -77,7 +77,7 @@ class Race(Solver[Racing | Decided]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "solvers", tuple(self.solvers))
         for solver in self.solvers:
-            require_instance(solver, Solver, "solvers")
+            require_inner(self, solver)
         if not self.solvers:
             raise InputError("A race needs one solver at least. Pass some, or leave them out for the usual two.")
         if not is_count(self.patience, 1):

@@ -8,9 +8,9 @@ from bifactor.objective import Objective
 from bifactor.solvers.base import Solver
 from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
-from bifactor.solvers.requirements import wrapping
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.state import Staged, State, Value
-from bifactor.validation import is_count, require_instance, settle_positive
+from bifactor.validation import is_count, settle_positive
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RankContinuation(Solver[Stage]):
     stage_decrease: float = 5e-3
 
     def __post_init__(self) -> None:
-        require_instance(self.solver, Solver, "solver")
+        require_inner(self, self.solver)
         for name in ("stages", "stage_iterations"):
             if not is_count(getattr(self, name), 1):
                 raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1.")

@@ -7,6 +7,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.objective import Objective
 from bifactor.solvers.base import Solver
+from bifactor.validation import require_instance
 
 
 def require_plain(solver: Solver, problem: Objective) -> None:
@@ -48,6 +49,13 @@ def require_ridge(solver: Solver, problem: Objective, optional: bool = False) ->
 
 def _shown(problem: Objective) -> str:
     return ", ".join(map(repr, problem.penalties)) or "None"
+
+
+def require_inner(wrapper: Solver, solver: Solver) -> None:
+    """A solver that others may wrap."""
+    require_instance(solver, Solver, "solver")
+    if solver.outermost:
+        raise InputError(f"{_name(wrapper)} cannot wrap {_name(solver)}. Wrap the other way round.")
 
 
 @contextmanager

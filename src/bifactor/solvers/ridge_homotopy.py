@@ -11,10 +11,10 @@ from bifactor.penalties import Ridge
 from bifactor.solvers.base import Solver
 from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
-from bifactor.solvers.requirements import wrapping
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.state import Staged, State, Value
 from bifactor.svd import spectral_norm
-from bifactor.validation import is_count, require_instance, settle_positive
+from bifactor.validation import is_count, settle_positive
 
 NEGLIGIBLE = 1e-9
 """The fraction of the first ridge at which it is dropped altogether."""
@@ -43,9 +43,10 @@ class Ridged(Value):
 class RidgeHomotopy(Solver[Ridged]):
     """Minimises f + (λ/2)(‖U‖² + ‖V‖²) for λ falling from ½‖∇f(0)‖₂ to the ridge of the problem, or to none.
 
-    At each λ the singular pairs of −∇f(X) with s > λ join the factors, up to the rank: the nuclear-norm path, followed
-    by the factors. On flat spectra with few measurements it finds what rank continuation does not. Only the number of
-    columns of the start is used.
+    The ridge of a stage has the weights of rows and columns that the problem's has, and its ratio of sides. At each λ
+    the singular pairs of −∇f(X), scaled by these weights, with s > λ join the factors, up to the rank: the nuclear-norm
+    path, followed by the factors. On flat spectra with few measurements it finds what rank continuation does not. Only
+    the number of columns of the start is used.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class RidgeHomotopy(Solver[Ridged]):
     stage_decrease: float = 5e-4
 
     def __post_init__(self) -> None:
-        require_instance(self.solver, Solver, "solver")
+        require_inner(self, self.solver)
         settle_positive(self, "factor", "It is a number between 0 and 1.")
         if self.factor >= 1:
             raise InputError(f"factor={self.factor!r} does not lower the ridge. Choose a number between 0 and 1.")

@@ -40,10 +40,10 @@ class Searched(Value):
 class CurveSearch(StepSize[Searched]):
     """η = argmin over a > 0 of F(U + aD, V + aE), with F the very function being minimised.
 
-    Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p), whatever the operator costs. For the squared loss F is
-    a quartic in a, and its best minimum is taken. For other losses it is a safeguarded Newton iteration in a,
-    with F, F′ and F″ from one pass each; it accepts no step that does not lower F. Needs no L, so it serves every loss.
-    Where rounding hides all decrease the step is `Stalled`.
+    Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p), whatever the operator costs. For the squared loss and
+    terms that are polynomials F is a quartic in a, and its best minimum is taken. Otherwise it is a safeguarded Newton
+    iteration in a, with F, F′ and F″ from one pass each, and secants where F″ is not known; it accepts no step that
+    does not lower F. Needs no L, so it serves every loss. Where rounding hides all decrease the step is `Stalled`.
 
     An operator without a quick way to z₁ and z₂ pays two forwards for them. There, for the squared loss, the usual step
     is tried first: one forward tells F there, and with F and F′ here about where it is least. Where that is within a
@@ -71,7 +71,7 @@ class CurveSearch(StepSize[Searched]):
                     return Step(new, memory.after(a, a))
             if longest == np.inf:
                 break
-        return _halved(tried, memory, min(memory.eta, path.longest) if a is None else a)
+        return _halved(tried, memory, memory.eta if a is None else a)
 
 
 def _usual(path: Path, memory: Searched) -> Step | None:
@@ -99,7 +99,9 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
     """The first decrease on the way back to 0, for where rounding has spoilt the search."""
     x, bend = path.point.x, _function(path, 0.0)[2]
     # A guess may be far too long, and with it what it promises.
-    promised = -path.slope * (min(a, -path.slope / bend) if bend is not None and bend > 0 else a)
+    best = -path.slope / bend if bend is not None and bend > 0 else np.inf
+    # At the edge of a domain the step that is looked for is not one that can be taken.
+    promised = -path.slope * min(max(a, memory.eta) if path.longest <= a else a, best)
     shortest = epsilon(x.left) * x.norm() / max(path.d.norm(), 1e-300)
 
     def attempt(a: float) -> Step | None:
@@ -108,7 +110,9 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
         new = path.along(a)
         return Step(new, memory.after(a, a)) if new.value < path.point.value else None
 
-    return shortened(attempt, a, shortest) or Step(path.point, memory, Stalled(promised, abs(path.point.value)))
+    return shortened(attempt, min(a, path.longest), shortest) or Step(
+        path.point, memory, Stalled(promised, abs(path.point.value))
+    )
 
 
 def _newton(path: Path, guess: float) -> float | None:

@@ -1,0 +1,89 @@
+"""What an extension needs beside the classes it derives from: pages on extending the library import from here.
+
+The classes themselves are in their rooms: `losses.Loss`, `operators.Operator`, `penalties.Penalty`, `solvers.Solver`,
+`steps.StepSize`, `inits.Init`. Names in this module stay where they are when files move.
+"""
+
+from bifactor.arrays import Array, conj, herm, inner, is_complex, namespace, norm
+from bifactor.blocks import Blocks, Exact, Shared
+from bifactor.errors import InputError
+from bifactor.factors import Factors, Free
+from bifactor.kinds import require_symmetric
+from bifactor.linear_map import Dense, LinearMap, LowRankPlus
+from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
+from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
+from bifactor.operators.measured import Measured, MeasuredCurve
+from bifactor.path import Path
+from bifactor.preconditioner import preconditioned
+from bifactor.solvers.requirements import (
+    require_explicit,
+    require_free,
+    require_no_fixed,
+    require_plain,
+    require_ridge,
+)
+from bifactor.state import Moving, Nothing, Phase, Point, Settled, Staged, Stalled, State, Value
+from bifactor.steps.base import Step, reciprocal, shortened
+from bifactor.validation import (
+    require_finite,
+    require_flag,
+    require_instance,
+    require_measurements,
+    require_rows,
+    settle_nonnegative,
+    settle_positive,
+)
+
+__all__ = [
+    "COUNTS",
+    "NUMBERS",
+    "SIGNS",
+    "Array",
+    "Blocks",
+    "Dense",
+    "Exact",
+    "Factors",
+    "Free",
+    "InputError",
+    "LinearMap",
+    "LowRankPlus",
+    "Measured",
+    "MeasuredCurve",
+    "Moving",
+    "Nothing",
+    "Path",
+    "Phase",
+    "Point",
+    "Settled",
+    "Shared",
+    "Staged",
+    "Stalled",
+    "State",
+    "Step",
+    "Value",
+    "conj",
+    "herm",
+    "inner",
+    "is_complex",
+    "matrix_shape",
+    "namespace",
+    "norm",
+    "power_norm_squared",
+    "preconditioned",
+    "probed_mean_square",
+    "reciprocal",
+    "require_explicit",
+    "require_finite",
+    "require_flag",
+    "require_free",
+    "require_instance",
+    "require_measurements",
+    "require_no_fixed",
+    "require_plain",
+    "require_ridge",
+    "require_rows",
+    "require_symmetric",
+    "settle_nonnegative",
+    "settle_positive",
+    "shortened",
+]

@@ -1,0 +1,127 @@
+"""Several losses, one for each group of measurements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.kernels import pointwise
+from bifactor.losses.base import Loss, Targets
+from bifactor.losses.shifted import Shifted
+
+MOST = 256
+"""Groups, whose numbers take one byte."""
+
+
+@dataclass(frozen=True)
+class Grouped(Loss):
+    """ℓ(z; (y, g)) = ℓ_g(z; y): targets are records of a value and the number of its group.
+
+    `Problem` makes it where it gets several losses. One pass serves all groups where each loss is one of the library's
+    own, or such a one shifted.
+    """
+
+    losses: tuple[Loss, ...]
+    targets = Targets(
+        "a record of value and group", lambda y: np.ones(y.shape, bool), "Pass several losses and groups."
+    )
+
+    def __post_init__(self) -> None:
+        least = {loss.least for loss in self.losses}
+        object.__setattr__(self, "least", least.pop() if len(least) == 1 else None)
+        codes = [_base(loss)[0].pointwise in pointwise.CODES for loss in self.losses]
+        object.__setattr__(self, "pointwise", pointwise.grouped if all(codes) else None)
+
+    @property
+    def smoothness(self) -> float | None:
+        bounds = [loss.smoothness for loss in self.losses]
+        return None if None in bounds else max(bound for bound in bounds if bound is not None)
+
+    def parameter(self, dtype: Any) -> Any:
+        """A table with a row for each group: which loss, its shift and its parameter."""
+        rows = []
+        for loss in self.losses:
+            base, shift = _base(loss)
+            rows.append([float(pointwise.CODES[base.pointwise]), shift, base.parameter(dtype)])
+        return rows
+
+    def value(self, z: Array, y: Array) -> Array:
+        return self._each("value", z, y, np.finfo(z.dtype).dtype)
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        return self._each("gradient", z, y, z.dtype)
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        return self._each("curvature", z, y, np.finfo(z.dtype).dtype)
+
+    def mean(self, z: Array) -> Array:
+        raise InputError("Several losses have several means. Ask the loss of the group that you want.")
+
+    def typical(self, y: Array) -> Array:
+        """The curvature to expect in each group."""
+        parts = (y["y"][y["group"] == g] for g in range(len(self.losses)))
+        return np.array([loss.typical_curvature(part) if part.size else 0.0 for loss, part in self._with(parts)])
+
+    @property
+    def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
+        return tuple(number for loss in self.losses for number in loss.fitted)
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Grouped":
+        found, rest = [], fitted
+        for loss in self.losses:
+            count = len(loss.fitted)
+            found.append(loss.with_fitted(rest[:count]))
+            rest = rest[count:]
+        return Grouped(tuple(found))
+
+    @property
+    def scales(self) -> bool:  # type: ignore[override]
+        return any(loss.scales for loss in self.losses)
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Grouped":
+        found = []
+        for g, loss in enumerate(self.losses):
+            part = y["group"] == g
+            own = None if weights is None else weights[part]
+            found.append(loss.refit(z[part], y["y"][part], own) if part.any() else loss)
+        return Grouped(tuple(found))
+
+    def _with(self, parts: Any) -> Any:
+        return zip(self.losses, parts, strict=True)
+
+    def _each(self, part: str, z: Array, y: Array, dtype: Any) -> Array:
+        found, values, group = np.empty(z.shape, dtype), y["y"], y["group"]
+        for g, loss in enumerate(self.losses):
+            own = group == g
+            found[own] = getattr(loss, part)(z[own], values[own])
+        return found
+
+
+def _base(loss: Loss) -> tuple[Loss, float]:
+    return (loss.loss, loss.shift) if isinstance(loss, Shifted) else (loss, 0.0)
+
+
+def records(losses: Sequence[Loss], y: Array, group: Any) -> Array:
+    """Values and the groups they are in, as one array; `InputError` where the groups are not those of the losses."""
+    index = np.asarray(group)
+    if index.shape != y.shape or index.dtype.kind not in "biu":
+        raise InputError(
+            f"group is {index.dtype} of shape {index.shape}, y has shape {y.shape}. Pass one integer for each y."
+        )
+    if len(losses) > MOST or (index.size and not (index.min() >= 0 and index.max() < len(losses))):
+        raise InputError(
+            f"group runs from {index.min()} to {index.max()}, but there are {len(losses)} losses. "
+            f"Number the groups from 0, {MOST} at most, with one loss for each."
+        )
+    for g, loss in enumerate(losses):
+        loss.targets.check(y[index == g], type(loss).__name__)
+    found = np.empty(y.shape, record_type(y.dtype))
+    found["y"], found["group"] = y, index
+    return found
+
+
+def record_type(dtype: Any) -> np.dtype:
+    return np.dtype([("y", dtype), ("group", np.uint8)], align=True)

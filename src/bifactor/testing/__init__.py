@@ -1,0 +1,11 @@
+"""Laws that every loss, operator, penalty, function and solver must obey: an extension's test is two lines.
+
+Each check raises `CheckError` with the law that broke and by how much, and returns None when all hold.
+"""
+
+from bifactor.testing.losses import check_loss
+from bifactor.testing.operators import check_gradient, check_operator
+from bifactor.testing.penalties import check_penalty
+from bifactor.testing.solvers import check_solver
+
+__all__ = ["check_gradient", "check_loss", "check_operator", "check_penalty", "check_solver"]
