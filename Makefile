@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-torch check bench clean
 
 # `plot` is all the demo needs; `test` contains it.
 $(VENV)/.demo: pyproject.toml
@@ -27,6 +27,15 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2
 
+# torch has an environment of its own: the other tests must not need it.
+$(VENV)-torch/.test: pyproject.toml
+	test -x $(VENV)-torch/bin/python || $(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test,torch]"
+	touch $@
+
+test-torch: $(VENV)-torch/.test
+	$(VENV)-torch/bin/python -m pytest --numprocesses 2 tests/test_libraries.py
+
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -37,5 +46,5 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks --output bench.json
 
 clean:
-	rm -rf $(VENV) demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

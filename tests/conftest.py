@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import bifactor as bf
-from bifactor.arrays import gaussian
+from bifactor.arrays import gaussian, host
 from bifactor.state import State
 
 LOSSES = {
@@ -86,8 +86,8 @@ def check_objective(problem: bf.Objective, state: State) -> None:
         return
     terms = [term.evaluate(x)[0] for term in problem.terms]
     if isinstance(problem, bf.Problem):
-        losses = problem.f.fit.losses(problem.operator.forward(x.left, x.right))
-        losses = (losses if problem.weights is None else problem.weights * losses).astype(np.float64)
+        losses = host(problem.f.fit.losses(problem.operator.forward(x.left, x.right)))
+        losses = (losses if problem.weights is None else host(problem.weights) * losses).astype(np.float64)
     else:
         losses = np.array([problem.f.value(x)])
     eps = float(np.finfo(x.dtype).eps)

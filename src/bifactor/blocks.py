@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from bifactor import kernels
-from bifactor.arrays import Array, epsilon, herm, real
+from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, namespace, on_host, real
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import triangle
@@ -62,7 +62,7 @@ class Shared(Blocks):
         return Shared((*self.pairs, *other.pairs), self.ridge + other.ridge)
 
     def __rmul__(self, number: float) -> "Shared":
-        return Shared(tuple((number * a, B) for a, B in self.pairs), number * self.ridge)
+        return Shared(tuple((float(number) * a, B) for a, B in self.pairs), float(number) * self.ridge)
 
     def damped(self, damping: float) -> "Shared":
         """With `damping` added to the eigenvalues of each B, where zero ones would otherwise be blown up."""
@@ -71,8 +71,8 @@ class Shared(Blocks):
     @property
     def largest(self) -> float:
         """A bound of the eigenvalues."""
-        parts = (float(np.max(a)) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
-        return sum(parts, float(np.max(self.ridge)))
+        parts = (float(np.max(host(a))) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
+        return sum(parts, float(np.max(host(self.ridge))))
 
     def at(self, columns: Array) -> "Shared":
         return replace(self, pairs=tuple((a, B[np.ix_(columns, columns)]) for a, B in self.pairs))
@@ -96,22 +96,22 @@ class Shared(Blocks):
         a, B = varied or alike or (0.0, np.eye(rows.shape[1], dtype=rows.dtype))
         values, Q = np.linalg.eigh(B)
         kept = _kept_from_zero(values)
-        if not isinstance(a, np.ndarray) and not isinstance(self.ridge, np.ndarray):
+        if isinstance(a, float) and isinstance(self.ridge, float):
             return matmul(rows, (Q / (a * kept + self.ridge).astype(values.dtype)) @ herm(Q))
-        return _turned(rows, Q, herm(Q), np.atleast_1d(a), kept, self.ridge)
+        return _turned(rows, Q, herm(Q), a, kept, self.ridge)
 
     def _by_both(self, rows: Array, alike: tuple[float, Array], varied: tuple[Array, Array]) -> Array:
         """By the generalised eigenvectors of two matrices, B = TΛTᴴ and C = T(I − Λ)Tᴴ."""
         (c, C), (a, B) = alike, varied
         wide, r = np.result_type(B.dtype, np.float64), len(B)
         eye = np.eye(r)
-        C = c * C.astype(wide) + float(np.mean(self.ridge)) * eye
+        C = c * C.astype(wide) + float(np.mean(host(self.ridge))) * eye
         B = B.astype(wide)
         total = B + C
         L = np.linalg.cholesky(total + 10 * r * epsilon(rows) * float(np.trace(total).real) * eye)
         half = scipy.linalg.solve_triangular(L, B, lower=True)
         values, Q = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
-        T = scipy.linalg.solve_triangular(herm(L), Q, lower=False).astype(rows.dtype)
+        T = scipy.linalg.solve_triangular(herm(L), Q, lower=False).astype(dtype_of(rows))
         values = np.clip(values, 0.0, 1.0)
         return _turned(rows, T, herm(T), a - 1, values, 1.0)  # a·Λ + I − Λ
 
@@ -119,12 +119,12 @@ class Shared(Blocks):
         """The pairs with one weight for all rows as one, and one with a weight for each; None where there is none."""
         if len(self.pairs) == 1:
             a, B = self.pairs[0]
-            return (None, (_filled(a), B)) if isinstance(a, np.ndarray) else ((a, B), None)
-        alike = [(float(a), B) for a, B in self.pairs if np.ndim(a) == 0]
-        varied = [(_filled(a), B) for a, B in self.pairs if np.ndim(a) > 0]
-        varied.sort(key=lambda pair: float(np.std(pair[0])) * float(np.trace(pair[1]).real))
+            return ((a, B), None) if isinstance(a, float) else (None, (_filled(a), B))
+        alike = [(a, B) for a, B in self.pairs if isinstance(a, float)]
+        varied = [(_filled(a), B) for a, B in self.pairs if not isinstance(a, float)]
+        varied.sort(key=lambda pair: float(np.std(host(pair[0]))) * float(np.trace(pair[1]).real))
         own = varied.pop() if varied else None
-        alike += [(float(a.mean()), B) for a, B in varied]
+        alike += [(float(np.mean(host(a))), B) for a, B in varied]
         if len(alike) > 1:
             weight = sum(a for a, _ in alike)
             alike = [(weight, sum(a / weight * B for a, B in alike))]
@@ -132,22 +132,31 @@ class Shared(Blocks):
 
 
 def _part(a: Any, rows: slice) -> Weight:
-    return a[rows] if np.ndim(a) else a
+    return a if isinstance(a, float) else a[rows]
 
 
 def _filled(a: Array) -> Array:
     """Weights, with the mean for rows that have none."""
-    return a if a.all() else np.where(a > 0, a, a.mean())
+    xp = namespace(a)
+    return a if xp.all(a != 0) else xp.where(a > 0, a, xp.mean(a))
 
 
-def _turned(rows: Array, before: Array, after: Array, a: Array, values: Array, more: Weight) -> Array:
+def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, more: Weight) -> Array:
     """rows·before·(a·values + more)⁻¹·after, with one number for each row and column in the middle."""
-    dtype = np.finfo(rows.dtype).dtype
-    middle = np.multiply(a.astype(dtype)[:, None], values.astype(dtype), out=empty(rows.shape, dtype))
-    middle += more.astype(dtype)[:, None] if isinstance(more, np.ndarray) else dtype.type(more)
-    turned = matmul(rows, before)
-    turned /= middle
-    return matmul(turned, after)
+    dtype = np.finfo(dtype_of(rows)).dtype
+    own, each = _column(a, dtype), beside(values.astype(dtype), rows)
+    if is_numpy(rows):
+        middle = np.multiply(own, each, out=empty(rows.shape, dtype))
+        middle += _column(more, dtype)
+        turned = matmul(rows, before)
+        turned /= middle
+        return matmul(turned, after)
+    return matmul(matmul(rows, before) / (own * each + _column(more, dtype)), after)
+
+
+def _column(a: Weight, dtype: Any) -> Any:
+    """Numbers of rows as a column, in a precision."""
+    return a if isinstance(a, float) else cast(a, dtype)[:, None]
 
 
 def _kept_from_zero(values: Array) -> Array:
@@ -168,8 +177,8 @@ class Exact(Blocks):
         first, second = triangle(self.rank)
         total = np.array(self.packed)
         for a, B in other.pairs:
-            total += np.multiply.outer(np.asarray(a, total.dtype), B[first, second].astype(total.dtype))
-        total[:, first == second] += np.asarray(other.ridge, total.dtype)[..., None]
+            total += np.multiply.outer(np.asarray(host(a), total.dtype), B[first, second].astype(total.dtype))
+        total[:, first == second] += np.asarray(host(other.ridge), total.dtype)[..., None]
         return Exact(total, self.rank)
 
     def __rmul__(self, number: float) -> "Exact":
@@ -202,9 +211,9 @@ class Exact(Blocks):
         return Exact(total, self.rank)
 
     def divide(self, rows: Array) -> Array:
-        if rows.shape != (len(self.packed), self.rank):  # compiled loops do not check bounds
+        if tuple(rows.shape) != (len(self.packed), self.rank):  # compiled loops do not check bounds
             raise InputError(f"{len(self.packed)} blocks of rank {self.rank} met rows of shape {rows.shape}.")
-        return kernels.blocks(self.packed.dtype).solve(self._factor, rows)
+        return on_host(kernels.blocks(self.packed.dtype).solve, self._factor, rows)
 
     @cached_property
     def _factor(self) -> Array:

@@ -6,10 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bifactor import files
-from bifactor.arrays import Array
+from bifactor.arrays import Array, beside, host, is_array
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
 from bifactor.result import Status
@@ -27,13 +25,13 @@ class Checkpoint:
     A write that fails in the middle of a run warns and lets the run go on: the answer is worth more than its copy.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, *identity: str):
+    def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, like: Array, *identity: str):
         if not is_count(every, 1):
             raise InputError(f"checkpoint_every={every!r} is not an integer ≥ 1. It counts iterations.")
         if path is not None and not isinstance(path, (str, os.PathLike)):
             raise InputError(f"checkpoint={path!r} is not a path. Pass the name of a file.")
         self.path = None if path is None else Path(path)
-        self.every, self.kind = every, kind
+        self.every, self.kind, self.like = every, kind, like
         self.fingerprint = hashlib.blake2b(" ".join(identity).encode(), digest_size=16).hexdigest()
         if self.path is not None:
             files.require_writable(self.path)
@@ -51,7 +49,8 @@ class Checkpoint:
                 "Delete it, or give this run a file of its own."
             )
         try:
-            state, best = (unpacked(metadata[name], arrays, self.kind) for name in ("state", "best"))
+            there = {name: beside(array, self.like) for name, array in arrays.items()}
+            state, best = (unpacked(metadata[name], there, self.kind) for name in ("state", "best"))
             records = [Record(*map(float, row)) for row in arrays["records"].T]
             return Run(state, best, metadata["best_value"], records, metadata["magnitude"])
         except (KeyError, TypeError) as error:
@@ -77,10 +76,10 @@ def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:
     """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `names` tells which are there."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         if id(value) not in names:
             names[id(value)] = f"array{len(arrays)}"
-            arrays[names[id(value)]] = value
+            arrays[names[id(value)]] = host(value)
         return {"array": names[id(value)]}
     if isinstance(value, Factors):
         return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)]}

@@ -11,7 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, herm, inner, norm, product_norm, thin_svd
+from bifactor.arrays import (
+    HERE,
+    Array,
+    beside,
+    columns,
+    contiguous,
+    dtype_of,
+    gaussian,
+    herm,
+    hstack,
+    inner,
+    norm,
+    orthonormal,
+    product_norm,
+    thin_svd,
+    triangular,
+    zeros,
+)
 from bifactor.blocks import Blocks
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul
@@ -41,7 +58,8 @@ class Factors:
 
     @property
     def dtype(self) -> Any:
-        return self.left.dtype
+        """As NumPy names it."""
+        return dtype_of(self.left)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -81,17 +99,17 @@ class Factors:
 
     def columns(self, chosen: Any) -> "Factors":
         """Some of the columns, by a slice, a mask or an index."""
-        return self.each(lambda a: np.ascontiguousarray(a[:, chosen]))
+        return self.each(lambda a: columns(a, chosen))
 
     def joined(self, other: "Factors") -> "Factors":
         """The columns of both, side by side."""
-        return self.each(lambda a, b: np.ascontiguousarray(np.hstack([a, b])), other)
+        return self.each(lambda a, b: contiguous(hstack(a, b)), other)
 
     def padded(self, width: int) -> "Factors":
         """With columns of zeros at the end."""
         if self.width == width:
             return self
-        return self.each(lambda a: np.hstack([a, np.zeros((a.shape[0], width - a.shape[1]), a.dtype)]))
+        return self.each(lambda a: hstack(a, zeros((a.shape[0], width - a.shape[1]), dtype_of(a), a)))
 
     def scaled(self, left: float, right: float) -> "Factors":
         """(left·U, right·V)."""
@@ -108,13 +126,13 @@ class Factors:
 
     def any(self) -> bool:
         """Whether X is other than 0, as far as factors of zeros tell."""
-        return bool(self.left.any() and self.right.any())
+        return norm(self.left) > 0 and norm(self.right) > 0
 
     def triplets(self) -> tuple[Array, Array, Array]:
         """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
-        (QU, RU), (QV, RV) = self.kind.both(np.linalg.qr, self)
+        (QU, RU), (QV, RV) = self.kind.both(orthonormal, self)
         left, s, right = thin_svd(RU @ herm(RV))
-        return QU @ left, s, QV @ herm(right)
+        return matmul(QU, left), s, matmul(QV, herm(right))
 
     def balancing(self) -> tuple[Array, Array] | None:
         """r×r matrices (P, Q) that balance the factors, UP·(VQ)ᴴ = UVᴴ, where these are free to be balanced.
@@ -176,13 +194,15 @@ class Kind(ABC):
             )
         return self.start(U, V)
 
-    def zero(self, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
-        """X = 0 by so many columns beside the fixed ones."""
-        return self.start(*(np.zeros((k, width), dtype) for k in shape))
+    def zero(self, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE) -> Factors:
+        """X = 0 by so many columns beside the fixed ones, in the library of another array."""
+        return self.start(*(zeros((k, width), dtype, like) for k in shape))
 
-    def random(self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
-        """Gaussian columns, beside no fixed ones."""
-        U, V = (gaussian(rng, (k, width), dtype) for k in shape)
+    def random(
+        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE
+    ) -> Factors:
+        """Gaussian columns, beside no fixed ones; drawn on the host, so that a seed means the same everywhere."""
+        U, V = (beside(gaussian(rng, (k, width), dtype), like) for k in shape)
         return Factors(U, V, self)
 
     def distinct(self, x: Factors) -> tuple[Array, ...]:
@@ -201,7 +221,7 @@ class Kind(ABC):
         return np.arange(width), np.arange(width)
 
     def balancing(self, x: Factors) -> tuple[Array, Array] | None:
-        RU, RV = np.linalg.qr(x.left, mode="r"), np.linalg.qr(x.right, mode="r")
+        RU, RV = triangular(x.left), triangular(x.right)
         left, s, right = thin_svd(RU @ herm(RV))
         if not s[-1] > len(s) * float(np.finfo(s.dtype).eps) * s[0]:
             return None
@@ -234,9 +254,10 @@ class Kind(ABC):
     def from_triplets(self, A: Array, s: Array, B: Array) -> Factors:
         """Balanced factors of A diag(s) Bᴴ; X = 0 is one column of zeros."""
         if s.size == 0:
-            return Factors(np.zeros((A.shape[0], 1), A.dtype), np.zeros((B.shape[0], 1), B.dtype), self)
+            left, right = (zeros((F.shape[0], 1), dtype_of(F), F) for F in (A, B))
+            return Factors(left, right, self)
         root = np.sqrt(s).astype(s.dtype)
-        return Factors(np.ascontiguousarray(A * root), np.ascontiguousarray(B * root), self)
+        return Factors(contiguous(A * beside(root, A)), contiguous(B * beside(root, B)), self)
 
     def unknowns(self, shape: tuple[int, int], rank: int) -> int:
         """The degrees of freedom of an X of this rank."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, beside, host
 from bifactor.errors import InputError
 from bifactor.problem import Problem
 
@@ -22,21 +22,22 @@ class Holdout:
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator):
-        usable = np.ones(problem.y.shape, bool) if problem.weights is None else problem.weights > 0
+        size = int(problem.y.shape[0])
+        weights = np.ones(size) if problem.weights is None else host(problem.weights)
+        usable = weights > 0
         index = np.flatnonzero(usable)
         count = int(FRACTION * index.size)
         if count < FEWEST:
             raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, not rank='auto'.")
         self.problem = problem
-        self.held = np.zeros(problem.y.shape, bool)
+        self.held = np.zeros(size, bool)
         self.held[rng.choice(index, count, replace=False)] = True
-        weights = np.ones(problem.y.shape) if problem.weights is None else problem.weights
-        self.train = problem.reweighted(np.where(self.held, 0.0, weights))
+        self.train = problem.reweighted(beside(np.where(self.held, 0.0, weights), problem.f.like))
         self.weights = weights[self.held].astype(np.float64)
 
     def losses(self, U: Array, V: Array) -> Array:
         """ℓ at every measurement held out."""
-        return self.problem.f.fit.losses(self.problem.operator.forward(U, V))[self.held]
+        return host(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
 
     def mean(self, losses: Array) -> float:
         return float(np.average(losses, weights=self.weights))

@@ -11,7 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, gaussian, norm
+from bifactor.arrays import (
+    HERE,
+    Array,
+    beside,
+    cast,
+    columns,
+    dtype_of,
+    epsilon,
+    gaussian,
+    host,
+    hstack,
+    is_numpy,
+    norm,
+    spread,
+    zeros,
+)
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free, Kind, Sides
 from bifactor.linear_map import LinearMap
@@ -36,12 +51,14 @@ class Symmetric(Kind):
         return Factors(U, U, self)
 
     def given(self, U: Array, V: Array | None, rank: int) -> Factors:
-        if V is not None and not np.array_equal(U, V):
+        if V is not None and norm(U - V) > 0:
             raise InputError("The start has V different from U, but the problem looks for X = UUᴴ. Leave V out.")
         return self.pair(U, U)
 
-    def random(self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any) -> Factors:
-        U = gaussian(rng, (shape[0], width), dtype)
+    def random(
+        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE
+    ) -> Factors:
+        U = beside(gaussian(rng, (shape[0], width), dtype), like)
         return self.pair(U, U)
 
     def distinct(self, x: Factors) -> tuple[Array, ...]:
@@ -100,7 +117,7 @@ class Symmetric(Kind):
         # have all their curvature there: twice what they have on average. Then ∇f(abᴴ) = ∇f(baᴴ).
         a, b = x.left[:, :1], x.left[:, 1:2]
         none, one, other = (gradient(Free().pair(*sides)) @ a for sides in ((0 * a, b), (a, b), (b, a)))
-        alike = norm(one - other) <= float(np.finfo(a.dtype).eps) ** 0.5 * norm(one - none)
+        alike = norm(one - other) <= epsilon(a) ** 0.5 * norm(one - none)
         return typical * (2.0 if alike else 1.0)
 
 
@@ -132,17 +149,17 @@ class Fixed(Kind):
         return f"X = LCᴴ + BRᴴ + UVᴴ with {self.L.shape[1]} and {self.R.shape[1]} fixed columns"
 
     def start(self, U: Array, V: Array) -> Factors:
-        (k, both), dtype = self._places, np.result_type(U, V)
-        left = [self.L, np.zeros((U.shape[0], both - k), dtype), U]
-        right = [np.zeros((V.shape[0], k), dtype), self.R, V]
-        U, V = (np.hstack([a.astype(dtype) for a in side]) for side in (left, right))
+        (k, both), dtype = self._places, np.result_type(dtype_of(U), dtype_of(V))
+        left = [beside(self.L, U), zeros((U.shape[0], both - k), dtype, U), U]
+        right = [zeros((V.shape[0], k), dtype, V), beside(self.R, V), V]
+        U, V = (hstack(*(cast(a, dtype) for a in side)) for side in (left, right))
         return Factors(U, V, self)
 
     def given(self, U: Array, V: Array | None, rank: int) -> Factors:
         if V is None or U.shape[1] != V.shape[1] or U.shape[1] == rank:
             return super().given(U, V, rank)
         k, both = self._places
-        if not (np.array_equal(U[:, :k], self.L) and np.array_equal(V[:, k:both], self.R)):
+        if not (np.array_equal(host(U)[:, :k], self.L) and np.array_equal(host(V)[:, k:both], self.R)):
             raise InputError("The fixed columns of the start are not those of the problem. Leave them out.")
         return self.pair(U, V)
 
@@ -157,10 +174,13 @@ class Fixed(Kind):
 
     def gradient(self, left: Array, right: Array) -> Factors:
         k, both = self._places
-        left, right = left.copy(), right.copy()
-        left[:, :k] = 0
-        right[:, k:both] = 0
-        return Factors(left, right, self)
+        if is_numpy(left) and is_numpy(right):
+            left, right = left.copy(), right.copy()
+            left[:, :k] = 0
+            right[:, k:both] = 0
+            return Factors(left, right, self)
+        left = hstack(0 * left[:, :k], left[:, k:])
+        return Factors(left, hstack(right[:, :k], 0 * right[:, k:both], right[:, both:]), self)
 
     def unknown(self, width: int) -> tuple[Array, Array]:
         k, both = self._places
@@ -168,12 +188,14 @@ class Fixed(Kind):
         return index[k:], np.delete(index, slice(k, both))
 
     def divided(self, g: Factors, blocks: Sides) -> Factors:
-        sides = np.zeros_like(g.left), np.zeros_like(g.right)
-        for side, columns in enumerate(self.unknown(g.width)):
-            if columns.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
-                rows = np.ascontiguousarray((g.right if side else g.left)[:, columns])
-                sides[side][:, columns] = blocks(side).at(columns).divide(rows)
-        return Factors(*sides, self)
+        sides = [g.left, g.right]
+        for side, unknown in enumerate(self.unknown(g.width)):
+            if unknown.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
+                found = blocks(side).at(unknown).divide(columns(sides[side], unknown))
+                sides[side] = spread(found, unknown, g.width)
+            else:
+                sides[side] = 0 * sides[side]
+        return Factors(sides[0], sides[1], self)
 
 
 def kind_of(

@@ -5,9 +5,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import Array, conj, namespace
+from bifactor.arrays import HERE, Array, beside, conj, dtype_of, none_of, on_host
 from bifactor.kernels import blas
 from bifactor.kernels.layout import Layout
 from bifactor.validation import require_rows
@@ -18,6 +19,9 @@ class LinearMap(ABC):
 
     shape: tuple[int, int]
     dtype: Any
+    """As NumPy names it."""
+    like: Array = HERE
+    """An array of the library that it multiplies."""
 
     @abstractmethod
     def matmul(self, V: Array) -> Array:
@@ -47,7 +51,7 @@ class Adjoint(LinearMap):
     def __init__(self, base: LinearMap):
         self.base = base
         self.shape = (base.shape[1], base.shape[0])
-        self.dtype = base.dtype
+        self.dtype, self.like = base.dtype, base.like
 
     def matmul(self, V: Array) -> Array:
         return self.base.rmatmul(V)
@@ -66,7 +70,8 @@ class Dense(LinearMap):
     def __init__(self, matrix: Array):
         self.matrix = matrix
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
-        self.dtype = matrix.dtype
+        self.dtype = dtype_of(matrix)
+        self.like = HERE if sparse.issparse(matrix) else none_of(matrix)
 
     def matmul(self, V: Array) -> Array:
         return blas.matmul(self.matrix, V)
@@ -84,8 +89,8 @@ class LowRankPlus(LinearMap):
 
     def __init__(self, U: Array, V: Array, c: float, G: LinearMap):
         self.U, self.V, self.c, self.G = U, V, c, G
-        self.shape = G.shape
-        self.dtype = namespace(U, V).result_type(U, V, G.dtype)
+        self.shape, self.like = G.shape, none_of(U)
+        self.dtype = np.result_type(dtype_of(U), dtype_of(V), G.dtype)
 
     def matmul(self, V: Array) -> Array:
         return blas.matmul(self.U, blas.gram(self.V, V)) + self.c * self.G.matmul(V)
@@ -104,7 +109,7 @@ class TotalMap(LinearMap):
 
     def __init__(self, *terms: LinearMap):
         self.terms = terms
-        self.shape = terms[0].shape
+        self.shape, self.like = terms[0].shape, terms[0].like
         self.dtype = np.result_type(*(term.dtype for term in terms))
 
     def matmul(self, V: Array) -> Array:
@@ -122,7 +127,7 @@ class ScaledMap(LinearMap):
     """c·G."""
 
     def __init__(self, c: complex, G: LinearMap):
-        self.c, self.G, self.shape = c, G, G.shape
+        self.c, self.G, self.shape, self.like = c, G, G.shape, G.like
         self.dtype = np.result_type(G.dtype, np.complex64) if isinstance(c, complex) else G.dtype
 
     def matmul(self, V: Array) -> Array:
@@ -141,8 +146,10 @@ class RowsAndColumns(LinearMap):
 
     def __init__(self, a: Array, G: LinearMap, b: Array):
         real = np.finfo(G.dtype).dtype
-        self.G, self.shape, self.dtype = G, G.shape, G.dtype
-        self.a, self.b = (np.broadcast_to(w, k).astype(real)[:, None] for w, k in zip((a, b), G.shape, strict=True))
+        self.G, self.shape, self.dtype, self.like = G, G.shape, G.dtype, G.like
+        self.a, self.b = (
+            beside(np.broadcast_to(w, k).astype(real)[:, None], G.like) for w, k in zip((a, b), G.shape, strict=True)
+        )
 
     def matmul(self, V: Array) -> Array:
         return self.a * self.G.matmul(self.b * V)
@@ -161,21 +168,22 @@ class Sampled(LinearMap):
     def __init__(self, layout: Layout, w: Array):
         self.layout = layout
         self.w = w
-        self.shape = (layout.n_outer, layout.n_inner)
-        self.dtype = w.dtype
+        self.shape, self.like = (layout.n_outer, layout.n_inner), none_of(w)
+        self.dtype = dtype_of(w)
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        return self._kernel(V).left(self.layout, self.w, V)
+        return on_host(self._kernel(V).left, self.layout, self.w, V)
 
     def rmatmul(self, U: Array) -> Array:
         require_rows(U, self.shape[0])
-        return self._kernel(U).right(self.layout, self.w, U)
+        return on_host(self._kernel(U).right, self.layout, self.w, U)
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         require_rows(U, self.shape[0])
         require_rows(V, self.shape[1])
-        return self._kernel(U, V).both(self.layout, self.w, U, V)
+        left, right = on_host(self._kernel(U, V).both, self.layout, self.w, U, V)
+        return left, right
 
     def _kernel(self, *factors: Array) -> ModuleType:
-        return kernels.entries(namespace(self.w).result_type(self.w, *factors))
+        return kernels.entries(np.result_type(self.dtype, *(dtype_of(F) for F in factors)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, herm, namespace, product_norm, thin_svd
+from bifactor.arrays import Array, herm, hstack, product_norm, thin_svd, triangular
 from bifactor.errors import InputError
 from bifactor.factors import Free
 
@@ -37,7 +37,7 @@ def triplets(U: Array, V: Array) -> tuple[Array, Array, Array]:
 
 def nuclear_norm(U: Array, V: Array) -> float:
     """‖UVᴴ‖_*, the sum of the singular values, through r×r matrices only."""
-    R = np.linalg.qr(U, mode="r") @ herm(np.linalg.qr(V, mode="r"))
+    R = triangular(U) @ herm(triangular(V))
     return float(np.sum(np.linalg.svd(R, compute_uv=False)))
 
 
@@ -51,8 +51,6 @@ def relative_error(U: Array, V: Array, U_star: Array, V_star: Array) -> float:
 
 def difference_norm(A: Array, B: Array, C: Array, D: Array) -> float:
     """‖ABᴴ − CDᴴ‖_F, without forming either matrix."""
-    xp = namespace(A, B, C, D)
     # An orthonormal basis first: Gram matrices of the raw factors would lose half the digits.
-    left = np.linalg.qr(xp.concat([A, C], axis=1), mode="r")
-    right = np.linalg.qr(xp.concat([B, -D], axis=1), mode="r")
+    left, right = triangular(hstack(A, C)), triangular(hstack(B, -D))
     return float(np.linalg.norm(left @ herm(right)))

@@ -161,7 +161,7 @@ class Objective:
 
     def zero(self, width: int = 1) -> Factors:
         """X = 0."""
-        return self.kind.zero(self.shape, width, self.dtype)
+        return self.kind.zero(self.shape, width, self.dtype, self.f.like)
 
     def gradient_at_zero(self) -> LinearMap:
         """∇f(0), where starts come from."""
@@ -170,7 +170,7 @@ class Objective:
     @cached_property
     def curvature_of_kind(self) -> float:
         """The typical curvature of f over the X that the factors can make: articles take it as 1."""
-        probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype)
+        probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype, self.f.like)
         return self.kind.curvature(self.scale, self.f.gradient, probe)
 
     def penalized(self, penalty: Penalty | Sequence[Penalty] | None) -> Self:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bifactor import files
-from bifactor.arrays import Array, floating, herm
+from bifactor.arrays import Array, floating, herm, host
 from bifactor.certificate import Certificate, certify
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
@@ -147,7 +147,7 @@ class Result:
     def predict(self, rows: Array, cols: Array) -> Array:
         """X at the coordinates (rows[t], cols[t])."""
         if np.size(rows) == 0 and np.size(cols) == 0:
-            return np.empty(0, dtype=self.U.dtype)
+            return self.U[:0, 0]
         return Entries(rows, cols, self.shape).forward(self.U, self.V)
 
     def apply(self, B: Array) -> Array:
@@ -163,7 +163,7 @@ class Result:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one safetensors file, atomically."""
-        arrays = {"U": self.U, "V": self.V, **asdict(self.history)}
+        arrays = {"U": host(self.U), "V": host(self.V), **asdict(self.history)}
         if self.rank_path is not None:
             arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
         metadata = {

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bifactor.arrays import epsilon, generator
+from bifactor.arrays import cast, contiguous, copied, epsilon, generator
 from bifactor.checkpoint import Checkpoint
 from bifactor.describe import describe
 from bifactor.errors import InputError
@@ -106,7 +106,7 @@ def solve(
     first = chosen.start if init is None else init
     name, source = describe(chosen), generator(rng)
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
-    store = Checkpoint(checkpoint, checkpoint_every, problem.kind, *same)
+    store = Checkpoint(checkpoint, checkpoint_every, problem.kind, problem.f.like, *same)
     # How a Function multiplies is its own affair.
     threads = nullcontext() if isinstance(problem.f, Function) else one_thread()
     bar = progress_bar(progress, max_iter, type(chosen).__name__)
@@ -169,9 +169,9 @@ def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
     """The start, in the columns that the solver looks at, in the precision of the problem."""
     columns = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
     x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
-    complex_start = np.result_type(x.left, x.right).kind == "c"
+    complex_start = x.dtype.kind == "c"
     dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype
-    x = problem.projected(x.each(lambda a: np.array(a, dtype=dtype, order="C")))
+    x = problem.projected(x.each(lambda a: contiguous(copied(cast(a, dtype)))))
     if x.width:
         problem.f.check_factors(x)
     return x

@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
+from bifactor.arrays import (
+    HERE,
+    Array,
+    beside,
+    cast,
+    column_norms,
+    epsilon,
+    gaussian,
+    herm,
+    hstack,
+    orthonormal,
+    thin_svd,
+)
+from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
@@ -40,11 +53,11 @@ def truncated_svd(
         B, s, A = truncated_svd(G.H, rank, rng, tol, restarts, None if start is None else start[::-1])
         return A, s, B
     first = None if start is None else start[1]
-    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts, first)
+    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts, first, G.like)
     # One more product, so that small singular values do not suffer from the squared Gram matrix.
-    Q, R = np.linalg.qr(G @ B)
+    Q, R = orthonormal(G @ B)
     left, s, right = thin_svd(R)
-    return Q @ left, s, B @ herm(right)
+    return matmul(Q, left), s, matmul(B, herm(right))
 
 
 def truncated_eigh(
@@ -63,7 +76,7 @@ def truncated_eigh(
         return sign * (GQ + GhQ) / 2
 
     first = None if start is None else start[0]
-    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts, first)
+    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts, first, G.like)
 
 
 def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> float:
@@ -80,47 +93,49 @@ def top_eigenpairs(
     tol: float,
     restarts: int,
     start: Array | None = None,
+    like: Array = HERE,
 ) -> tuple[Array, Array]:
     """The largest eigenvalues of a Hermitian map on n-vectors, and their eigenvectors."""
     block = min(n, rank + OVERSAMPLE)
     tol = max(tol, 20 * float(np.finfo(dtype).eps))
     if DEPTH * block >= n:
-        eye = np.eye(n, dtype=dtype)
+        eye = beside(np.eye(n, dtype=dtype), like)
         # In blocks, because the other side may be long.
-        image = np.hstack([apply(eye[:, start : start + block]) for start in range(0, n, block)])
+        image = hstack(*(apply(eye[:, start : min(start + block, n)]) for start in range(0, n, block)))
         return _ritz(eye, image, min(rank, n))[:2]
     # Random columns beside the start, to find what it has nothing of.
-    Q = gaussian(rng, (n, block), dtype)
+    Q = beside(gaussian(rng, (n, block), dtype), like)
     if start is not None:
-        Q[:, : min(start.shape[1], rank)] = start[:, :rank]
-    Q = np.linalg.qr(Q)[0]
+        known = min(int(start.shape[1]), rank)
+        Q = hstack(start[:, :known], Q[:, known:])
+    Q = orthonormal(Q)[0]
     AQ = apply(Q)
     for _ in range(restarts):
         K, AK = Q, AQ
         for _ in range((DEPTH if start is None else WARM_DEPTH) - 1):
             Q = _orthonormal_against(K, AQ)
             AQ = apply(Q)
-            K, AK = np.hstack([K, Q]), np.hstack([AK, AQ])
+            K, AK = hstack(K, Q), hstack(AK, AQ)
         values, Q, AQ = _ritz(K, AK, block)
         # In double precision: of a Gram matrix these are fourth powers, which leave the range of single precision.
-        off = (AQ[:, :rank] - Q[:, :rank] * values[:rank]).astype(np.result_type(dtype, np.float64))
-        if np.linalg.norm(off, axis=0).max() <= tol * float(np.abs(values).max()):
+        off = cast(AQ[:, :rank] - Q[:, :rank] * beside(values[:rank], Q), np.result_type(dtype, np.float64))
+        if column_norms(off).max() <= tol * float(np.abs(values).max()):
             break
     return values[:rank], Q[:, :rank]
 
 
 def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:
-    values, vectors = np.linalg.eigh(herm(K) @ AK)
-    top = vectors[:, ::-1][:, :count]
-    return values[::-1][:count], K @ top, AK @ top
+    values, vectors = np.linalg.eigh(gram(K, AK))
+    top = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+    return values[::-1][:count].copy(), matmul(K, top), matmul(AK, top)
 
 
 def _orthonormal_against(K: Array, Q: Array) -> Array:
     for done in range(PASSES):
-        overlap = herm(K) @ Q
+        overlap = gram(K, Q)
         # Twice is enough (Giraud, Langou and Rozložník, 2005), but not where K holds all there is to find: what is left
         # of Q is then rounding, and without a third time K would lose its orthogonality from restart to restart.
         if done >= 2 and np.max(np.abs(overlap)) <= 10 * epsilon(Q):
             break
-        Q = np.linalg.qr(Q - K @ overlap)[0]
+        Q = orthonormal(Q - matmul(K, overlap))[0]
     return Q

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, host
 from bifactor.errors import InputError
 
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -62,12 +62,12 @@ def require_pair(U: Array, V: Array, shape: tuple[int, int]) -> None:
 
 def require_measurements(w: Array, size: int) -> None:
     """One number per measurement, for the same reason."""
-    if w.shape != (size,):
+    if tuple(w.shape) != (size,):
         raise InputError(f"w has shape {tuple(w.shape)}, but there are {size} measurements. Pass a vector of {size}.")
 
 
 def require_finite(array: Array, what: str, advice: str) -> None:
-    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
         raise InputError(f"{what} holds {bad} NaN or infinite value{'s' if bad > 1 else ''}. {advice}")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array, floating, same_library, where
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
@@ -21,14 +21,16 @@ class Given(Init):
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         (m, n), kind = problem.shape, problem.kind
-        U = self._factor(self.U, "U", m, rank, kind.fixed_columns)
-        V = None if self.V is None else self._factor(self.V, "V", n, rank, kind.fixed_columns)
+        U = self._factor(self.U, "U", m, rank, kind.fixed_columns, problem.f.like)
+        V = None if self.V is None else self._factor(self.V, "V", n, rank, kind.fixed_columns, problem.f.like)
         return kind.given(U, V, rank)
 
     @staticmethod
-    def _factor(factor: Array, name: str, rows: int, rank: int, extra: int) -> Array:
+    def _factor(factor: Array, name: str, rows: int, rank: int, extra: int, like: Array) -> Array:
         F = floating(factor, name)
+        if not same_library(F, like):
+            raise InputError(f"{name} is in {where(F)}, but y in {where(like)}. Pass both in one library and place.")
         if F.ndim != 2 or F.shape[0] != rows or F.shape[1] not in (rank, rank + extra):
-            raise InputError(f"{name} has shape {F.shape}, the problem at this rank needs {(rows, rank)}.")
+            raise InputError(f"{name} has shape {tuple(F.shape)}, the problem at this rank needs {(rows, rank)}.")
         require_finite(F, name, "Start from finite factors.")
         return F

@@ -21,7 +21,7 @@ class Random(Init):
         settle_positive(self, "norm", "It is the Frobenius norm of the start.")
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
-        x = problem.kind.random(rng, problem.shape, rank, problem.dtype)
+        x = problem.kind.random(rng, problem.shape, rank, problem.dtype, problem.f.like)
         x = x.each(lambda a: a / norm(a))
         x = (self.norm / x.product_norm()) ** 0.5 * x
         return problem.kind.start(x.left, x.right)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from bifactor.arrays import Array, gaussian
+from bifactor.arrays import Array, beside, dtype_of, gaussian, namespace, norm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
@@ -33,8 +33,9 @@ class Spectral(Init):
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         m, n = problem.shape
         G = problem.gradient_at_zero()
-        seen = G @ gaussian(rng, (n, 1), problem.dtype), G.H @ gaussian(rng, (m, 1), problem.dtype)
-        if not all(np.all(np.isfinite(side)) for side in seen):
+        right, left = (beside(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
+        seen = G @ right, G.H @ left
+        if not all(np.isfinite(norm(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
         A, values, B = problem.kind.leading(G, rank, rng, TOL, RESTARTS, sign=-1)
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
@@ -88,7 +89,8 @@ def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.ra
 
 
 def _filled(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
-    fill = gaussian(rng, factor.shape, factor.dtype)
-    fill *= FAINT**0.5 * np.linalg.norm(factor[:, 0]) / np.linalg.norm(fill, axis=0)
-    rows = np.linalg.norm(factor, axis=1, keepdims=True)
-    return np.where((absent | (rows <= 1e-10 * rows.max())) & (seen != 0), fill, factor)
+    xp, fill = namespace(factor), gaussian(rng, tuple(factor.shape), dtype_of(factor))
+    fill *= FAINT**0.5 * norm(factor[:, :1]) / np.linalg.norm(fill, axis=0)
+    rows = xp.linalg.vector_norm(factor, axis=1, keepdims=True)
+    empty = beside(absent, factor) | (rows <= 1e-10 * xp.max(rows))
+    return xp.where(empty & (seen != 0), beside(fill, factor), factor)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from bifactor.arrays import Array, herm, is_numpy
+from bifactor.arrays import Array, beside, herm, host, is_foreign, is_numpy
 from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
@@ -50,9 +50,9 @@ def one_thread() -> Iterator[None]:
 
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
-    """A B, the rows of A shared among threads."""
-    if not (is_numpy(A) and is_numpy(B)):
-        return A @ B
+    """A B for a tall A and a B that is small or tall, the rows of A shared among threads."""
+    if not is_numpy(A):
+        return A @ (beside(B, A) if is_foreign(A) and is_numpy(B) else B)
     if out is None:
         out = empty((A.shape[0], B.shape[1]), np.result_type(A, B))
     run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
@@ -60,9 +60,9 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 
 
 def gram(A: Array, B: Array) -> Array:
-    """AᴴB of two tall matrices, their rows shared among threads."""
-    if not (is_numpy(A) and is_numpy(B)):
-        return herm(A) @ B
+    """AᴴB of two tall matrices, which is small, their rows shared among threads."""
+    if not is_numpy(A):
+        return host(herm(A) @ B)
     parts = run(_gram, [(A[a:b], B[a:b]) for a, b in _rows(A, B.shape[1])])
     return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bifactor.arrays import Array, inner
+from bifactor import arrays
+from bifactor.arrays import Array, inner, namespace
 
 Part = Callable[[Array, Array], Array]
 """(z, y) -> ℓ, ℓ′ or ℓ″, elementwise."""
@@ -22,10 +23,10 @@ def line(
     On complex measurements the third number is exact for the squared loss. Others bend also across the direction of
     ℓ′ (Huber's by δ/|z − y| beyond δ), which is left out: a number to guess a step from, not to rely on.
     """
-    point, speed = _at(z, z1, z2, a), z1 + 2 * float(a) * z2 if z2.size else z1
+    point, speed = _at(z, z1, z2, a), z1 + 2 * float(a) * z2 if z2.shape[0] else z1
     slope = weighted(gradient(point, y), weights)
-    second = total(curvature(point, y) * np.abs(speed) ** 2, weights)
-    if z2.size:
+    second = total(curvature(point, y) * namespace(speed).abs(speed) ** 2, weights)
+    if z2.shape[0]:
         second += 2 * inner(slope, z2)
     return total(value(point, y), weights), inner(slope, speed), second
 
@@ -43,7 +44,7 @@ def quartic(z: Array, z1: Array, z2: Array, y: Array, weights: Array) -> Array:
     d = z - y
     wd, w1 = weighted(d, weights), weighted(z1, weights)
     c = np.array([inner(wd, d) / 2, inner(wd, z1), inner(w1, z1) / 2, 0.0, 0.0])
-    if z2.size:
+    if z2.shape[0]:
         c[2:] += inner(wd, z2), inner(w1, z2), inner(weighted(z2, weights), z2) / 2
     return c
 
@@ -56,12 +57,12 @@ def chord(z: Array, there: Array, z2: Array, a: float) -> Array:
 def _at(z: Array, z1: Array, z2: Array, a: float) -> Array:
     # A Python number, so that single precision stays single.
     a = float(a)
-    return z + a * z1 + a * a * z2 if z2.size else z + a * z1
+    return z + a * z1 + a * a * z2 if z2.shape[0] else z + a * z1
 
 
 def weighted(values: Array, weights: Array) -> Array:
-    return weights * values if weights.size else values
+    return weights * values if weights.shape[0] else values
 
 
 def total(values: Array, weights: Array) -> float:
-    return float(np.sum(weighted(values, weights), dtype=np.float64))
+    return arrays.total(weighted(values, weights))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, host
 from bifactor.errors import InputError
 
 
@@ -22,6 +22,7 @@ class Targets:
 
     def check(self, y: Array, loss: str) -> None:
         """Raise `InputError` unless every y is allowed."""
+        y = host(y)
         if y.dtype.kind == "c" and not self.complex:
             raise InputError(f"{loss} takes real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
         bad = ~self.contains(y)
@@ -68,7 +69,7 @@ class Loss(ABC):
         """
         if self.smoothness is not None:
             return self.smoothness
-        return float(np.mean(self.curvature(np.zeros_like(y), y)))
+        return float(np.mean(self.curvature(np.zeros_like(host(y)), host(y))))
 
     def parameter(self, dtype: Any) -> Any:
         """The number handed to `pointwise`, 0 where the loss has none; a tuple of numbers arrives as an array."""

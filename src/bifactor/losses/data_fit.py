@@ -7,11 +7,29 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, digest, floating, is_complex
+from bifactor.arrays import (
+    HERE,
+    Array,
+    beside,
+    copied,
+    digest,
+    dtype_of,
+    floating,
+    host,
+    is_array,
+    is_foreign,
+    on_host,
+    on_this_machine,
+    same_library,
+    total,
+    where,
+    zeros,
+)
 from bifactor.describe import describe
-from bifactor.errors import InputError, SmoothnessError
+from bifactor.errors import InputError
 from bifactor.kernels import losses_numba, losses_reference
 from bifactor.losses.base import Loss
+from bifactor.losses.checks import check_range, checked_weights, chosen_of, flat, host_only, smoothness_of
 from bifactor.losses.grouped import Grouped, record_type, records
 from bifactor.validation import require_finite
 
@@ -47,30 +65,30 @@ class DataFit:
         for one in losses:
             if not isinstance(one, Loss):
                 raise InputError(f"loss is {one!r}, not a Loss. Pass an instance such as losses.Squared().")
-        if np.ma.is_masked(y):
+        if not is_foreign(y) and np.ma.is_masked(y):
             raise InputError("y has masked values. Leave them out of y and of the operator, or use Entries.from_dense.")
         y = floating(y, "y")
         require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
-        _check_range(y, "y", np.finfo(y.dtype))
+        check_range(y, "y", np.finfo(dtype_of(y)))
         if all(one == losses[0] for one in losses):
             losses, group = losses[:1], None
         if group is not None:
-            return cls(Grouped(losses), records(losses, y, group)).reweighted(weights)
+            return cls(Grouped(losses), records(losses, host_only(y, "group"), group)).reweighted(weights)
         if len(losses) != 1:
-            return cls(Grouped(losses), np.array(y)).reweighted(weights)  # for `Stacked` to share out
+            return cls(Grouped(losses), copied(y)).reweighted(weights)  # for `Stacked` to share out
         losses[0].targets.check(y, type(losses[0]).__name__)
         # A copy: what the caller does to y later is not what was checked.
-        return cls(losses[0], np.array(y)).reweighted(weights)
+        return cls(losses[0], copied(y)).reweighted(weights)
 
     @property
     def values(self) -> Array:
         """y as numbers."""
-        return self.y if self.y.dtype.names is None else self.y["y"]
+        return self.y if self.group is None else self.y["y"]
 
     @property
     def group(self) -> Array | None:
         """The group of each measurement, where there are several losses."""
-        return None if self.y.dtype.names is None else self.y["group"]
+        return None if getattr(self.y.dtype, "names", None) is None else self.y["group"]
 
     @property
     def each_loss(self) -> tuple[Loss, ...]:
@@ -79,8 +97,8 @@ class DataFit:
 
     @property
     def dtype(self) -> Any:
-        """Of the numbers in y."""
-        return self.values.dtype
+        """Of the numbers in y, as NumPy names it."""
+        return dtype_of(self.values)
 
     def shared_out(self, sizes: Sequence[int]) -> list["DataFit"]:
         """Parts of so many measurements one after the other; several losses without groups are one for each part."""
@@ -101,29 +119,40 @@ class DataFit:
 
     def reweighted(self, weights: Array | float | None) -> "DataFit":
         """The same data with other weights; 0 leaves a measurement out."""
-        return replace(self, weights=None if weights is None else _weights(weights, np.finfo(self.dtype)))
+        if weights is None:
+            return replace(self, weights=None)
+        if is_array(weights) and not same_library(weights, self.y):
+            raise InputError(
+                f"weights is in {where(weights)}, but y in {where(self.y)}. Pass both in one library and place."
+            )
+        return replace(self, weights=beside(checked_weights(weights, np.finfo(self.dtype)), self.y))
 
     def flat(self, shape: tuple[int, int]) -> "DataFit":
         """Where y or the weights are matrices of this shape, the same row by row."""
-        y, w = (a.reshape(-1) if a is not None and a.shape == shape else a for a in (self.y, self.weights))
+        y, w = (flat(a) if a is not None and tuple(a.shape) == shape else a for a in (self.y, self.weights))
         return replace(self, y=y, weights=w)
 
     def sized(self, size: int, what: str) -> "DataFit":
         """With y and weights one number per measurement; `InputError` where y has other than `size` of them."""
         y, w = self.y, self.weights
-        if y.shape != (size,):
+        if tuple(y.shape) != (size,):
             raise InputError(
-                f"y has shape {y.shape}, but {what}. Pass one y for each of the {size} measurements, in the same order."
+                f"y has shape {tuple(y.shape)}, but {what}. "
+                f"Pass one y for each of the {size} measurements, in the same order."
             )
         if w is not None and w.ndim and w.shape != y.shape:
-            raise InputError(f"weights has shape {w.shape}, y has {y.size} values. Pass one weight per measurement.")
-        return self if w is None or w.ndim else replace(self, weights=np.full(y.shape, w, w.dtype))
+            raise InputError(
+                f"weights has shape {tuple(w.shape)}, y has {size} values. Pass one weight per measurement."
+            )
+        if w is None or w.ndim:
+            return self
+        return replace(self, weights=beside(np.full(size, host(w), np.finfo(self.dtype).dtype), y))
 
     def take(self, chosen: Any) -> "DataFit":
         """Some of the measurements, or all in another order; None means all as they are."""
         if chosen is None:
             return self
-        return replace(self, y=self.y[chosen], weights=None if self.weights is None else self.weights[chosen])
+        return replace(self, y=chosen_of(self.y, chosen), weights=chosen_of(self.weights, chosen))
 
     def with_values(self, y: Array) -> "DataFit":
         """The same with other numbers in y."""
@@ -135,14 +164,14 @@ class DataFit:
         losses: list[Loss] = []
         for loss in (loss for fit in fits for loss in fit.each_loss):
             losses += [] if loss in losses else [loss]
-        y = np.concatenate([fit.values for fit in fits])
-        weights = None
+        y = np.concatenate([host(fit.values) for fit in fits])
+        weights, like = None, fits[0].values
         if any(fit.weights is not None for fit in fits):
             precision = np.finfo(y.dtype).dtype
-            each = [np.ones(fit.y.size) if fit.weights is None else fit.weights for fit in fits]
-            weights = np.concatenate(each).astype(precision)
+            each = [np.ones(fit.y.shape[0]) if fit.weights is None else host(fit.weights) for fit in fits]
+            weights = beside(np.concatenate(each).astype(precision), like)
         if len(losses) == 1:
-            return cls(losses[0], y, weights)
+            return cls(losses[0], beside(y, like), weights)
         group = [fit._places(losses) for fit in fits]
         return cls(Grouped(tuple(losses)), records(losses, y, np.concatenate(group)), weights)
 
@@ -158,12 +187,12 @@ class DataFit:
     @property
     def total(self) -> float:
         """Σ wᵢ, the number of measurements where they have no weights."""
-        return float(self.y.size if self.weights is None else np.sum(self.weights, dtype=np.float64))
+        return float(self.y.shape[0] if self.weights is None else np.sum(host(self.weights), dtype=np.float64))
 
     @property
     def seen(self) -> int:
         """The number of measurements that count."""
-        return int(self.y.size if self.weights is None else np.count_nonzero(self.weights))
+        return int(self.y.shape[0] if self.weights is None else np.count_nonzero(host(self.weights)))
 
     @property
     def least(self) -> float | None:
@@ -172,18 +201,19 @@ class DataFit:
 
     @property
     def typical(self) -> tuple[float, Array | None]:
-        """The curvature ℓ″ to expect, and the weights it is to be multiplied with."""
+        """The curvature ℓ″ to expect, and the weights it is to be multiplied with, of NumPy."""
+        weights = None if self.weights is None else host(self.weights)
         if not isinstance(self.loss, Grouped):
-            return self.loss.typical_curvature(self.y), self.weights
+            return self.loss.typical_curvature(self.y), weights
         each = self.loss.typical(self.y)[self.y["group"]]
-        return 1.0, each if self.weights is None else self.weights * each
+        return 1.0, each if weights is None else weights * each
 
     @property
     def smooth(self) -> tuple[float, Array | None]:
         """sup ℓ″ and the weights likewise; `SmoothnessError` where there is no bound."""
-        bounds = [_smoothness(loss) for loss in self.each_loss]
+        bounds = [smoothness_of(loss) for loss in self.each_loss]
         if self.group is None:
-            return bounds[0], self.weights
+            return bounds[0], None if self.weights is None else host(self.weights)
         each = np.array(bounds)[self.group]
         return 1.0, each if self.weights is None else self.weights * each
 
@@ -195,7 +225,8 @@ class DataFit:
 
     def refit(self, z: Array) -> "DataFit":
         """The same data with parameters of the loss that fit these measurements best."""
-        return replace(self, loss=self.loss.refit(z, self.y, self.weights))
+        weights = None if self.weights is None else host(self.weights)
+        return replace(self, loss=self.loss.refit(host(z), host(self.y), weights))
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "DataFit":
         """The same data with these parameters."""
@@ -208,13 +239,13 @@ class DataFit:
     def value(self, z: Array) -> float:
         """f."""
         losses = self.losses(z)
-        return float(np.sum(losses if self.weights is None else self.weights * losses, dtype=np.float64))
+        return total(losses if self.weights is None else self.weights * losses)
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """f and its slopes ∂f/∂z."""
-        compiled = self.compiled(z.dtype)
+        compiled = self.compiled(dtype_of(z))
         if compiled is not None:
-            return losses_numba.evaluate(*compiled[:2], z, *compiled[2:])
+            return on_host(losses_numba.evaluate, *compiled[:2], z, *compiled[2:])
         slope = self.loss.gradient(z, self.y)
         return self.value(z), slope if self.weights is None else self.weights * slope
 
@@ -227,24 +258,24 @@ class DataFit:
         """Five numbers c with f(z(a)) = Σₖ cₖ aᵏ where ℓ is quadratic, else None."""
         if not self.quadratic:
             return None
-        compiled = self.compiled(curve[0].dtype)
+        compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return losses_numba.quartic(*curve, *compiled[2:])
+            return host(on_host(losses_numba.quartic, *curve, *compiled[2:]))
         return losses_reference.quartic(*curve, *self.arrays())
 
     def along(self, curve: Moving, a: float) -> tuple[float, float, float]:
         """φ(a) = f(z(a)), φ′(a) and φ″(a)."""
-        compiled = self.compiled(curve[0].dtype)
+        compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return losses_numba.line(*compiled[:2], *curve, *compiled[2:], a)
+            return on_host(losses_numba.line, *compiled[:2], *curve, *compiled[2:], a)
         parts = self.loss.value, self.loss.gradient, self.loss.curvature
         return losses_reference.line(*parts, *curve, *self.arrays(), a)
 
     def advance(self, curve: Moving, a: float) -> tuple[float, Array, Array]:
         """f and its slopes at z(a), and z(a)."""
-        compiled = self.compiled(curve[0].dtype)
+        compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return losses_numba.advance(*compiled[:2], *curve, *compiled[2:], a)
+            return on_host(losses_numba.advance, *compiled[:2], *curve, *compiled[2:], a)
         return losses_reference.advance(self.loss.value, self.loss.gradient, *curve, *self.arrays(), a)
 
     def compiled(self, dtype: Any) -> tuple[Any, Any, Array, Array] | None:
@@ -252,41 +283,15 @@ class DataFit:
 
         None where there is no compiled form.
         """
-        if self.loss.pointwise is None or self.dtype.kind == "c" or not kernels.has_compiled(dtype):
+        unknown = self.loss.pointwise is None or self.dtype.kind == "c" or not kernels.has_compiled(dtype)
+        if unknown or not on_this_machine(self.y):
             return None
-        y, w = self.arrays()
+        y, w = (host(a) for a in self.arrays())
         y = np.ascontiguousarray(y, dtype=dtype if self.group is None else record_type(dtype))
         return self.loss.pointwise, self.loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
 
     def arrays(self) -> tuple[Array, Array]:
         """y, and the weights or an empty array."""
-        return self.y, np.empty(0, np.finfo(self.dtype).dtype) if self.weights is None else self.weights
-
-
-def _smoothness(loss: Loss) -> float:
-    if loss.smoothness is None:
-        raise SmoothnessError(
-            f"{type(loss).__name__} has no global smoothness constant L, which is needed here. "
-            "Use a solver that needs none, such as PCG; for BFGD steps.Backtracking() or steps.Constant(eta), "
-            "or give the rule an L that holds where you work."
-        )
-    return loss.smoothness
-
-
-def _weights(weights: Array | float, precision: Any) -> Array:
-    w = floating(weights, "weights")
-    if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
-        raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were made.")
-    _check_range(w, "weights", precision)
-    return np.array(w, dtype=precision.dtype)
-
-
-def _check_range(a: Array, name: str, precision: Any) -> None:
-    """Refuse data so large or small that their squares leave the range of numbers."""
-    top = float(np.max(np.abs(a), initial=0.0))
-    low, high = 1e3 * float(precision.tiny) ** 0.5, 1e-3 * float(precision.max) ** 0.5
-    if top > 0 and not low <= top <= high:
-        raise InputError(
-            f"The largest of {name} is {top:.3g}, and squares of it cannot be told from 0 or ∞ in {precision.dtype}. "
-            f"Rescale {name} to around 1."
-        )
+        if self.weights is not None:
+            return self.y, self.weights
+        return self.y, zeros((0,), np.finfo(self.dtype).dtype, HERE if self.group is not None else self.y)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, namespace
+from bifactor.arrays import Array, host, namespace
 from bifactor.kernels import pointwise
 from bifactor.losses.base import COUNTS, Loss
 from bifactor.validation import settle_positive
@@ -49,7 +49,7 @@ class ExpectedCounts(Loss):
 
     def typical_curvature(self, y: Array) -> float:
         """1/ȳ: ℓ″ = y/z² where z is the mean count."""
-        return 1 / max(float(np.mean(y, dtype=np.float64)), self.floor)
+        return 1 / max(float(np.mean(host(y), dtype=np.float64)), self.floor)
 
     def parameter(self, dtype: Any) -> float:
         return self.floor

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from scipy import special
-
-from bifactor.arrays import Array, namespace
+from bifactor.arrays import Array, expit, namespace
 from bifactor.kernels import pointwise
 from bifactor.losses.base import SIGNS, Loss
 
@@ -29,10 +27,10 @@ class Logistic(Loss):
         return xp.logaddexp(xp.zeros_like(z), -y * z)
 
     def gradient(self, z: Array, y: Array) -> Array:
-        return -y * special.expit(-y * z)
+        return -y * expit(-y * z)
 
     def curvature(self, z: Array, y: Array) -> Array:
-        return special.expit(z) * special.expit(-z)
+        return expit(z) * expit(-z)
 
     def mean(self, z: Array) -> Array:
-        return special.expit(z)
+        return expit(z)

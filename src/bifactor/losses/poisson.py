@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, namespace
+from bifactor.arrays import Array, dtype_of, host, namespace
 from bifactor.kernels import pointwise
 from bifactor.losses.base import COUNTS, Loss
 
@@ -28,7 +28,7 @@ class Poisson(Loss):
 
     def typical_curvature(self, y: Array) -> float:
         """The mean count: ℓ″ = e^z where the rate is that."""
-        return max(float(np.mean(y, dtype=np.float64)), 0.1)
+        return max(float(np.mean(host(y), dtype=np.float64)), 0.1)
 
     def parameter(self, dtype: Any) -> float:
         """Where the continuation starts."""
@@ -52,5 +52,5 @@ class Poisson(Loss):
     def _split(self, z: Array) -> tuple[Array, Array]:
         """e^{min(z, cap)} and (z − cap)₊."""
         xp = namespace(z)
-        near = xp.minimum(z, xp.full_like(z, self.parameter(z.dtype)))
+        near = xp.minimum(z, xp.full_like(z, self.parameter(dtype_of(z))))
         return xp.exp(near), z - near

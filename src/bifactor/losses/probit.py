@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, on_host
 from bifactor.kernels import pointwise
 from bifactor.losses.base import SIGNS, Loss
 from bifactor.validation import settle_positive
@@ -67,22 +67,25 @@ class Probit(Loss):
         return self.sigma
 
     def value(self, z: Array, y: Array) -> Array:
-        return -special.log_ndtr(y * z / self.sigma)
+        return -on_host(special.log_ndtr, y * z / self.sigma)
 
     def gradient(self, z: Array, y: Array) -> Array:
-        return -(y / self.sigma) * _hazard(y * z / self.sigma)
+        return -(y / self.sigma) * on_host(_hazard, y * z / self.sigma)
 
     def curvature(self, z: Array, y: Array) -> Array:
-        u = np.asarray(y * z / self.sigma, dtype=np.float64)
+        return on_host(self._curvature, y * z / self.sigma)
+
+    def _curvature(self, product: Array) -> Array:
+        u = np.asarray(product, dtype=np.float64)
         h = _hazard(u)
         # h + u cancels for very negative u; there h(h + u) has this series.
         far = 1.0 / np.minimum(u, -50.0) ** 2
         series = 1.0 - far * (1.0 - far * (6.0 - far * 50.0))
         ratio = np.where(u < -50.0, series, h * (h + np.maximum(u, -50.0)))
-        return (ratio / self.sigma**2).astype(z.dtype)
+        return (ratio / self.sigma**2).astype(product.dtype)
 
     def mean(self, z: Array) -> Array:
-        return special.ndtr(z / self.sigma)
+        return on_host(special.ndtr, z / self.sigma)
 
 
 def _hazard(u: Array) -> Array:

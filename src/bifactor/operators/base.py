@@ -31,7 +31,7 @@ class Operator(ABC):
 
     @abstractmethod
     def norm_squared(self, weights: Array | None = None) -> float:
-        """‖W^½ A‖² with W = diag(weights): the largest curvature of ½ Σ wᵢ zᵢ²."""
+        """‖W^½ A‖² with W = diag(weights), of NumPy: the largest curvature of ½ Σ wᵢ zᵢ²."""
 
     @abstractmethod
     def mean_square(self, weights: Array | None = None) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import HERE, Array, beside, cast, dtype_of, hstack, is_numpy
 from bifactor.blocks import Exact, Shared
 from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
@@ -69,7 +69,9 @@ class Bound(ABC):
 
     shape: tuple[int, int]
     dtype: Any
-    """Of X."""
+    """Of X, as NumPy names it."""
+    like: Array = HERE
+    """An array of the library and on the device where X's factors live."""
     explicit: bool = True
     quick: bool = True
     """Whether a curve takes about as long as measuring one point."""
@@ -135,8 +137,8 @@ class Bound(ABC):
     def straight(self, x: Factors | None, new: Factors, z: Array | None = None) -> Curve:
         """t ↦ f(X + t·ΔX) with ΔX by factors of its own; None for X stands for 0."""
         if self.explicit:
-            dz = self.measure(new)
-            here = np.zeros_like(dz) if x is None else self.measure(x) if z is None else z
+            dz: Array = self.measure(new)
+            here = 0 * dz if x is None else self.measure(x) if z is None else z
             return self.line(here, dz)
         return self.curve(*straightened(x, new))
 
@@ -149,16 +151,15 @@ class Bound(ABC):
         other = x.left if side else x.right
         if self.marginals is None:
             return Shared(((self.scale, gram(other, other)),))
-        share = self._shares[1 - side].astype(np.finfo(other.dtype).dtype, copy=False)
-        mean = gram(other, np.multiply(share, other, out=empty(other.shape, other.dtype)))
-        return Shared(((self.marginals[side], mean),))
+        share = cast(self._shares[1 - side][1], np.finfo(dtype_of(other)).dtype)
+        weighted = np.multiply(share, other, out=empty(other.shape, other.dtype)) if is_numpy(other) else share * other
+        return Shared(((self._shares[side][0], gram(other, weighted)),))
 
     @cached_property
-    def _shares(self) -> tuple[Array, Array]:
-        """What each row and each column has of the curvature."""
+    def _shares(self) -> list[tuple[Array, Array]]:
+        """Of each row and of each column the curvature, and its share in the whole; where the data live."""
         assert self.marginals is not None
-        rows, cols = (sums[:, None] / sums.sum() for sums in self.marginals)
-        return rows, cols
+        return [(beside(sums, self.like), beside(sums[:, None] / sums.sum(), self.like)) for sums in self.marginals]
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
@@ -262,5 +263,5 @@ def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
     nothing = 0 * new.right
     if x is None:
         return Free().pair(new.left, nothing), Free().pair(0 * new.left, new.right)
-    here = Free().pair(np.hstack([x.left, new.left]), np.hstack([x.right, nothing]))
-    return here, Free().pair(0 * here.left, np.hstack([0 * x.right, new.right]))
+    here = Free().pair(hstack(x.left, new.left), hstack(x.right, nothing))
+    return here, Free().pair(0 * here.left, hstack(0 * x.right, new.right))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import Array, conj, floating
+from bifactor.arrays import Array, common_dtype, conj, floating, host, on_host
 from bifactor.errors import InputError
 from bifactor.kernels.layout import Layout, arrange
 from bifactor.linear_map import LinearMap, Sampled
@@ -98,14 +98,14 @@ class Entries(Operator):
 
     def forward(self, U: Array, V: Array) -> Array:
         require_pair(U, V, self.shape)
-        kernel = kernels.entries(np.result_type(U, V))
+        kernel = kernels.entries(common_dtype(U, V))
         if self._flipped:
-            return self._restore(conj(kernel.dot(self._layout, V, U)))
-        return self._restore(kernel.dot(self._layout, U, V))
+            return self._restore(conj(on_host(kernel.dot, self._layout, V, U)))
+        return self._restore(on_host(kernel.dot, self._layout, U, V))
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
-        w = w if self._order is None else w[self._order]
+        w = w if self._order is None else on_host(np.take, w, self._order)
         return Sampled(self._layout, conj(w)).H if self._flipped else Sampled(self._layout, w)
 
     def norm_squared(self, weights: Array | None = None) -> float:
@@ -137,13 +137,17 @@ class Entries(Operator):
         """From the order of the layout to the order the user gave."""
         if self._order is None:
             return measurements
-        restored = np.empty_like(measurements)
-        restored[self._order] = measurements
-        return restored
+        return on_host(_placed, measurements, self._order)
+
+
+def _placed(measurements: Array, order: Array) -> Array:
+    restored = np.empty_like(measurements)
+    restored[order] = measurements
+    return restored
 
 
 def _indices(values: Array, name: str, size: int) -> Array:
-    index = np.asarray(values)
+    index = np.asarray(host(values) if hasattr(values, "shape") else values)
     if index.size == 0:
         return np.empty(0, dtype=np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, conj, digest, is_complex
+from bifactor.arrays import Array, common_dtype, conj, digest, dtype_of, host, is_complex, on_host, zeros
 from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
@@ -47,30 +47,30 @@ class EntriesBound(Measured):
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
         for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
             require_pair(left, right, self.shape)
-        kernel = kernels.entries(np.result_type(x.left, x.right, d.left, d.right))
-        P, Q, D, E = *self.sides(x.left, x.right), *self.sides(d.left, d.right)
-        z1, z2 = kernel.curve(self.layout, P, Q, D, E)
+        factors = *self.sides(x.left, x.right), *self.sides(d.left, d.right)
+        z1, z2 = on_host(kernels.entries(common_dtype(*factors)).curve, self.layout, *factors)
         return (conj(z1), conj(z2)) if self.flipped else (z1, z2)
 
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        compiled = self.fit.compiled(np.result_type(x.left, x.right)) if z is None else None
+        compiled = self.fit.compiled(common_dtype(x.left, x.right)) if z is None else None
         if compiled is None:
             return super().evaluate(x, z)
         require_pair(x.left, x.right, self.shape)
-        f, *products = passes_numba.fused(self.layout, *compiled, *self.sides(x.left, x.right))
+        f, *products = on_host(passes_numba.fused, self.layout, *compiled, *self.sides(x.left, x.right))
         return Evaluated(f, *self.sides(*products), None)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         require_pair(x.left, x.right, self.shape)
-        other, span = (x.left if side else x.right), rows or (0, self.shape[side])
+        left, right = host(x.left), host(x.right)
+        other, span = (left if side else right), rows or (0, self.shape[side])
         inner = bool(side) != self.flipped
-        compiled = self.fit.compiled(np.result_type(x.left, x.right))
+        compiled = self.fit.compiled(x.dtype)
         if compiled is not None:
-            sides = self.sides(x.left, x.right)
+            sides = self.sides(left, right)
             packed = blocks_numba.sums(self.layout, *compiled, *sides, other, inner, score, span)
         else:
             z = self.measure(x)
-            q = np.abs(self.fit.evaluate(z)[1]) ** 2 if score else self.fit.curvature(z)
+            q = np.abs(host(self.fit.evaluate(z)[1])) ** 2 if score else host(self.fit.curvature(z))
             packed = blocks_reference.sums(self.layout, q, other, inner, span)
         return Exact(packed, x.width)
 
@@ -119,16 +119,16 @@ class SymbolicEntries(Symbolic):
 
     def over(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
         """The pass on arrays that have been checked."""
-        compiled = self.fit.compiled(np.result_type(*(a for a in arguments if np.ndim(a))))
+        compiled = self.fit.compiled(common_dtype(*(a for a in arguments if not isinstance(a, float))))
         if compiled is not None:
             settings = compiled if parts else compiled[2:]
-            return getattr(passes_numba, name)(self.bound.layout, *settings, *arguments)
+            return on_host(getattr(passes_numba, name), self.bound.layout, *settings, *arguments)
         fit = self.fit
         if self.bound.flipped and is_complex(fit.values):
             fit = fit.with_values(conj(fit.values))  # of the transposed X, z is the conjugate
         y, w = fit.arrays()
         losses = (getattr(self.fit.loss, part) for part in parts)
-        return getattr(passes_reference, name)(self.bound.layout, *losses, y, w, *arguments)
+        return on_host(getattr(passes_reference, name), self.bound.layout, *losses, y, w, *arguments)
 
 
 class EntriesCurve(Curve):
@@ -139,7 +139,7 @@ class EntriesCurve(Curve):
 
     @cached_property
     def quartic(self) -> Array | None:
-        return self.bound.run("quartic", (), self.x, self.d) if self.bound.quadratic else None
+        return host(self.bound.run("quartic", (), self.x, self.d)) if self.bound.quadratic else None
 
     def at(self, a: float) -> tuple[float, float, float]:
         return self.bound.run("along", ("value", "gradient", "curvature"), self.x, self.d, a=(a,))
@@ -154,15 +154,15 @@ class Slopes(LinearMap):
     def __init__(self, bound: SymbolicEntries, x: Factors):
         require_pair(x.left, x.right, bound.shape)
         self.bound, self.x = bound, x
-        self.shape, self.dtype = bound.shape, np.result_type(x.left, bound.fit.dtype)
+        self.shape, self.dtype, self.like = bound.shape, np.result_type(x.dtype, bound.fit.dtype), bound.like
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        return self._products(np.empty((self.shape[0], 0), V.dtype), V)[0]
+        return self._products(zeros((self.shape[0], 0), dtype_of(V), V), V)[0]
 
     def rmatmul(self, U: Array) -> Array:
         require_rows(U, self.shape[0])
-        return self._products(U, np.empty((self.shape[1], 0), U.dtype))[1]
+        return self._products(U, zeros((self.shape[1], 0), dtype_of(U), U))[1]
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         require_rows(U, self.shape[0])

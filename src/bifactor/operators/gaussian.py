@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from bifactor.arrays import Array, generator, herm, is_complex
+from bifactor.arrays import Array, copied, generator, herm, is_complex, namespace, on_host
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.linear_map import Dense, LinearMap
@@ -61,14 +61,17 @@ class Gaussian(Operator):
         self._held = self._rows(0, self.size) if block is None else None
 
     def forward(self, U: Array, V: Array) -> Array:
-        return self.measure((U @ herm(V)).reshape(-1, 1))[:, 0]
+        return self.measure(namespace(U).reshape(U @ herm(V), (-1, 1)))[:, 0]
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
+        return Dense(on_host(self._transposed, w))
+
+    def _transposed(self, w: Array) -> Array:
         total = np.zeros(1)
         for part, rows in self._blocks():
             total = total + _times(rows.T, w[part, None])
-        return Dense(total.astype(w.dtype, copy=False).reshape(self.shape))
+        return total.astype(w.dtype, copy=False).reshape(self.shape)
 
     def bind(self, fit: DataFit) -> DataBound:
         return GaussianBound(self, self.sized(fit))
@@ -93,6 +96,9 @@ class Gaussian(Operator):
 
     def measure(self, X: Array) -> Array:
         """A of every column of X."""
+        return on_host(self._measured, X)
+
+    def _measured(self, X: Array) -> Array:
         return np.concatenate([_times(rows, X) for _, rows in self._blocks()]).astype(X.dtype, copy=False)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -123,8 +129,9 @@ class GaussianBound(Measured):
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
         X1, X2 = d.left @ herm(x.right) + x.left @ herm(d.right), d.left @ herm(d.right)
-        z = self.operator.measure(np.stack([X1, X2], axis=-1).reshape(-1, 2))
-        return z[:, 0].copy(), z[:, 1].copy()
+        xp = namespace(X1)
+        z = self.operator.measure(xp.reshape(xp.stack([X1, X2], axis=-1), (-1, 2)))
+        return copied(z[:, 0]), copied(z[:, 1])
 
 
 def _times(rows: Array, X: Array) -> Array:

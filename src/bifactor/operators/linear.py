@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, conj, floating, herm, is_complex
+from bifactor.arrays import Array, conj, floating, herm, is_complex, namespace, on_host
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
@@ -44,10 +44,10 @@ class Linear(Operator):
         self.complex_matrix = self._is_complex or None
 
     def forward(self, U: Array, V: Array) -> Array:
-        return self._apply(self._action.matvec, (U @ herm(V)).reshape(-1))
+        return on_host(self._apply, self._action.matvec, namespace(U).reshape(U @ herm(V), (-1,)))
 
     def adjoint(self, w: Array) -> LinearMap:
-        return Dense(self._apply(self._action.rmatvec, w).reshape(self.shape))
+        return Dense(namespace(w).reshape(on_host(self._apply, self._action.rmatvec, w), self.shape))
 
     def norm_squared(self, weights: Array | None = None) -> float:
         # X is formed in any case, so in one block.

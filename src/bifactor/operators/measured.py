@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bifactor import kernels
-from bifactor.arrays import Array, digest, gaussian, is_complex
+from bifactor.arrays import Array, beside, digest, dtype_of, gaussian, hstack, is_complex, none_of, on_host
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap
@@ -41,10 +41,10 @@ class Measured(DataBound):
 
     def __init__(self, operator: "Operator", fit: DataFit):
         self.operator, self.fit = operator, fit
-        self.shape, self.quadratic = operator.shape, fit.quadratic
+        self.shape, self.quadratic, self.like = operator.shape, fit.quadratic, none_of(fit.y)
         self.dtype = np.result_type(fit.dtype, np.complex64) if operator.complex_matrix else fit.dtype
         if operator.complex_matrix:
-            self.check_factors(Free().zero(self.shape, 1, self.dtype))
+            self.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
 
     @cached_property
     def smoothness(self) -> float:
@@ -69,8 +69,7 @@ class Measured(DataBound):
 
     def tangent(self, x: Factors, d: Factors) -> Array:
         """z₁."""
-        left, right = np.hstack([d.left, x.left]), np.hstack([x.right, d.right])
-        return self.operator.forward(left, right)
+        return self.operator.forward(hstack(d.left, x.left), hstack(x.right, d.right))
 
     def value(self, x: Factors) -> float:
         return self.fit.value(self.measure(x))
@@ -93,7 +92,7 @@ class Measured(DataBound):
             return MeasuredCurve(self, (z, *self.motion(x, d)))
         a, there = ahead
         z2 = self.measure(d)
-        z1 = kernels.losses(z.dtype).chord(z, there, z2, a)
+        z1 = on_host(kernels.losses(dtype_of(z)).chord, z, there, z2, a)
         return MeasuredCurve(self, (z, z1, z2), (TRUSTED[0] * a, TRUSTED[1] * a))
 
     def check_factors(self, x: Factors) -> None:
@@ -105,7 +104,7 @@ class Measured(DataBound):
     def fingerprint(self) -> str:
         # A probe stands for the operator, whatever it is made of: equal measurements of one fixed matrix.
         rng = np.random.default_rng(0)
-        probe = [gaussian(rng, (k, 1), self.dtype) for k in self.shape]
+        probe = [beside(gaussian(rng, (k, 1), self.dtype), self.like) for k in self.shape]
         seen = digest(self.operator.forward(*probe))
         return f"{type(self.operator).__name__} {self.shape} {seen} {self.fit.fingerprint}"
 

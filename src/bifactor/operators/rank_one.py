@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, conj, floating, is_complex, match_precision, real
+from bifactor.arrays import (
+    Array,
+    beside,
+    common_dtype,
+    conj,
+    dtype_of,
+    floating,
+    host,
+    is_complex,
+    match_precision,
+    namespace,
+    none_of,
+    real,
+)
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator, power_norm_squared
@@ -35,12 +48,17 @@ class RankOne(Operator):
         self.complex_matrix = is_complex(self.a) or is_complex(self.b) or None
 
     def forward(self, U: Array, V: Array) -> Array:
-        aU, bV = conj(match_precision(self.a, U.dtype)) @ U, conj(match_precision(self.b, V.dtype)) @ V
-        z = (aU * conj(bV)).sum(axis=1)
+        a, b = self._vectors(U)
+        z = namespace(U).sum((conj(a) @ U) * conj(conj(b) @ V), axis=1)
         return real(z) if self.intensity else z
 
     def adjoint(self, w: Array) -> LinearMap:
-        return Weighted(match_precision(self.a, w.dtype), match_precision(self.b, w.dtype), w)
+        return Weighted(*self._vectors(w), w)
+
+    def _vectors(self, like: Array) -> tuple[Array, Array]:
+        """a and b in the precision and the library of an array."""
+        a, b = (beside(match_precision(vectors, dtype_of(like)), like) for vectors in (self.a, self.b))
+        return a, b
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return power_norm_squared(self, weights)
@@ -59,7 +77,7 @@ class Weighted(LinearMap):
     def __init__(self, a: Array, b: Array, w: Array):
         self.a, self.b, self.w = a, b, w[:, None]
         self.shape = (int(a.shape[1]), int(b.shape[1]))
-        self.dtype = np.result_type(a, b, w)
+        self.dtype, self.like = common_dtype(a, b, w), none_of(w)
 
     def matmul(self, V: Array) -> Array:
         return self.a.T @ (self.w * (conj(self.b) @ V))
@@ -72,7 +90,7 @@ class Weighted(LinearMap):
 
 
 def _vectors(rows: Array, name: str) -> Array:
-    a = floating(rows, name)
+    a = host(floating(rows, name))
     if a.ndim != 2 or 0 in a.shape:
         raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
     require_finite(a, name, "Check how the vectors were made.")

@@ -63,11 +63,11 @@ class ScaledBound(DataBound):
     def __init__(self, bound: DataBound, factor: complex):
         self.bound, self.factor = bound, factor
         self.operator, self.fit = Scaled(bound.operator, factor), bound.fit
-        self.shape, self.dtype = bound.shape, bound.dtype
+        self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
         self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
         if isinstance(factor, complex):
             self.dtype = np.result_type(bound.dtype, np.complex64)
-            bound.check_factors(Free().zero(self.shape, 1, self.dtype))
+            bound.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
 
     @property
     def smoothness(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bifactor.arrays import Array, is_complex, namespace, real
+from bifactor.arrays import Array, is_complex, namespace, real, same_library
 from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
@@ -28,7 +28,10 @@ class Sum(Bound):
         self.explicit = all(part.explicit for part in parts)
         self.quick = all(part.quick for part in parts)
         self.quadratic = all(part.quadratic for part in parts)
-        zero = Free().zero(self.shape, 1, self.dtype)
+        self.like = parts[0].like
+        if not same_library(*(part.like for part in parts)):
+            raise InputError("The parts have data in different array libraries or on different devices. Use one.")
+        zero = self._zero()
         for part in parts:
             part.check_factors(zero)
 
@@ -164,15 +167,18 @@ class Sum(Bound):
         start = 0
         for part, (shape, is_real) in zip(self.parts, self._measured, strict=True):
             size = int(np.prod(shape))
-            own = z[start : start + size].reshape(shape)
+            own = namespace(z).reshape(z[start : start + size], shape)
             # Beside complex measurements a real one is stored as complex, too.
             yield part, real(own) if is_real and is_complex(own) else own
             start += size
 
+    def _zero(self) -> Factors:
+        return Free().zero(self.shape, 1, self.dtype, self.like)
+
     @cached_property
     def _measured(self) -> list[tuple[tuple[int, ...], bool]]:
         """The shape of the measurements of each part, and whether they are real."""
-        zs = [part.measure(Free().zero(self.shape, 1, self.dtype)) for part in self.parts]
+        zs = [part.measure(self._zero()) for part in self.parts]
         return [(tuple(z.shape), not is_complex(z)) for z in zs if z is not None]
 
 

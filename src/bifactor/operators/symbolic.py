@@ -18,7 +18,7 @@ class Symbolic(DataBound):
 
     def __init__(self, bound: DataBound):
         self.bound, self.operator, self.fit = bound, bound.operator, bound.fit
-        self.shape, self.dtype = bound.shape, bound.dtype
+        self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
         self.quick, self.quadratic = bound.quick, bound.quadratic
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, inner
+from bifactor.arrays import Array, beside, dtype_of, inner
 from bifactor.blocks import Shared
 from bifactor.errors import InputError
 from bifactor.factors import Factors
@@ -101,7 +101,7 @@ class Ridge(Penalty):
 
     def blocks(self, x: Factors, side: int) -> Shared:
         weights = (self.rows, self.cols)[side]
-        rho = self.sides[side] * (1.0 if weights is None else weights)
+        rho = self.sides[side] * (1.0 if weights is None else beside(weights, x.left))
         if self.components is None:
             return Shared(ridge=rho)
         return Shared(((rho, np.diag(self._components(x.width)).astype(x.dtype)),))
@@ -114,10 +114,10 @@ class Ridge(Penalty):
 
     def _times(self, side: int, F: Array) -> Array:
         """ρ·diag(a)·F·diag(c)."""
-        found, weights, real = self.sides[side] * F, (self.rows, self.cols)[side], np.finfo(F.dtype).dtype
+        found, weights, real = self.sides[side] * F, (self.rows, self.cols)[side], np.finfo(dtype_of(F)).dtype
         if weights is not None:
-            found = weights.astype(real)[:, None] * found
-        return found if self.components is None else found * self._components(F.shape[1]).astype(real)
+            found = beside(weights.astype(real)[:, None], F) * found
+        return found if self.components is None else found * beside(self._components(F.shape[1]).astype(real), F)
 
     def _components(self, width: int) -> Array:
         """c, for so many columns."""

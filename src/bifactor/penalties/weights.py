@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, beside
 from bifactor.factors import Factors, Free, Kind
 from bifactor.linear_map import LinearMap, RowsAndColumns
 
@@ -53,11 +53,7 @@ class Weights:
 
     def of(self, kind: Kind) -> "Weights":
         """The weights as the kind counts them: X = UUᴴ has one factor, which pays the mean of both."""
-        if self.even:
-            return self
-        shape = max(np.size(self.rows), 1), max(np.size(self.cols), 1)
-        rows, cols = (np.broadcast_to(w, k) for w, k in zip((self.rows, self.cols), shape, strict=True))
-        return Weights(*kind.marginals(rows, cols))
+        return self if self.even else Weights(*kind.marginals(self.rows, self.cols))
 
     def rho(self, kind: Kind) -> float:
         """The weight of ‖X̃‖_* for weights of mean 1; of the trace where X = UUᴴ."""
@@ -69,13 +65,16 @@ class Weights:
 
     def lifted(self, x: Factors) -> Factors:
         """Factors of X̃ from those of X."""
-        return x if self.even else Free().pair(self._roots(0)[:, None] * x.left, self._roots(1)[:, None] * x.right)
+        if self.even:
+            return x
+        left, right = (beside(self._roots(k)[:, None], x.left) for k in (0, 1))
+        return Free().pair(left * x.left, right * x.right)
 
     def back(self, x: Factors) -> Factors:
         """Factors of X from those of X̃."""
         if self.even:
             return x
-        left, right = (self._roots(k)[:, None].astype(np.finfo(x.dtype).dtype) for k in (0, 1))
+        left, right = (beside(self._roots(k)[:, None].astype(np.finfo(x.dtype).dtype), x.left) for k in (0, 1))
         return x.kind.pair(x.left / left, x.right / right)
 
     def sided(self, x: Factors) -> Factors:

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gaussian
+from bifactor.arrays import Array, beside, column_norms, columns, dtype_of, epsilon, gaussian, host
 from bifactor.factors import Factors, Free
 from bifactor.inits.spectral import start_faint
 from bifactor.objective import Objective
@@ -22,7 +22,7 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     """
     rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
     some = x.width > 0
-    size = float(np.max(np.linalg.norm(x.left, axis=0) * np.linalg.norm(x.right, axis=0), initial=0.0))
+    size = float(np.max(column_norms(x.left) * column_norms(x.right), initial=0.0))
     weights = problem.new_columns
     rho = weights.rho(problem.kind)
     here = x if some else problem.zero()
@@ -32,14 +32,14 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     keep = s > max(1e3 * epsilon(x.left) * problem.scale * size, rho)
     if not np.any(keep):
         return x
-    A, B = A[:, keep], B[:, keep]
+    A, B = columns(A, keep), columns(B, keep)
     unit = weights.back(Free().pair(A, B))
     lengths = ((s[keep] - rho) / _curvatures(problem, unit.left, unit.right)).astype(s.dtype)
     new = weights.back(problem.kind.from_triplets(A, lengths, B))
     new = _descending(problem.f.straight(here, new, z), new, rho * float(lengths.sum()))
     if some and problem.invariant:
         x = x.balanced()
-    left, right = (gaussian(rng, (k, 1), A.dtype) for k in problem.shape)
+    left, right = (beside(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
     new = start_faint(new, np.zeros(new.width, dtype=bool), (G @ right, G.H @ left), rng)
     return x.joined(new) if some else problem.kind.start(new.left, new.right)
 
@@ -51,9 +51,9 @@ def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
     these is too short (measured: it made most runs fail where entries are scarce).
     """
     if problem.marginals is None:
-        return problem.scale * np.sum(np.abs(A) ** 2, axis=0) * np.sum(np.abs(B) ** 2, axis=0)
+        return problem.scale * column_norms(A) ** 2 * column_norms(B) ** 2
     rows, cols = problem.marginals
-    return (rows @ np.abs(A) ** 2) * (cols @ np.abs(B) ** 2) / rows.sum()
+    return (rows @ np.abs(host(A)) ** 2) * (cols @ np.abs(host(B)) ** 2) / rows.sum()
 
 
 def _descending(line: Curve, new: Factors, cost: float) -> Factors:

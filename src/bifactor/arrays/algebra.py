@@ -1,0 +1,149 @@
+"""Linear algebra with tall arrays of any library; what comes out small is NumPy's."""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy import special
+
+from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
+
+
+def hstack(*arrays: Array) -> Array:
+    """Columns side by side."""
+    return namespace(*arrays).concat(list(arrays), axis=1)
+
+
+def columns(array: Array, chosen: Any) -> Array:
+    """Some of the columns, by a slice, a mask or an index."""
+    if type(array) is np.ndarray:
+        return np.ascontiguousarray(array[:, chosen])
+    if isinstance(chosen, slice):
+        return array[:, chosen]
+    index = np.atleast_1d(np.arange(array.shape[1])[chosen])
+    return namespace(array).take(array, beside(index, array), axis=1)
+
+
+def spread(array: Array, places: np.ndarray, width: int) -> Array:
+    """Columns at their places among zeros: what `columns` takes, given back."""
+    if type(array) is np.ndarray:
+        found = np.zeros((array.shape[0], width), array.dtype)
+        found[:, places] = array
+        return found
+    return array @ beside(np.eye(width, dtype=dtype_of(array))[places], array)
+
+
+def triangular(array: Array) -> Any:
+    """R of the QR factorisation, which is small."""
+    if type(array) is np.ndarray:
+        return np.linalg.qr(array, mode="r")
+    return host(namespace(array).linalg.qr(array, mode="reduced")[1])
+
+
+def orthonormal(array: Array) -> tuple[Array, np.ndarray]:
+    """Q, as tall as the array, and the small R."""
+    Q, R = namespace(array).linalg.qr(array, mode="reduced")
+    return Q, host(R)
+
+
+def column_norms(array: Array) -> np.ndarray:
+    return host(namespace(array).linalg.vector_norm(array, axis=0))
+
+
+def total(a: Array) -> float:
+    """Σ a, in double precision."""
+    if is_numpy(a):
+        return float(np.sum(a, dtype=np.float64))
+    xp = namespace(a)
+    return float(xp.sum(a, dtype=xp.float64))
+
+
+def expit(a: Array) -> Array:
+    """1/(1 + e^{−a})."""
+    if is_numpy(a):
+        return special.expit(a)
+    xp = namespace(a)
+    e = xp.exp(-xp.abs(a))
+    return xp.where(a >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def is_complex(array: Array) -> bool:
+    if type(array) is np.ndarray:  # asked as often as the namespace
+        return array.dtype.kind == "c"
+    return bool(namespace(array).isdtype(array.dtype, "complex floating"))
+
+
+def conj(a: Array) -> Array:
+    return namespace(a).conj(a) if is_complex(a) else a
+
+
+def real(a: Array) -> Array:
+    return namespace(a).real(a) if is_complex(a) else a
+
+
+def herm(a: Array) -> Array:
+    """Aᴴ."""
+    return conj(a).T
+
+
+def inner(a: Array, b: Array) -> float:
+    """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
+    a, b = _double(a), _double(b)
+    if is_numpy(a) and is_numpy(b):
+        return float(np.vdot(a, b).real)
+    return float(namespace(a, b).sum(real(conj(a) * b)))
+
+
+def norm(a: Array) -> float:
+    """‖a‖_F."""
+    return float(namespace(a).linalg.vector_norm(_double(a)))
+
+
+def _double(a: Array) -> Array:
+    """In double precision: squares of single precision soon leave its range."""
+    if type(a) is np.ndarray and a.dtype.char in "dD":
+        return a
+    xp = namespace(a)
+    if a.dtype == xp.float32:
+        return xp.astype(a, xp.float64)
+    return xp.astype(a, xp.complex128) if a.dtype == xp.complex64 else a
+
+
+def product_norm(A: Array, B: Array) -> float:
+    """‖ABᴴ‖_F from the two Gram matrices, without the m×n product."""
+    left, right = (_double(host(herm(F) @ F)) for F in (A, B))
+    return max(float(np.sum(real(left * right.T))), 0.0) ** 0.5
+
+
+def thin_svd(a: Array) -> tuple[Array, Array, Array]:
+    """The thin SVD (A, s, Bᴴ) of a matrix that is there.
+
+    The fast routine of LAPACK gives up on some matrices that are perfectly finite; the slow one then does it.
+    """
+    try:
+        A, s, Bh = np.linalg.svd(a, full_matrices=False)
+    except np.linalg.LinAlgError:
+        if not np.all(np.isfinite(a)):
+            raise
+        A, s, Bh = scipy.linalg.svd(a, full_matrices=False, lapack_driver="gesvd")
+    return A, s, Bh
+
+
+def epsilon(array: Array) -> float:
+    """Machine precision of the array's dtype."""
+    return float(np.finfo(dtype_of(array)).eps)
+
+
+def match_precision(a: Array, dtype: Any) -> Array:
+    """`a` in single or double precision, whichever `dtype` has; complex stays complex."""
+    precision = np.finfo(dtype).dtype
+    return a.astype(np.result_type(precision, np.complex64) if np.iscomplexobj(a) else precision, copy=False)
+
+
+def weighted_median(a: Array, weights: Array | None) -> float:
+    """The least value that half of the weight is at or below."""
+    if weights is None:
+        return float(np.median(a))
+    order = np.argsort(a)
+    below = np.cumsum(weights[order], dtype=np.float64)
+    return float(a[order][np.searchsorted(below, below[-1] / 2)])

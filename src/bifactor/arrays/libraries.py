@@ -1,0 +1,134 @@
+"""Arrays of several libraries: which one, on which device, and how to get from one to another.
+
+This is the only importer of array-api-compat.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat
+import array_api_compat.numpy
+import numpy as np
+
+from bifactor.errors import InputError
+
+Array = Any
+"""An array of any library that follows the array standard."""
+
+HERE = np.empty(0)
+"""An array of NumPy, where nothing says otherwise."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array namespace that all of `arrays` share."""
+    if all(type(a) is np.ndarray for a in arrays):  # asked dozens of times per iteration
+        return array_api_compat.numpy
+    return array_api_compat.array_namespace(*arrays)
+
+
+def is_numpy(array: Array) -> bool:
+    return type(array) is np.ndarray or array_api_compat.is_numpy_array(array)
+
+
+def is_array(value: Any) -> bool:
+    return array_api_compat.is_array_api_obj(value)
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether it is an array of a library other than NumPy."""
+    return type(array) is not np.ndarray and array_api_compat.is_array_api_obj(array) and not is_numpy(array)
+
+
+def on_this_machine(array: Array) -> bool:
+    """Whether the memory of an array is the host's."""
+    return is_numpy(array) or "cpu" in str(array_api_compat.device(array)).lower()
+
+
+def same_library(*arrays: Array) -> bool:
+    """Whether all arrays are of one library and on one device."""
+    kinds = {(type(a), str(array_api_compat.device(a))) for a in arrays}
+    return len(kinds) <= 1
+
+
+def where(array: Array) -> str:
+    """The library and the device of an array, for messages."""
+    library = namespace(array).__name__.removeprefix("array_api_compat.").partition(".")[0]
+    return f"{library} on {array_api_compat.device(array)}"
+
+
+def host(array: Array) -> Any:
+    """As a NumPy array: itself, a view where memory can be shared, else a copy. Numbers stay numbers."""
+    if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
+        return array
+    if array_api_compat.is_torch_array(array):
+        return array.detach().cpu().numpy()
+    if not on_this_machine(array):
+        home = namespace(array).__array_namespace_info__().default_device()
+        array = array_api_compat.to_device(array, home)
+    return np.asarray(array)
+
+
+def beside(array: np.ndarray, tall: Array) -> Array:
+    """A NumPy array in the library and on the device of a tall one; a view where memory can be shared."""
+    if type(tall) is np.ndarray:
+        return array
+    xp = namespace(tall)
+    return xp.asarray(array, device=array_api_compat.device(tall))
+
+
+def on_host(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """What a kernel for NumPy's arrays makes of arrays of another library, given back in that library.
+
+    torch's tensors on the host share their memory with NumPy both ways. Elsewhere the device needs its own kernel.
+    """
+    foreign = next((a for a in arguments if is_foreign(a)), None)
+    if foreign is None:
+        return kernel(*arguments)
+    if not on_this_machine(foreign):
+        raise InputError(f"There is no kernel for arrays in {where(foreign)}. Move the data to the host.")
+    found = kernel(*(host(a) if is_foreign(a) else a for a in arguments))
+    if isinstance(found, tuple):
+        return tuple(beside(part, foreign) if isinstance(part, np.ndarray) else part for part in found)
+    return beside(found, foreign) if isinstance(found, np.ndarray) else found
+
+
+def dtype_of(array: Array) -> np.dtype:
+    """The dtype of an array of any library, as NumPy names it."""
+    dtype = array.dtype
+    if isinstance(dtype, np.dtype):
+        return dtype
+    return np.dtype(str(dtype).rpartition(".")[2])
+
+
+def common_dtype(*arrays: Array) -> np.dtype:
+    """The dtype that arrays have together."""
+    return np.result_type(*(dtype_of(a) for a in arrays))
+
+
+def cast(array: Array, dtype: Any) -> Array:
+    """In another dtype, named as NumPy does; itself where it has that."""
+    if type(array) is np.ndarray:
+        return array.astype(dtype, copy=False)
+    xp = namespace(array)
+    return xp.astype(array, getattr(xp, np.dtype(dtype).name), copy=False)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, like: Array) -> Array:
+    """Zeros in the library and on the device of another array; the dtype is named as NumPy does."""
+    if type(like) is np.ndarray:
+        return np.zeros(shape, dtype)
+    xp = namespace(like)
+    return xp.zeros(shape, dtype=getattr(xp, np.dtype(dtype).name), device=array_api_compat.device(like))
+
+
+def copied(array: Array) -> Array:
+    return np.array(array) if is_numpy(array) else namespace(array).asarray(array, copy=True)
+
+
+def contiguous(array: Array) -> Array:
+    return np.ascontiguousarray(array) if type(array) is np.ndarray else array
+
+
+def none_of(array: Array) -> Array:
+    """An empty array of the same library, on the same device."""
+    return array[:0, ...]

@@ -1,0 +1,55 @@
+"""What is asked of data before they are fitted, and how some of them are taken."""
+
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, floating, host, is_complex, is_foreign, namespace, on_host, where
+from bifactor.errors import InputError, SmoothnessError
+from bifactor.losses.base import Loss
+
+
+def smoothness_of(loss: Loss) -> float:
+    if loss.smoothness is None:
+        raise SmoothnessError(
+            f"{type(loss).__name__} has no global smoothness constant L, which is needed here. "
+            "Use a solver that needs none, such as PCG; for BFGD steps.Backtracking() or steps.Constant(eta), "
+            "or give the rule an L that holds where you work."
+        )
+    return loss.smoothness
+
+
+def flat(a: Array) -> Array:
+    return namespace(a).reshape(a, (-1,))
+
+
+def chosen_of(a: Array | None, chosen: Any) -> Array | None:
+    """Some of the numbers, or all in another order."""
+    if a is None or isinstance(chosen, slice):
+        return a if a is None else a[chosen]
+    return on_host(np.take, a, chosen) if np.asarray(chosen).dtype != np.bool_ else on_host(np.compress, chosen, a)
+
+
+def host_only(a: Array, what: str) -> Array:
+    if is_foreign(a):
+        raise InputError(f"{what} needs data of NumPy here, but y is in {where(a)}. Convert it first.")
+    return a
+
+
+def checked_weights(weights: Array | float, precision: Any) -> Array:
+    w = host(floating(weights, "weights"))
+    if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were made.")
+    check_range(w, "weights", precision)
+    return np.array(w, dtype=precision.dtype)
+
+
+def check_range(a: Array, name: str, precision: Any) -> None:
+    """Refuse data so large or small that their squares leave the range of numbers."""
+    top = float(np.max(np.abs(host(a)), initial=0.0))
+    low, high = 1e3 * float(precision.tiny) ** 0.5, 1e-3 * float(precision.max) ** 0.5
+    if top > 0 and not low <= top <= high:
+        raise InputError(
+            f"The largest of {name} is {top:.3g}, and squares of it cannot be told from 0 or ∞ in {precision.dtype}. "
+            f"Rescale {name} to around 1."
+        )
