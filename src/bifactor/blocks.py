@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from bifactor import kernels
-from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, namespace, on_host, real
+from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, on_host, real
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import triangle
@@ -50,8 +50,8 @@ class Shared(Blocks):
     Parameters
     ----------
     pairs : tuple of (a, B)
-        One B with weights that vary is told from those with one weight for all rows. Of several that vary, all but the
-        one that varies most have theirs averaged.
+        With a > 0, a float or a vector. One B with weights that vary is told from those with one weight for all rows.
+        Of several that vary, all but the one that varies most have theirs averaged.
     ridge : number or vector
     """
 
@@ -119,9 +119,9 @@ class Shared(Blocks):
         """The pairs with one weight for all rows as one, and one with a weight for each; None where there is none."""
         if len(self.pairs) == 1:
             a, B = self.pairs[0]
-            return ((a, B), None) if isinstance(a, float) else (None, (_filled(a), B))
+            return ((a, B), None) if isinstance(a, float) else (None, (a, B))
         alike = [(a, B) for a, B in self.pairs if isinstance(a, float)]
-        varied = [(_filled(a), B) for a, B in self.pairs if not isinstance(a, float)]
+        varied = [(a, B) for a, B in self.pairs if not isinstance(a, float)]
         varied.sort(key=lambda pair: float(np.std(host(pair[0]))) * float(np.trace(pair[1]).real))
         own = varied.pop() if varied else None
         alike += [(float(np.mean(host(a))), B) for a, B in varied]
@@ -135,10 +135,9 @@ def _part(a: Any, rows: slice) -> Weight:
     return a if isinstance(a, float) else a[rows]
 
 
-def _filled(a: Array) -> Array:
-    """Weights, with the mean for rows that have none."""
-    xp = namespace(a)
-    return a if xp.all(a != 0) else xp.where(a > 0, a, xp.mean(a))
+def filled(a: Array) -> Array:
+    """Weights to divide by, with the mean for rows that have none."""
+    return np.where(a > 0, a, a.mean())
 
 
 def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, more: Weight) -> Array:

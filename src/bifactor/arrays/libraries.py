@@ -36,7 +36,9 @@ def is_array(value: Any) -> bool:
 
 def is_foreign(array: Any) -> bool:
     """Whether it is an array of a library other than NumPy."""
-    return type(array) is not np.ndarray and array_api_compat.is_array_api_obj(array) and not is_numpy(array)
+    if type(array) is np.ndarray or not hasattr(array, "dtype"):  # asked of every argument of a kernel
+        return False
+    return array_api_compat.is_array_api_obj(array) and not is_numpy(array)
 
 
 def on_this_machine(array: Array) -> bool:
@@ -81,8 +83,12 @@ def on_host(kernel: Callable[..., Any], *arguments: Any) -> Any:
 
     torch's tensors on the host share their memory with NumPy both ways. Elsewhere the device needs its own kernel.
     """
-    foreign = next((a for a in arguments if is_foreign(a)), None)
-    if foreign is None:
+    foreign = None
+    for argument in arguments:
+        if is_foreign(argument):
+            foreign = argument
+            break
+    else:
         return kernel(*arguments)
     if not on_this_machine(foreign):
         raise InputError(f"There is no kernel for arrays in {where(foreign)}. Move the data to the host.")

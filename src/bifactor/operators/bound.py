@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bifactor.arrays import HERE, Array, beside, cast, dtype_of, hstack, is_numpy
-from bifactor.blocks import Exact, Shared
+from bifactor.blocks import Exact, Shared, filled
 from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
 from bifactor.kernels.memory import empty
@@ -159,7 +159,8 @@ class Bound(ABC):
     def _shares(self) -> list[tuple[Array, Array]]:
         """Of each row and of each column the curvature, and its share in the whole; where the data live."""
         assert self.marginals is not None
-        return [(beside(sums, self.like), beside(sums[:, None] / sums.sum(), self.like)) for sums in self.marginals]
+        each = ((filled(sums), sums[:, None] / sums.sum()) for sums in self.marginals)
+        return [(beside(own, self.like), beside(share, self.like)) for own, share in each]
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor, where each measurement sees one entry; else None.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, beside, dtype_of, inner
-from bifactor.blocks import Shared
+from bifactor.blocks import Shared, filled
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
@@ -104,6 +104,8 @@ class Ridge(Penalty):
         rho = self.sides[side] * (1.0 if weights is None else beside(weights, x.left))
         if self.components is None:
             return Shared(ridge=rho)
+        if weights is not None:
+            rho = self.sides[side] * beside(filled(weights), x.left)
         return Shared(((rho, np.diag(self._components(x.width)).astype(x.dtype)),))
 
     def _product(self, x: Factors, d: Factors) -> float:
