@@ -50,10 +50,10 @@ PUBLIC = {
     ),
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Free InputError LinearMap LowRankPlus Measured MeasuredCurve "
-        "Moving NUMBERS Nothing Path Phase Point SIGNS Settled Shared Staged Stalled State Step Value conj "
+        "Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State Step Value conj "
         "herm inner is_complex matrix_shape namespace norm power_norm_squared preconditioned "
         "probed_mean_square reciprocal require_explicit require_finite require_flag require_free "
-        "require_instance require_measurements require_no_fixed require_plain require_ridge require_rows "
+        "require_instance require_measurements require_no_fixed require_numpy require_plain require_ridge require_rows "
         "require_symmetric settle_nonnegative settle_positive shortened"
     ),
     "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",

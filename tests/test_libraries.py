@@ -199,6 +199,53 @@ def test_libraries_do_not_mix(to):
         bf.Problem([bf.losses.Squared(), bf.losses.Huber()], ENTRIES, to(y), group=np.arange(300) % 2)
 
 
+REFUSING = [
+    bf.solvers.AltMin(),
+    bf.solvers.SoftImpute(),
+    bf.solvers.SPG(1.0),
+    bf.solvers.SparseApproxSDP(1.0),
+    bf.solvers.GuaranteedMC(),
+    bf.solvers.SVP(normalized=True),
+    bf.solvers.NuclearNorm(),
+]
+
+
+def test_what_is_made_for_numpy_says_so(to):
+    if is_there(np.zeros(1), to):
+        pytest.skip("this is NumPy")
+    for solver in REFUSING:
+        penalty = bf.penalties.Ridge(1.0) if isinstance(solver, bf.solvers.NuclearNorm) else None
+        with pytest.raises(InputError, match="works on NumPy's arrays, but y is in"):
+            bf.solve(problem(to, penalty=penalty), RANK, solver)
+    for operator in (bf.operators.Noiselet((4, 4), 8, rng=0), bf.operators.Pauli(2)):
+        with pytest.raises(InputError, match="needs data of NumPy"):
+            bf.Problem(bf.losses.Squared(), operator, to(np.ones(operator.size)))
+    assert str(300) in repr(problem(to))
+
+
+def test_operators_take_their_own_arguments_from_any_library(to):
+    X = np.where(RNG.random(SHAPE) < 0.5, U @ V.T, np.nan)
+    A, y = bf.operators.Entries.from_dense(to(X))
+    np.testing.assert_array_equal(y, X[A.rows, A.cols])
+    B = RNG.standard_normal((30, 24 * 18))
+    np.testing.assert_allclose(bf.operators.Linear(to(B), SHAPE).forward(U, V), B @ (U @ V.T).ravel())
+    vectors = bf.operators.RankOne(to(RNG.standard_normal((5, 24))), to(RNG.standard_normal((5, 18))))
+    assert vectors.forward(U, V).shape == (5,)
+    same = bf.operators.Entries(to(ROWS), to(COLS), SHAPE)
+    np.testing.assert_array_equal(same.rows, ENTRIES.rows)
+
+
+def test_everything_of_numpy_is_numpy(tmp_path):
+    """Memory maps, matrices and scalars are no other library."""
+    y = np.memmap(tmp_path / "y", np.float64, "w+", shape=(300,))
+    y[:] = ENTRIES.forward(U, V)
+    w = np.memmap(tmp_path / "w", np.float64, "w+", shape=(300,))
+    w[:] = 2.0
+    wanted = bf.Problem(bf.losses.Squared(), ENTRIES, np.array(y), 2.0).f.value(Free().pair(U, U[:18]))
+    for weights in (w, np.float64(2.0), np.float32(2.0), 2, np.full(300, 2), list(np.full(300, 2.0))):
+        assert bf.Problem(bf.losses.Squared(), ENTRIES, y, weights).f.value(Free().pair(U, U[:18])) == wanted
+
+
 def test_a_device_without_kernels_is_refused():
     strict = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed here")
     y = strict.asarray(ENTRIES.forward(U, V), device=strict.Device("device1"))

@@ -19,10 +19,11 @@ from bifactor.solvers.requirements import (
     require_explicit,
     require_free,
     require_no_fixed,
+    require_numpy,
     require_plain,
     require_ridge,
 )
-from bifactor.state import Moving, Nothing, Phase, Point, Settled, Staged, Stalled, State, Value
+from bifactor.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
 from bifactor.steps.base import Step, reciprocal, shortened
 from bifactor.validation import (
     require_finite,
@@ -54,6 +55,7 @@ __all__ = [
     "Path",
     "Phase",
     "Point",
+    "Provisional",
     "Settled",
     "Shared",
     "Staged",
@@ -79,6 +81,7 @@ __all__ = [
     "require_instance",
     "require_measurements",
     "require_no_fixed",
+    "require_numpy",
     "require_plain",
     "require_ridge",
     "require_rows",

@@ -22,7 +22,8 @@ class Problem(Objective):
         How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
     y : array of length operator.size
         The measurements; for an operator that observes every entry, also the m×n matrix itself.
-        Its precision (single or double) is the one that is computed in. X is complex where y or the operator says so.
+        Its array library, device and precision (single or double) are those of the computation and of the result. X is
+        complex where y or the operator says so.
     weights : number or array of length operator.size, optional
         wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
     penalty : Penalty or sequence of them, optional
@@ -93,4 +94,4 @@ class Problem(Objective):
 
     def __repr__(self) -> str:
         m, n = self.shape
-        return f"Problem({self.loss!r}, {self.y.size} measurements by {type(self.operator).__name__} of {m}×{n})"
+        return f"Problem({self.loss!r}, {self.y.shape[0]} measurements by {type(self.operator).__name__} of {m}×{n})"

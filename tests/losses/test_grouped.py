@@ -196,6 +196,7 @@ def test_complex_measurements_may_have_groups():
         ([Squared(), Logistic()], [0, -1, 1], "from -1 to 1"),
         ([Squared(), "Logistic"], [0, 1, 1], "not a Loss"),
         ([Squared(), Logistic()], [0, 0, 1], "Logistic takes y"),
+        (Squared(), [0, 1, 0], "there are 1 losses"),
     ],
 )
 def test_bad_groups_are_refused(losses, group, match):

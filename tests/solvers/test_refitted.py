@@ -100,6 +100,15 @@ def test_sigma_is_found_where_the_scale_of_z_is_fixed(penalty):
     assert np.linalg.norm(result.matrix() - X) < 0.15 * np.linalg.norm(X)
 
 
+def test_groups_with_the_same_loss_have_parameters_of_their_own():
+    _, A, y = corrupted(np.random.default_rng(9), outliers=0.0)
+    coarse = np.arange(y.size) % 2 == 1
+    y = np.where(coarse, y + 0.5 * np.random.default_rng(10).standard_normal(y.size), y)
+    problem = bf.Problem([Huber(1.0), Huber(1.0)], A, y, group=coarse.astype(int))
+    fine, rough = bf.solve(problem, 2, Refitted(), rng=0).problem.f.fitted
+    assert rough > 3 * fine
+
+
 def test_what_cannot_be_fitted_is_refused(make_problem):
     with pytest.raises(InputError, match="No loss here has parameters"):
         bf.solve(make_problem(), 2, Refitted())

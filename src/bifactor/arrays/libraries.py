@@ -48,7 +48,7 @@ def on_this_machine(array: Array) -> bool:
 
 def same_library(*arrays: Array) -> bool:
     """Whether all arrays are of one library and on one device."""
-    kinds = {(type(a), str(array_api_compat.device(a))) for a in arrays}
+    kinds = {np.ndarray if is_numpy(a) else (type(a), str(array_api_compat.device(a))) for a in arrays}
     return len(kinds) <= 1
 
 

@@ -32,7 +32,7 @@ def chosen_of(a: Array | None, chosen: Any) -> Array | None:
 
 def host_only(a: Array, what: str) -> Array:
     if is_foreign(a):
-        raise InputError(f"{what} needs data of NumPy here, but y is in {where(a)}. Convert it first.")
+        raise InputError(f"{what} needs data of NumPy, but y is in {where(a)}. Convert it first.")
     return a
 
 

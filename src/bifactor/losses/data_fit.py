@@ -70,10 +70,12 @@ class DataFit:
         y = floating(y, "y")
         require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
         check_range(y, "y", np.finfo(dtype_of(y)))
-        if all(one == losses[0] for one in losses):
-            losses, group = losses[:1], None
         if group is not None:
-            return cls(Grouped(losses), records(losses, host_only(y, "group"), group)).reweighted(weights)
+            numbered = records(losses, host_only(y, "group"), group)
+            if losses[0].fitted or any(one != losses[0] for one in losses):  # each group fits parameters of its own
+                return cls(Grouped(losses), numbered).reweighted(weights)
+        if all(one == losses[0] for one in losses):
+            losses = losses[:1]
         if len(losses) != 1:
             return cls(Grouped(losses), copied(y)).reweighted(weights)  # for `Stacked` to share out
         losses[0].targets.check(y, type(losses[0]).__name__)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import Array, common_dtype, conj, floating, host, on_host
+from bifactor.arrays import Array, common_dtype, conj, floating, host, is_foreign, on_host
 from bifactor.errors import InputError
 from bifactor.kernels.layout import Layout, arrange
 from bifactor.linear_map import LinearMap, Sampled
@@ -72,6 +72,7 @@ class Entries(Operator):
 
         Observed means not NaN and, where a boolean `mask` is given, True in it. NumPy masked arrays are understood.
         """
+        X = host(X) if is_foreign(X) else X
         observed = ~np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else True
         X = floating(np.ma.getdata(X) if np.ma.isMaskedArray(X) else X, "X")
         if X.ndim != 2:

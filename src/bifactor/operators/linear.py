@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, conj, floating, herm, is_complex, namespace, on_host
+from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
@@ -105,7 +105,7 @@ def _action(operator: Any) -> Any:
             matrix.sum_duplicates()
         values = matrix.data = floating(matrix.data, "operator")
     else:
-        values = matrix = floating(operator.toarray() if sparse.issparse(operator) else operator, "operator")
+        values = matrix = host(floating(operator.toarray() if sparse.issparse(operator) else operator, "operator"))
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(f"operator has shape {matrix.shape}. Pass a matrix with one row per measurement.")
     require_finite(values, "operator", "Check how it was made.")

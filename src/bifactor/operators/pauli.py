@@ -9,7 +9,10 @@ from bifactor import kernels
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
+from bifactor.losses import DataFit
+from bifactor.losses.checks import host_only
 from bifactor.operators.base import Operator
+from bifactor.operators.bound import DataBound
 from bifactor.validation import is_count, require_measurements, require_rows
 
 LETTERS = "IXZY"
@@ -73,6 +76,10 @@ class Pauli(Operator):
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
         return Combination(self.shape, self._groups, np.real(w)[self._order] * w.real.dtype.type(self.scale))
+
+    def bind(self, fit: DataFit) -> DataBound:
+        host_only(fit.y, type(self).__name__)
+        return super().bind(fit)
 
     def norm_squared(self, weights: Array | None = None) -> float:
         _, string = np.unique(self.x * self.shape[0] + self.z, return_inverse=True)

@@ -13,6 +13,7 @@ from bifactor.factors import Factors
 from bifactor.kernels import blas, losses_numba
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
+from bifactor.losses.checks import host_only
 from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import DataBound, Evaluated
 from bifactor.operators.measured import Measured
@@ -106,6 +107,7 @@ class Subsampled(Operator):
         return Formed(self, dtype, form)
 
     def bind(self, fit: DataFit) -> DataBound:
+        host_only(fit.y, type(self).__name__)
         return SubsampledBound(self, self.sized(fit))
 
     def coefficients(self, U: Array, V: Array) -> Array:

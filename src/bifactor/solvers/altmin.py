@@ -12,7 +12,7 @@ from bifactor.objective import Objective
 from bifactor.problem import Problem
 from bifactor.solvers.base import Solver
 from bifactor.solvers.least_squares import Half
-from bifactor.solvers.requirements import require_free, require_ridge
+from bifactor.solvers.requirements import require_free, require_numpy, require_ridge
 from bifactor.state import Nothing, State
 from bifactor.validation import settle_positive
 
@@ -47,6 +47,7 @@ class AltMin(Solver[Nothing]):
         settle_positive(self, "incoherence", "Leave it out to keep the start as it is.", optional=True)
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         if not problem.f.quadratic:
             loss = type(problem.loss if isinstance(problem, Problem) else problem.f).__name__
             raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")

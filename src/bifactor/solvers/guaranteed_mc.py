@@ -10,7 +10,7 @@ from bifactor.objective import Objective
 from bifactor.path import Path
 from bifactor.solvers.base import Solver
 from bifactor.solvers.incoherence import Incoherence, shrunk_rows
-from bifactor.solvers.requirements import require_free, require_plain
+from bifactor.solvers.requirements import require_free, require_numpy, require_plain
 from bifactor.state import Moving, Point, Stalled, State, Value
 from bifactor.steps import Backtracking, StepSize
 from bifactor.validation import require_flag, require_instance, settle_positive
@@ -87,6 +87,7 @@ class GuaranteedMC(Solver[Bounded]):
         require_instance(self.step_size, StepSize, "step_size")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         require_plain(self, problem)
         require_free(self, problem)
         self.step_size.check(problem)

@@ -14,7 +14,7 @@ from bifactor.metrics import difference_norm
 from bifactor.objective import Objective
 from bifactor.shrinkage import shrunk
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_explicit, require_no_fixed, require_ridge
+from bifactor.solvers.requirements import require_explicit, require_no_fixed, require_numpy, require_ridge
 from bifactor.state import Moving, Point, Staged, State, Value
 from bifactor.validation import settle_positive
 
@@ -84,6 +84,7 @@ class NuclearNorm(Solver[Ahead]):
             raise InputError(f"factor={self.factor!r} does not lower λ. Choose a number between 0 and 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         require_explicit(self, problem)
         require_ridge(self, problem)
         require_no_fixed(self, problem)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bifactor.arrays import is_foreign, where
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.objective import Objective
@@ -21,6 +22,12 @@ def require_explicit(solver: Solver, problem: Objective) -> None:
     """Measurements that are stored."""
     if not problem.f.explicit:
         raise InputError(f"{_name(solver)} works on the measurements, and these are not stored here. Use PCG.")
+
+
+def require_numpy(solver: Solver, problem: Objective) -> None:
+    """Arrays of NumPy."""
+    if is_foreign(problem.f.like):
+        raise InputError(f"{_name(solver)} works on NumPy's arrays, but y is in {where(problem.f.like)}. Use PCG.")
 
 
 def require_no_fixed(solver: Solver, problem: Objective) -> None:

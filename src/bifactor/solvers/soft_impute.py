@@ -10,7 +10,7 @@ from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_free, require_ridge
+from bifactor.solvers.requirements import require_free, require_numpy, require_ridge
 from bifactor.state import Nothing, Point, State
 from bifactor.svd import spectral_norm
 
@@ -43,6 +43,7 @@ class SoftImpute(Solver[Nothing]):
     start = Zero()
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
         _ = problem.smoothness  # refuses a loss without one

@@ -15,7 +15,7 @@ from bifactor.metrics import nuclear_norm
 from bifactor.objective import Objective
 from bifactor.shrinkage import blend
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_explicit, require_plain
+from bifactor.solvers.requirements import require_explicit, require_numpy, require_plain
 from bifactor.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
@@ -132,6 +132,7 @@ class SparseApproxSDP(Solver[Steps]):
         require_flag(self.line_search, "line_search")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         require_explicit(self, problem)
         require_plain(self, problem)
 

@@ -17,7 +17,7 @@ from bifactor.operators.bound import Curve
 from bifactor.shrinkage import ball_threshold, blend, shrunk
 from bifactor.solvers.ball_and_box import Split, project
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_explicit, require_free, require_plain
+from bifactor.solvers.requirements import require_explicit, require_free, require_numpy, require_plain
 from bifactor.state import Settled, Staged, Stalled, State, Value
 from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
@@ -103,6 +103,7 @@ class SPG(Solver[Spectral]):
             raise InputError(f"memory={self.memory!r} is not an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
         require_explicit(self, problem)
         require_plain(self, problem)
         require_free(self, problem)

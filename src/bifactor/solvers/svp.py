@@ -11,7 +11,7 @@ from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.objective import Objective
 from bifactor.operators.bound import straightened
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_plain
+from bifactor.solvers.requirements import require_numpy, require_plain
 from bifactor.state import Moving, Staged, State, Value
 from bifactor.validation import require_flag, settle_positive
 
@@ -61,6 +61,8 @@ class SVP(Solver[Limited]):
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
+        if self.normalized:
+            require_numpy(self, problem)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
         # At X = 0 the factors have no gradient, which is not the end.
