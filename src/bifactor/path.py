@@ -34,7 +34,7 @@ class Path:
     def factors(self, a: float) -> Factors:
         return self.problem.projected(self.point.x.plus(a, self.d))
 
-    @cached_property
+    @property
     def longest(self) -> float:
         """The longest step that the terms allow."""
         return min((term.reach(self.point.x, self.d) for term in self.problem.terms), default=np.inf)
@@ -69,12 +69,13 @@ class Path:
     @cached_property
     def polynomial(self) -> Array:
         """The terms along the path that are polynomials: five numbers c with Σₖ cₖ aᵏ their sum."""
-        return sum((c for _, c in self._terms if c is not None), np.zeros(5))
+        known = (c for _, c in self._terms if c is not None) if self.problem.terms else ()
+        return sum(known, np.zeros(5))
 
-    @cached_property
+    @property
     def others(self) -> tuple[Term, ...]:
         """The terms that are none."""
-        return tuple(term for term, c in self._terms if c is None)
+        return tuple(term for term, c in self._terms if c is None) if self.problem.terms else ()
 
     @cached_property
     def _terms(self) -> list[tuple[Term, Array | None]]:

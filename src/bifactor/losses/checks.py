@@ -1,12 +1,25 @@
-"""What is asked of data before they are fitted, and how some of them are taken."""
+"""What is asked of data before they are fitted, how some of them are taken, and how compiled loops take them."""
 
 from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, floating, host, is_complex, is_foreign, namespace, on_host, where
+from bifactor import kernels
+from bifactor.arrays import (
+    Array,
+    dtype_of,
+    floating,
+    host,
+    is_complex,
+    is_foreign,
+    namespace,
+    on_host,
+    on_this_machine,
+    where,
+)
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.losses.base import Loss
+from bifactor.losses.grouped import record_type
 
 
 def smoothness_of(loss: Loss) -> float:
@@ -53,3 +66,15 @@ def check_range(a: Array, name: str, precision: Any) -> None:
             f"The largest of {name} is {top:.3g}, and squares of it cannot be told from 0 or ∞ in {precision.dtype}. "
             f"Rescale {name} to around 1."
         )
+
+
+def compiled_form(
+    loss: Loss, values: Array, group: Array | None, arrays: tuple[Array, Array], dtype: Any
+) -> tuple[Any, Any, Array, Array] | None:
+    """A loss and data as compiled loops want them, or None; see `DataFit.compiled`."""
+    unknown = loss.pointwise is None or dtype_of(values).kind == "c" or not kernels.has_compiled(dtype)
+    if unknown or not on_this_machine(values):
+        return None
+    y, w = (host(a) for a in arrays)
+    y = np.ascontiguousarray(y, dtype=dtype if group is None else record_type(dtype))
+    return loss.pointwise, loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bifactor import kernels
 from bifactor.arrays import (
     HERE,
     Array,
@@ -19,7 +18,6 @@ from bifactor.arrays import (
     is_array,
     is_foreign,
     on_host,
-    on_this_machine,
     same_library,
     total,
     where,
@@ -29,8 +27,16 @@ from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.kernels import losses_numba, losses_reference
 from bifactor.losses.base import Loss
-from bifactor.losses.checks import check_range, checked_weights, chosen_of, flat, host_only, smoothness_of
-from bifactor.losses.grouped import Grouped, record_type, records
+from bifactor.losses.checks import (
+    check_range,
+    checked_weights,
+    chosen_of,
+    compiled_form,
+    flat,
+    host_only,
+    smoothness_of,
+)
+from bifactor.losses.grouped import Grouped, records
 from bifactor.validation import require_finite
 
 Moving = tuple[Array, Array, Array]
@@ -160,28 +166,6 @@ class DataFit:
         """The same with other numbers in y."""
         return replace(self, y=y if self.group is None else records(self.each_loss, y, self.group))
 
-    @classmethod
-    def joined(cls, fits: Sequence["DataFit"]) -> "DataFit":
-        """The measurements of several, one after the other."""
-        losses: list[Loss] = []
-        for loss in (loss for fit in fits for loss in fit.each_loss):
-            losses += [] if loss in losses else [loss]
-        y = np.concatenate([host(fit.values) for fit in fits])
-        weights, like = None, fits[0].values
-        if any(fit.weights is not None for fit in fits):
-            precision = np.finfo(y.dtype).dtype
-            each = [np.ones(fit.y.shape[0]) if fit.weights is None else host(fit.weights) for fit in fits]
-            weights = beside(np.concatenate(each).astype(precision), like)
-        if len(losses) == 1:
-            return cls(losses[0], beside(y, like), weights)
-        group = [fit._places(losses) for fit in fits]
-        return cls(Grouped(tuple(losses)), records(losses, y, np.concatenate(group)), weights)
-
-    def _places(self, losses: Sequence[Loss]) -> Array:
-        """Where the loss of each measurement is among others."""
-        places = np.array([losses.index(loss) for loss in self.each_loss])
-        return np.full(self.y.shape, places[0]) if self.group is None else places[self.group]
-
     @property
     def quadratic(self) -> bool:
         return self.loss.quadratic
@@ -285,12 +269,13 @@ class DataFit:
 
         None where there is no compiled form.
         """
-        unknown = self.loss.pointwise is None or self.dtype.kind == "c" or not kernels.has_compiled(dtype)
-        if unknown or not on_this_machine(self.y):
-            return None
-        y, w = (host(a) for a in self.arrays())
-        y = np.ascontiguousarray(y, dtype=dtype if self.group is None else record_type(dtype))
-        return self.loss.pointwise, self.loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
+        held = self.__dict__.setdefault("_held", {})  # small problems ask for it more often than they compute
+        if dtype not in held:
+            held[dtype] = compiled_form(self.loss, self.values, self.group, self.arrays(), dtype)
+        return held[dtype]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_held"}
 
     def arrays(self) -> tuple[Array, Array]:
         """y, and the weights or an empty array."""

@@ -5,10 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from bifactor.arrays import Array, is_complex, namespace, real
+from bifactor.arrays import Array, beside, host, is_complex, namespace, real
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap, TotalMap
-from bifactor.losses import DataFit
+from bifactor.losses import DataFit, Loss
+from bifactor.losses.grouped import Grouped, records
 from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.operators.bound import DataBound
 from bifactor.operators.scaled import takes_real_measurements
@@ -101,7 +102,7 @@ class StackedBound(Sum, DataBound):
 
     @cached_property
     def fit(self) -> DataFit:  # type: ignore[override]
-        return DataFit.joined([part.fit for part in self.parts])
+        return _one_fit([part.fit for part in self.parts])
 
     @cached_property
     def smoothness(self) -> float:
@@ -124,3 +125,24 @@ def _real(fit: DataFit, operator: Operator) -> DataFit:
     if np.any(np.imag(fit.values)):
         raise InputError(f"y has imaginary parts where {type(operator).__name__} takes real measurements. Check y.")
     return fit.with_values(real(fit.values))
+
+
+def _one_fit(fits: list[DataFit]) -> DataFit:
+    """The measurements of several, one after the other."""
+    losses: list[Loss] = []
+    for loss in (loss for fit in fits for loss in fit.each_loss):
+        losses += [] if loss in losses else [loss]
+    y, like, weights = np.concatenate([host(fit.values) for fit in fits]), fits[0].values, None
+    if any(fit.weights is not None for fit in fits):
+        each = [np.ones(fit.y.shape[0]) if fit.weights is None else host(fit.weights) for fit in fits]
+        weights = beside(np.concatenate(each).astype(np.finfo(y.dtype).dtype), like)
+    if len(losses) == 1:
+        return DataFit(losses[0], beside(y, like), weights)
+    group = np.concatenate([_places(fit, losses) for fit in fits])
+    return DataFit(Grouped(tuple(losses)), records(losses, y, group), weights)
+
+
+def _places(fit: DataFit, losses: list[Loss]) -> Array:
+    """Where the loss of each measurement is among others."""
+    places = np.array([losses.index(loss) for loss in fit.each_loss])
+    return np.full(fit.y.shape, places[0]) if fit.group is None else places[fit.group]
