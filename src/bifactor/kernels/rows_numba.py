@@ -16,59 +16,39 @@ from bifactor.arrays import Array
 from bifactor.kernels.blocks_numba import factorise, substitute
 from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.pool import run, threads_for
-from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, HALVINGS, ROUNDING, STEPS, VISIBLE
+from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, ROUNDING, SHORTEST, STEPS, VISIBLE
 
 Pointwise = Callable[..., Any]
 
 
 @register_jitable
-def _predict(row, V, j):  # type: ignore[no-untyped-def]
-    z = 0.0
-    for k in range(row.size):
-        z += row[k] * V[j, k]
-    return z
-
-
-@register_jitable
-def _add(slope, block, d, c, V, j, first):  # type: ignore[no-untyped-def]
-    """The part of one entry in the slopes and in the block of its row."""
-    at = 0
-    for k in range(slope.size):
-        b = V[j, first + k]
-        slope[k] += d * b
-        share = c * b
-        for h in range(k + 1):
-            block[at + h] += share * V[j, first + h]
-        at += k + 1
-
-
-@register_jitable
-def _newton(slope, block, row, ridge, step):  # type: ignore[no-untyped-def]
-    """Counts the ridge in, and finds the Newton step; returns the ridge's value and what the step promises."""
+def _newton(slope, block, row, ridge, step, packed):  # type: ignore[no-untyped-def]
+    """Counts the ridge in, and finds the Newton step; returns what it promises."""
     rank, first, trace, at = slope.size, row.size - slope.size, 0.0, 0
     for k in range(rank):
-        trace += block[at]
-        at += k + 2
-    value, at = 0.0, 0
+        trace += block[k, k]
     for k in range(rank):
-        value += 0.5 * ridge[k] * row[first + k] * row[first + k]
         slope[k] += ridge[k] * row[first + k]
         step[k] = slope[k]
+        for h in range(k):
+            packed[at + h] = block[k, h]
         lift = FLOOR * trace + ridge[k]
-        block[at] += lift if lift > 0 else 1.0
-        at += k + 2
-    factorise(block, rank)
-    substitute(block, step, rank)
+        packed[at + k] = block[k, k] + (lift if lift > 0 else 1.0)
+        at += k + 1
+    factorise(packed, rank)
+    substitute(packed, step, rank)
     promised = 0.0
     for k in range(rank):
         promised += slope[k] * step[k]
-    return value, promised
+    return promised
 
 
 @register_jitable
-def _move(row, a, step, ridge, trial):  # type: ignore[no-untyped-def]
-    """The row after a step; returns the ridge's value there."""
+def _move(row, a, step, ridge, trial, slope, block):  # type: ignore[no-untyped-def]
+    """The row after a step, with slopes and a block of zeros to add to; returns the ridge's value there."""
     value, first = 0.0, row.size - step.size
+    slope[:] = 0.0
+    block[:] = 0.0
     for k in range(first):
         trial[k] = row[k]
     for k in range(step.size):
@@ -83,40 +63,40 @@ def _fit(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
     def fit_rows(low, high, ends, other, y, weights, parameter, V, U, first, ridge):  # type: ignore[no-untyped-def]
-        width, rank, start = V.shape[1], V.shape[1] - first, 0.0 * stamp
-        slope, block, step = np.empty(rank), np.empty(rank * (rank + 1) // 2), np.empty(rank)
-        row, trial = np.empty(width), np.empty(width)
+        width, rank = V.shape[1], V.shape[1] - first
+        slope, block, packed = np.empty(rank), np.empty((rank, rank)), np.empty(rank * (rank + 1) // 2)
+        row, trial, step = np.empty(width), np.empty(width), np.empty(rank)
         for i in range(low, high):
-            begin, end = (ends[i - 1] if i > 0 else 0), ends[i]
             row[:] = U[i]
+            step[:] = 0.0
+            value, start, promised, a = np.inf, 0.0 * stamp, 0.0, 1.0
             for tried in range(STEPS):
-                value = 0.0
-                slope[:] = 0.0
-                block[:] = 0.0
-                for t in range(begin, end):
-                    v, d, c = pointwise(_predict(row, V, other[t]), y[t], parameter)
+                reached = _move(row, a, step, ridge, trial, slope, block)
+                # Not in functions: to hand arrays to one costs three times what is done here with an entry.
+                for t in range(ends[i - 1] if i > 0 else 0, ends[i]):
+                    j, z = other[t], 0.0
+                    for k in range(width):
+                        z += trial[k] * V[j, k]
+                    v, d, c = pointwise(z, y[t], parameter)
                     weight = weights[t] if weights.size else 1.0
-                    value += weight * v
-                    _add(slope, block, weight * d, weight * c, V, other[t], first)
-                more, promised = _newton(slope, block, row, ridge, step)
-                value += more
-                if tried == 0:
-                    start = abs(value) + promised
+                    reached += weight * v
+                    for k in range(rank):
+                        b = weight * V[j, first + k]
+                        slope[k] += d * b
+                        b *= c
+                        for h in range(rank):  # all of it, for rows of one length use SIMD
+                            block[k, h] += b * V[j, first + h]
+                if tried > 0 and not reached <= value - DECREASE * a * promised + ROUNDING * abs(value):
+                    a *= 0.5
+                    if a < SHORTEST:
+                        break
+                    continue
+                row[:] = trial
+                value, a = reached, 1.0
+                promised = _newton(slope, block, row, ridge, step, packed)
+                start = abs(value) + promised if tried == 0 else start
                 if not promised > ENOUGH * max(VISIBLE * start, abs(value)):
                     break
-                a, lower = 1.0, False
-                for _ in range(HALVINGS):
-                    reached = _move(row, a, step, ridge, trial)
-                    for t in range(begin, end):
-                        v = pointwise(_predict(trial, V, other[t]), y[t], parameter)[0]
-                        reached += v * weights[t] if weights.size else v
-                    lower = reached <= value - DECREASE * a * promised + ROUNDING * abs(value)
-                    if lower:
-                        break
-                    a *= 0.5
-                if not lower:
-                    break
-                row[:] = trial
             U[i] = row
 
     return compiled(fit_rows, cache=own(pointwise))

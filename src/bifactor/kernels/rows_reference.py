@@ -8,8 +8,10 @@ from bifactor.arrays import Array, conj, real
 from bifactor.kernels import blocks_reference, entries_reference
 from bifactor.kernels.layout import Layout
 
-STEPS, HALVINGS = 50, 40
+STEPS, HALVINGS = 100, 40
 """Newton steps, and how often one is halved."""
+
+SHORTEST = 0.5**HALVINGS
 
 DECREASE = 1e-4
 """Of a step, the share of the decrease it promises."""
