@@ -11,9 +11,9 @@ $(VENV)/.demo: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]"
 	touch $@
 
-$(VENV)/.test: pyproject.toml
+$(VENV)/.test: pyproject.toml reproduce/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" --editable ./reproduce
 	touch $(VENV)/.demo $@
 
 # Other libraries to compare with; one of them is compiled on installation.

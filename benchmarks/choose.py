@@ -17,7 +17,7 @@ import bifactor as bf
 from benchmarks.harness.reach import error_to
 from benchmarks.harness.rows import Row, row
 from bifactor import solvers as s
-from bifactor.state import State
+from bifactor.problems.state import State
 from bifactor.svd import spectral_norm
 
 LIMIT = 20.0

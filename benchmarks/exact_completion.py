@@ -11,12 +11,13 @@ import numpy as np
 
 import bifactor as bf
 from benchmarks.harness.rows import Row, row
+from bifactor.penalties import balance
 
 SHAPE, SIZE, RANK = (1000, 1000), 60_000, 10
 SOLVERS = {
-    "BFGD, 1/(12 max{L, L_g} ‖W₀‖²)": bf.solvers.BFGD(bf.steps.StronglyConvex(L=1.0), bf.balance.Frobenius(1.0)),
+    "BFGD, 1/(12 max{L, L_g} ‖W₀‖²)": bf.solvers.BFGD(bf.steps.StronglyConvex(L=1.0), balance.Frobenius(1.0)),
     "BFGD, 1/(8 max{L, L_g} ‖Wₜ‖²)": bf.solvers.BFGD(
-        bf.steps.StronglyConvex(L=1.0, every_step=True), bf.balance.Frobenius(1.0)
+        bf.steps.StronglyConvex(L=1.0, every_step=True), balance.Frobenius(1.0)
     ),
     "BFGD, backtracking": bf.solvers.BFGD(bf.steps.Backtracking()),
 }

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 import bifactor as bf
 from bifactor.arrays import gaussian, host
-from bifactor.state import State
+from bifactor.problems.state import State
 
 LOSSES = {
     "Squared": bf.losses.Squared(),
@@ -57,7 +57,7 @@ def one_blas_thread() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def objective_law() -> Iterator[None]:
     """In every fit of every test, what the loop calls the objective is F at its factors, in every iteration."""
-    module = importlib.import_module("bifactor.solve")
+    module = importlib.import_module("bifactor.running.solve")
     plain = module._iterate
 
     def watched(run, problem, solver, *rest):

@@ -64,7 +64,7 @@ def test_no_surprise():
         rank=st.integers(1, 7),
         rule=st.sampled_from(RULES),
         init=st.sampled_from(INITS),
-        balance=st.sampled_from([None, bf.balance.Frobenius(), bf.balance.Frobenius(2.0)]),
+        balance=st.sampled_from([None, bf.penalties.balance.Frobenius(), bf.penalties.balance.Frobenius(2.0)]),
         tol=st.sampled_from([0.0, 1e-6]),
         seed=st.integers(0, 100),
     )

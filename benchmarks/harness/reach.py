@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import bifactor as bf
-from bifactor.state import State
+from bifactor.problems.state import State
 
 SEED = 1
 """Of starts; problems are drawn with others, or a random start would be the truth."""

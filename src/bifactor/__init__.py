@@ -1,8 +1,6 @@
 """bifactor finds low-rank matrices: it minimises a smooth convex f over X = UVᴴ by descent on U and V."""
 
 from bifactor import (
-    balance,
-    datasets,
     errors,
     estimators,
     extend,
@@ -13,6 +11,7 @@ from bifactor import (
     penalties,
     solvers,
     steps,
+    tables,
     testing,
 )
 from bifactor.estimators import (
@@ -23,11 +22,11 @@ from bifactor.estimators import (
     PoissonPCA,
     StateTomography,
 )
-from bifactor.function import Function
-from bifactor.objective import Objective
-from bifactor.problem import Problem
-from bifactor.result import History, Result, Status
-from bifactor.solve import solve
+from bifactor.problems.function import Function
+from bifactor.problems.objective import Objective
+from bifactor.problems.problem import Problem
+from bifactor.running.result import History, Result, Status
+from bifactor.running.solve import solve
 
 __all__ = [
     "Function",
@@ -42,8 +41,6 @@ __all__ = [
     "Result",
     "StateTomography",
     "Status",
-    "balance",
-    "datasets",
     "errors",
     "estimators",
     "extend",
@@ -55,5 +52,6 @@ __all__ = [
     "solve",
     "solvers",
     "steps",
+    "tables",
     "testing",
 ]

@@ -13,9 +13,10 @@ from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
 from bifactor.operators.measured import Measured, MeasuredCurve
-from bifactor.path import Path
-from bifactor.preconditioner import preconditioned
-from bifactor.solvers.requirements import (
+from bifactor.problems.path import Path
+from bifactor.problems.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
+from bifactor.solvers.parts.preconditioner import preconditioned
+from bifactor.solvers.parts.requirements import (
     require_explicit,
     require_free,
     require_no_fixed,
@@ -23,7 +24,6 @@ from bifactor.solvers.requirements import (
     require_plain,
     require_ridge,
 )
-from bifactor.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
 from bifactor.steps.base import Step, reciprocal, shortened
 from bifactor.validation import (
     require_finite,

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 import bifactor as bf
 from bifactor.cli.main import main
-from bifactor.estimators import tuning
-from bifactor.estimators.fit import Fit
+from bifactor.models import tuning
 from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.models.fit import Fit
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
 QUICK = ("--rank", "2", "--alpha", "1")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from bifactor.cli.main import main
 from bifactor.estimators.linear_inversion import eigenvectors
-from bifactor.result import Status
+from bifactor.running.result import Status
 
 SETTINGS = ["".join(letters) for letters in product("XYZ", repeat=2)]
 OUTCOMES = ["00", "01", "10", "11"]

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from bifactor.errors import InputError
 from bifactor.estimators import completion
 from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.scoring import explained
 from bifactor.losses import Huber
+from bifactor.models.scoring import explained
 from bifactor.solvers import Newton
+from bifactor.tables.observations import Observations
 
 SHAPE, RANK, NOISE = (120, 60), 3, 0.1
 

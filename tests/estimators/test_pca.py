@@ -21,10 +21,10 @@ from sklearn.utils import estimator_checks
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.estimators.components import LIGHT
 from bifactor.estimators.logistic_pca import LogisticPCA
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.poisson_pca import PoissonPCA
+from bifactor.models.components import LIGHT
 
 DATA = Path(os.environ.get("BIFACTOR_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 

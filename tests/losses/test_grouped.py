@@ -8,10 +8,10 @@ from tests.conftest import LOSSES, targets
 
 import bifactor as bf
 from bifactor.errors import InputError, SmoothnessError
-from bifactor.estimators.fold_in import fold_in
 from bifactor.factors import Free
 from bifactor.losses import DataFit, Huber, Logistic, Loss, Poisson, Shifted, Squared
 from bifactor.losses.grouped import Grouped
+from bifactor.models.fold_in import fold_in
 
 SHAPE = (14, 11)
 

@@ -469,7 +469,7 @@ def test_problems_that_do_not_go_together_are_refused(two):
 @pytest.fixture
 def unwatched(monkeypatch):
     """The loop without the law of conftest, which measures in every iteration."""
-    module = importlib.import_module("bifactor.solve")
+    module = importlib.import_module("bifactor.running.solve")
     monkeypatch.setattr(module, "_iterate", inspect.getclosurevars(module._iterate).nonlocals["plain"])
 
 

@@ -118,7 +118,7 @@ def test_what_is_no_ridge_on_one_side_is_refused(rho):
 
 def test_a_problem_takes_penalties_only(make_problem):
     problem = make_problem(6, 5)
-    for bad in (0.5, Ridge, "ridge", bf.balance.Frobenius()):
+    for bad in (0.5, Ridge, "ridge", bf.penalties.balance.Frobenius()):
         with pytest.raises(InputError, match="penalty"):
             bf.Problem(problem.loss, problem.operator, problem.y, penalty=bad)
         with pytest.raises(InputError, match="penalty"):

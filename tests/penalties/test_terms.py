@@ -9,8 +9,8 @@ import bifactor as bf
 from bifactor.blocks import Shared
 from bifactor.errors import CheckError, InputError
 from bifactor.factors import Factors, Free
-from bifactor.path import Path
 from bifactor.penalties import Penalty, Ridge
+from bifactor.problems.path import Path
 from bifactor.solvers import PCG
 from bifactor.steps import CurveSearch
 from bifactor.steps.curve_search import Searched
@@ -149,7 +149,7 @@ def test_a_weighted_ridge_is_a_weighted_nuclear_norm(make_problem, loss):
 
 
 def test_growth_finds_nothing_where_the_scaled_gradient_is_small(make_problem):
-    from bifactor.solvers.growth import grown
+    from bifactor.solvers.parts.growth import grown
     from bifactor.svd import spectral_norm
 
     rng = np.random.default_rng(4)
@@ -244,7 +244,7 @@ def test_a_penalty_need_not_be_a_polynomial(make_problem, solver, loss):
     "solver",
     [
         bf.solvers.GuaranteedMC(step_size=CurveSearch()),
-        bf.solvers.BFGD(CurveSearch(), bf.balance.Elementwise(lambda t: np.cosh(t) - 1, np.sinh, 1.0, 100.0)),
+        bf.solvers.BFGD(CurveSearch(), bf.penalties.balance.Elementwise(lambda t: np.cosh(t) - 1, np.sinh, 1.0, 100.0)),
     ],
 )
 def test_terms_of_solvers_need_not_be_polynomials(make_problem, solver):

@@ -8,8 +8,8 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import CheckError, InputError
+from bifactor.problems.state import Nothing, State
 from bifactor.solvers import Solver
-from bifactor.state import Nothing, State
 from bifactor.testing import check_solver
 
 SOLVERS = {
@@ -19,7 +19,7 @@ SOLVERS = {
         bf.solvers.BFGD(bf.steps.Backtracking()),
         bf.solvers.BFGD(bf.steps.CurveSearch()),
         bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=True)),
-        bf.solvers.BFGD(balance=bf.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)),
+        bf.solvers.BFGD(balance=bf.penalties.balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)),
     ],
     "FGD": [
         bf.solvers.FGD(),
@@ -203,7 +203,7 @@ def test_the_transposed_problem_has_the_transposed_answer(make_problem):
     op = problem.operator
     flipped = bf.Problem(bf.losses.Squared(), bf.operators.Entries(op.cols, op.rows, (9, 14)), problem.y)
     U, V = np.random.default_rng(0).standard_normal((14, 2)), np.random.default_rng(1).standard_normal((9, 2))
-    solver = bf.solvers.BFGD(bf.steps.Backtracking(), bf.balance.Frobenius(0.5))
+    solver = bf.solvers.BFGD(bf.steps.Backtracking(), bf.penalties.balance.Frobenius(0.5))
     a = bf.solve(problem, 2, solver, bf.inits.Given(U, V), max_iter=30, tol=0)
     b = bf.solve(flipped, 2, solver, bf.inits.Given(V, U), max_iter=30, tol=0)
     np.testing.assert_allclose(a.matrix(), b.matrix().T, rtol=1e-8, atol=1e-10)

@@ -7,9 +7,9 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import herm
+from bifactor.problems.state import Settled
 from bifactor.solvers import SPG, SparseApproxSDP
 from bifactor.solvers.sparse_approx_sdp import LOOSE, TIGHT
-from bifactor.state import Settled
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import bifactor as bf
 from bifactor.arrays import gaussian
-from bifactor.balance import BalanceTerm, Frobenius
-from bifactor.path import Path
-from bifactor.state import Moving, Stalled
+from bifactor.penalties.balance import BalanceTerm, Frobenius
+from bifactor.problems.path import Path
+from bifactor.problems.state import Moving, Stalled
 from bifactor.steps.curve_search import Searched
 from bifactor.steps.quartic import minimiser
 
@@ -242,11 +242,11 @@ def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
 
 def test_a_balance_term_that_is_no_polynomial_is_searched_all_the_same(make_problem):
     """One that is a polynomial, but does not say so, takes the same steps as one that does."""
-    same = bf.balance.Elementwise(lambda d: 0.5 * d * d, lambda d: d, 1.0, 1.0)
+    same = bf.penalties.balance.Elementwise(lambda d: 0.5 * d * d, lambda d: d, 1.0, 1.0)
     problem, start = make_problem(), bf.inits.Random()
     results = [
         bf.solve(problem, 2, bf.solvers.BFGD(SEARCH, balance), start, 0, max_iter=20, tol=0)
-        for balance in (bf.balance.Frobenius(1.0), same)
+        for balance in (bf.penalties.balance.Frobenius(1.0), same)
     ]
     assert results[1].objective == pytest.approx(results[0].objective, rel=0.05)
     assert np.all(np.diff(results[1].history.objective) < 0.1 * results[1].history.objective[:-1])

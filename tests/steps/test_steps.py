@@ -11,7 +11,7 @@ from bifactor.errors import InputError
 
 def test_backtracking_descends_on_what_is_minimised(make_problem, loss):
     """On f and the balance term, which the objective of a result leaves out."""
-    for balance in (None, bf.balance.Frobenius(3.0)):
+    for balance in (None, bf.penalties.balance.Frobenius(3.0)):
         solver = bf.solvers.BFGD(bf.steps.Backtracking(), balance)
         values = []
         look = {"callback": lambda t, state, values=values: values.append(state.own.at.value)}
@@ -76,9 +76,9 @@ def test_the_rule_of_fgd_is_refused_where_x_is_not_uu(make_problem):
         lambda: bf.steps.Backtracking(decrease=1.0),
         lambda: bf.steps.Backtracking(shrink=0.0),
         lambda: bf.steps.Backtracking(grow=0.9),
-        lambda: bf.balance.Frobenius(0.0),
-        lambda: bf.balance.Elementwise(np.square, lambda d: 2 * d, mu=3.0, L=2.0),
-        lambda: bf.balance.Elementwise(np.square, lambda d: 2 * d + 1, mu=2.0, L=2.0),
+        lambda: bf.penalties.balance.Frobenius(0.0),
+        lambda: bf.penalties.balance.Elementwise(np.square, lambda d: 2 * d, mu=3.0, L=2.0),
+        lambda: bf.penalties.balance.Elementwise(np.square, lambda d: 2 * d + 1, mu=2.0, L=2.0),
         lambda: bf.solvers.BFGD(lam=0.0),
     ],
 )

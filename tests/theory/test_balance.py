@@ -5,14 +5,15 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian, inner
+from bifactor.penalties import balance
 
 SHAPE, R = (7, 5), 3
-SOFT = bf.balance.Elementwise(lambda x: x**2 / 4 + np.logaddexp(x, -x), lambda x: x / 2 + np.tanh(x), mu=0.5, L=1.5)
-LOPSIDED = bf.balance.Elementwise(
+SOFT = balance.Elementwise(lambda x: x**2 / 4 + np.logaddexp(x, -x), lambda x: x / 2 + np.tanh(x), mu=0.5, L=1.5)
+LOPSIDED = balance.Elementwise(
     lambda x: np.where(x < 0, 0.3, 2.0) / 2 * x**2, lambda x: np.where(x < 0, 0.3, 2.0) * x, mu=0.3, L=2.0
 )
-CASES = [(g, np.float64) for g in (bf.balance.Frobenius(0.7), bf.balance.Frobenius(), SOFT, LOPSIDED)]
-CASES += [(g, np.complex128) for g in (bf.balance.Frobenius(0.7), bf.balance.Frobenius(), SOFT)]  # g even
+CASES = [(g, np.float64) for g in (balance.Frobenius(0.7), balance.Frobenius(), SOFT, LOPSIDED)]
+CASES += [(g, np.complex128) for g in (balance.Frobenius(0.7), balance.Frobenius(), SOFT)]  # g even
 EVERY_G = pytest.mark.parametrize(("g", "dtype"), CASES)
 
 
@@ -67,10 +68,10 @@ def test_the_two_scalings_in_the_literature_are_one_term(dtype):
     rng = np.random.default_rng(0)
     U, V = factors(rng, dtype)
     delta = imbalance(U, V)
-    paper = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 2))
-    tu = bf.solvers.BFGD(bf.steps.Constant(1.0), bf.balance.Frobenius(1 / 8), lam=1.0)
+    paper = bf.solvers.BFGD(bf.steps.Constant(1.0), balance.Frobenius(1 / 2))
+    tu = bf.solvers.BFGD(bf.steps.Constant(1.0), balance.Frobenius(1 / 8), lam=1.0)
     # g = ¼‖Δ‖² is Frobenius(1/2): ∇g = ½Δ, and ½U∇g = ¼UΔ. (1/16)‖Δ‖² has the true gradient 4/16 UΔ.
-    assert bf.balance.Frobenius(1 / 2).value(delta, 1.0) == pytest.approx(np.linalg.norm(delta) ** 2 / 4)
+    assert balance.Frobenius(1 / 2).value(delta, 1.0) == pytest.approx(np.linalg.norm(delta) ** 2 / 4)
     for solver in (paper, tu):
         at = descended(solver, nothing(dtype), U, V)
         assert at.value == pytest.approx(np.linalg.norm(delta) ** 2 / 16, rel=1e-12)
@@ -84,7 +85,7 @@ def test_the_objective_is_f_alone(dtype):
     rng = np.random.default_rng(0)
     U, V = factors(rng, dtype)
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full(SHAPE), gaussian(rng, SHAPE, dtype))
-    solver = bf.solvers.BFGD(bf.steps.Constant(1e-3), bf.balance.Frobenius(2.0))
+    solver = bf.solvers.BFGD(bf.steps.Constant(1e-3), balance.Frobenius(2.0))
     state = solver.init(problem, problem.kind.pair(U, V), R)
     for _ in range(3):
         f, GV, GhU, _ = problem.f.evaluate(problem.kind.pair(state.U, state.V))
@@ -127,7 +128,7 @@ def test_the_default_g_is_no_steeper_than_f():
     """So that max{L, L_g} = L, as the docstring of Frobenius says and Sect. 4.2 advises (g at most L-smooth)."""
     for rows in range(2, 40):
         problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((rows, 10)), np.ones((rows, 10)))
-        assert bf.balance.Frobenius().smoothness(problem.scale) <= problem.smoothness
+        assert balance.Frobenius().smoothness(problem.scale) <= problem.smoothness
 
 
 @EVERY_G
@@ -171,7 +172,7 @@ def test_the_toy_example(seed):
         result = bf.solve(problem, 5, solver, bf.inits.Given(U, V), max_iter=3000, tol=0)
         return np.linalg.cond(result.U), bf.metrics.relative_error(result.U, result.V, A, B)
 
-    (cond, error), (cond_without, error_without) = run(bf.balance.Frobenius(1 / 2)), run(None)
+    (cond, error), (cond_without, error_without) = run(balance.Frobenius(1 / 2)), run(None)
     assert cond < 2
     assert cond_without > 50
     assert error < error_without

@@ -1,7 +1,7 @@
 """Theorem (thm:strongcvx): BFGD contracts the distance at every step, from every start within Assumption A1.
 
 The statement has γ = 1 − η μ_min σ_r/8; its proof (Appendix B) gives the stronger 1 − η μ_min σ_r/5, tested here.
-The analysed iteration is G V + ½ U ∇g, which is λ = 1/4 of the true gradient (see `bifactor.balance`).
+The analysed iteration is G V + ½ U ∇g, which is λ = 1/4 of the true gradient (see `bifactor.penalties.balance`).
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ PROOF = 5  # where the statement says 8
 
 def soft(mu, top):
     """g″ falls from `top` at 0 to mu far out."""
-    return bf.balance.Elementwise(
+    return bf.penalties.balance.Elementwise(
         lambda x: mu / 2 * x**2 + (top - mu) * np.logaddexp(x, -x), lambda x: mu * x + (top - mu) * np.tanh(x), mu, top
     )
 
@@ -27,14 +27,14 @@ def lopsided(mu, top):
     def bend(x):
         return np.where(x < 0, mu, top)
 
-    return bf.balance.Elementwise(lambda x: bend(x) / 2 * x**2, lambda x: bend(x) * x, mu, top)
+    return bf.penalties.balance.Elementwise(lambda x: bend(x) / 2 * x**2, lambda x: bend(x) * x, mu, top)
 
 
 BALANCES = [
-    bf.balance.Frobenius(MU),
-    bf.balance.Frobenius(L),
-    bf.balance.Frobenius(3 * L),  # L_g is the larger, and sets the step
-    bf.balance.Frobenius(MU / 8),  # μ_g is the smaller, and sets the rate
+    bf.penalties.balance.Frobenius(MU),
+    bf.penalties.balance.Frobenius(L),
+    bf.penalties.balance.Frobenius(3 * L),  # L_g is the larger, and sets the step
+    bf.penalties.balance.Frobenius(MU / 8),  # μ_g is the smaller, and sets the rate
     soft(MU, L),
     lopsided(MU, L),
 ]
@@ -112,7 +112,7 @@ def test_overall_rate(make_target, make_a1_start, trajectory, seed, sigma, every
     rng = np.random.default_rng(seed)
     X, U, V = make_target(rng, SHAPE, np.array(sigma))
     start = make_a1_start(rng, U, V, "random", L / MU)
-    solver = bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=every_step), bf.balance.Frobenius(L))
+    solver = bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=every_step), bf.penalties.balance.Frobenius(L))
     states = trajectory(weighted_quadratic(rng, X), solver, *start, 400)
     c = PROOF * (8 if every_step else 12) * 1.1**2 * 2
     gamma = 1 - MU * sigma[-1] / (c * L * sigma[0])
@@ -142,7 +142,7 @@ def test_no_rate_without_a_balance_term(make_target, make_a1_start, trajectory):
     problem = weighted_quadratic(rng, X)
     none, some = (
         distances(trajectory(problem, bf.solvers.BFGD(balance=g), *start, 1500), U, V)
-        for g in (None, bf.balance.Frobenius(L))
+        for g in (None, bf.penalties.balance.Frobenius(L))
     )
     assert some[-1] < 0.01 * some[0]
     assert none[-1] > 0.9 * none[0]

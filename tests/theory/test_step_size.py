@@ -57,7 +57,7 @@ def test_every_rule_is_its_formula(quadratic, trajectory, step_taken, dtype, rul
     once = not settings.get("every_step", False)
     for seed in range(3):
         q = quadratic(seed, dtype)
-        solver = bf.solvers.BFGD(rule(**settings), None if weight is None else bf.balance.Frobenius(weight))
+        solver = bf.solvers.BFGD(rule(**settings), None if weight is None else bf.penalties.balance.Frobenius(weight))
         states = trajectory(q.problem, solver, q.U, q.V, 4)
         for t in range(4):
             at = states[0] if once else states[t]
@@ -70,8 +70,8 @@ def test_another_lambda_scales_l_g(quadratic, lam):
     """The paper's L_g belongs to λ = 1/4: λ·g and ¼·(4λ g) are one and the same term."""
     q = quadratic(0, np.float64)
     x = q.problem.kind.pair(q.U, q.V)
-    one = bf.solvers.BFGD(balance=bf.balance.Frobenius(50.0), lam=lam).init(q.problem, x, 2).own
-    other = bf.solvers.BFGD(balance=bf.balance.Frobenius(200.0 * lam)).init(q.problem, x, 2).own
+    one = bf.solvers.BFGD(balance=bf.penalties.balance.Frobenius(50.0), lam=lam).init(q.problem, x, 2).own
+    other = bf.solvers.BFGD(balance=bf.penalties.balance.Frobenius(200.0 * lam)).init(q.problem, x, 2).own
     eta, same = one.memory.eta, other.memory.eta
     assert eta == pytest.approx(1 / (12 * 200 * lam * q.norms(q.U, q.V)[0]), rel=1e-12)
     assert (eta, one.at.value) == pytest.approx((same, other.at.value), rel=1e-12)
@@ -101,7 +101,7 @@ def test_the_semidefinite_rule_is_its_formula(trajectory, dtype, every_step):
 
 @SIGMAS
 @KINDS
-@pytest.mark.parametrize("g", [bf.balance.Frobenius(1.0), bf.balance.Frobenius(4.0)])
+@pytest.mark.parametrize("g", [bf.penalties.balance.Frobenius(1.0), bf.penalties.balance.Frobenius(4.0)])
 def test_the_12_rule_is_within_the_8_rule_all_along(make_target, make_a1_start, trajectory, g, kind, sigma):
     """Lemma (lem:equiv_eta), strongly convex: 8·(11/9)² = 11.95 ≤ 12."""
     L_max, mu_min = max(2.0, g.weight), 1.0

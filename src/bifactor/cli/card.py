@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.datasets import Triples
-from bifactor.datasets.source import checksum
-from bifactor.estimators.model import Model
 from bifactor.metrics import triplets
+from bifactor.models.model import Model
+from bifactor.tables import Triples
+from bifactor.tables.source import checksum
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
 

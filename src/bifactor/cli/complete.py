@@ -26,17 +26,17 @@ from bifactor.cli.options import (
     wants_json,
 )
 from bifactor.cli.output import REPORT, new_folder, require_free
-from bifactor.cli.report import report
-from bifactor.cli.scores import scores, spoken
-from bifactor.datasets import Asked, Triples, read
 from bifactor.errors import InputError
-from bifactor.estimators.fit import Fit, seen_pairs
-from bifactor.estimators.model import Model, Settings, fit_model
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.settings import LOSSES, settings
-from bifactor.files import require_writable
 from bifactor.losses.base import SIGNS
-from bifactor.result import Status
+from bifactor.models.fit import Fit, seen_pairs
+from bifactor.models.model import Model, Settings, fit_model
+from bifactor.models.scores import scores, spoken
+from bifactor.models.settings import LOSSES, settings
+from bifactor.reports.completion import report
+from bifactor.running.files import require_writable
+from bifactor.running.result import Status
+from bifactor.tables import Asked, Triples, read
+from bifactor.tables.observations import Observations
 
 EXAMPLES = """\b
 Examples:

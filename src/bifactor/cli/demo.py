@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
-from bifactor.datasets.pictures import LUMA, psnr
 from bifactor.errors import BifactorError
-from bifactor.files import require_writable
 from bifactor.losses import Squared
 from bifactor.operators import Entries
-from bifactor.problem import Problem
-from bifactor.solve import solve
+from bifactor.problems.problem import Problem
+from bifactor.running.files import require_writable
+from bifactor.running.solve import solve
+from bifactor.tables.pictures import LUMA, psnr
 
 PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
 

@@ -22,8 +22,8 @@ from bifactor.kernels.pool import threads
 from bifactor.losses import Squared
 from bifactor.metrics import relative_error
 from bifactor.operators import Entries
-from bifactor.problem import Problem
-from bifactor.solve import solve
+from bifactor.problems.problem import Problem
+from bifactor.running.solve import solve
 
 NEEDED = (
     "bifactor",

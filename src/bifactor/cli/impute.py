@@ -13,11 +13,11 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.options import INPUT, emit_json, force_option, json_option, say, seed_option, wants_json
 from bifactor.cli.output import new_file, opened, require_free
-from bifactor.datasets.layout import DELIMITERS, INDEX, plain
-from bifactor.datasets.numbers import MISSING, number_of
-from bifactor.datasets.source import Progress, chunks, head, require_file
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.imputer import LowRankImputer
+from bifactor.tables.layout import DELIMITERS, INDEX, plain
+from bifactor.tables.numbers import MISSING, number_of
+from bifactor.tables.source import Progress, chunks, head, require_file
 
 EXAMPLES = """\b
 Examples:

@@ -21,13 +21,13 @@ from bifactor.cli.options import (
     wants_json,
 )
 from bifactor.cli.output import new_file, require_free
-from bifactor.datasets.numbers import number_of
-from bifactor.datasets.pictures import FORMATS, LUMA, kept, opened, psnr, read_pixels
 from bifactor.errors import InputError
-from bifactor.estimators.model import Model, Settings, fit_model
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.settings import settings
-from bifactor.result import Status
+from bifactor.models.model import Model, Settings, fit_model
+from bifactor.models.settings import settings
+from bifactor.running.result import Status
+from bifactor.tables.numbers import number_of
+from bifactor.tables.observations import Observations
+from bifactor.tables.pictures import FORMATS, LUMA, kept, opened, psnr, read_pixels
 
 EXAMPLES = """\b
 Examples:

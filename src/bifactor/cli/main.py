@@ -1,17 +1,11 @@
 """`bifactor`, the command."""
 
+from importlib import import_module
+from importlib.metadata import entry_points
+
 import click
 
-from bifactor.cli.complete import complete
-from bifactor.cli.demo import demo
-from bifactor.cli.doctor import doctor
-from bifactor.cli.impute import impute
-from bifactor.cli.inpaint import inpaint
 from bifactor.cli.options import INTERRUPTED, JSON, emit_json
-from bifactor.cli.predict import predict
-from bifactor.cli.recommend import recommend
-from bifactor.cli.reproduce import reproduce
-from bifactor.cli.tomography import tomography
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b
@@ -26,13 +20,52 @@ Examples:
   bifactor doctor                            check the installation
 """
 
+COMMANDS = {
+    "complete": "Complete a matrix of which a file holds some entries.",
+    "predict": "Predict entries of a fit.",
+    "recommend": "Show the columns of a fit with the largest predictions for a row.",
+    "impute": "Fill in the holes of a table.",
+    "inpaint": "Fill in the hidden pixels of a picture.",
+    "tomography": "Find the quantum state that makes counts most likely.",
+    "reproduce": "Run the paper's experiments and write a report.",
+    "doctor": "Show versions and cores, and check that bifactor works here.",
+    "demo": "Complete a photograph from some of its pixels.",
+}
+"""What each is for. Help must not wait for the import of all of them, so it is said here."""
+
+ELSEWHERE = {"reproduce": "pip install ./reproduce, in a clone of the repository"}
+"""Commands of packages of their own, and how to install these."""
+
 
 class _Interrupted(click.ClickException):
     exit_code = INTERRUPTED
 
 
 class _Group(click.Group):
-    """Shows bifactor's own errors as one line; anything else is a bug and keeps its traceback."""
+    """Imports a command when it is called; shows bifactor's own errors as one line.
+
+    Anything else that is raised is a bug and keeps its traceback.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS and name not in ELSEWHERE:
+            command: click.Command = getattr(import_module(f"bifactor.cli.{name}"), name)
+            return command
+        for entry in entry_points(group="bifactor.commands", name=name):
+            added: click.Command = entry.load()
+            return added
+        if name in ELSEWHERE:
+            raise click.ClickException(
+                f"`bifactor {name}` is a package of its own, which is not installed. Install it with: {ELSEWHERE[name]}"
+            )
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -59,7 +92,3 @@ def _told(context: click.Context, error: click.ClickException) -> click.ClickExc
 @click.version_option(package_name="bifactor")
 def main() -> None:
     """Find low-rank matrices: any smooth convex loss, any linear measurement."""
-
-
-for command in (complete, predict, recommend, impute, inpaint, tomography, reproduce, doctor, demo):
-    main.add_command(command)

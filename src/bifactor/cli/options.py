@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from bifactor.datasets import Asked
+from bifactor.tables import Asked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,8 +11,8 @@ from typing import TextIO
 from uuid import uuid4
 
 from bifactor.errors import FileError, InputError
-from bifactor.estimators.fit import CARD, FACTORS, IDS, SEEN
-from bifactor.files import require_writable
+from bifactor.models.fit import CARD, FACTORS, IDS, SEEN
+from bifactor.running.files import require_writable
 
 REPORT = "report.html"
 

@@ -22,8 +22,8 @@ from bifactor.cli.options import (
     wants_json,
 )
 from bifactor.cli.output import new_file, opened, require_free
-from bifactor.datasets import Triples, read
-from bifactor.estimators.fit import Fit, known
+from bifactor.models.fit import Fit, known
+from bifactor.tables import Triples, read
 
 BLOCK = 100_000
 """Lines that are written at a time."""

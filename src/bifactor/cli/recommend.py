@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.cli.options import INPUT, emit_json, json_option, wants_json
-from bifactor.estimators.fit import Fit
+from bifactor.models.fit import Fit
 
 EXAMPLES = """\b
 Examples:

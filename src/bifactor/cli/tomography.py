@@ -15,12 +15,12 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.options import INPUT, INTERRUPTED, emit_json, force_option, json_option, seed_option, wants_json
 from bifactor.cli.output import new_file, require_free
-from bifactor.datasets.numbers import number_of
-from bifactor.datasets.source import chunks, head, reading, require_file
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.linear_inversion import check_labels, state_factor
 from bifactor.estimators.state_tomography import StateTomography
-from bifactor.result import Status
+from bifactor.running.result import Status
+from bifactor.tables.numbers import number_of
+from bifactor.tables.source import chunks, head, reading, require_file
 
 EXAMPLES = """\b
 Examples:

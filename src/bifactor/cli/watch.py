@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bifactor.cli.options import stderr
-from bifactor.datasets.source import Progress as Read
-from bifactor.state import State
+from bifactor.problems.state import State
+from bifactor.tables.source import Progress as Read
 
 
 @contextmanager

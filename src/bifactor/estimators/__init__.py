@@ -1,7 +1,6 @@
 """Ready-made estimators for common tasks, with scikit-learn's habits."""
 
 from bifactor.estimators import displays
-from bifactor.estimators.fit import Fit
 from bifactor.estimators.imputer import LowRankImputer
 from bifactor.estimators.linear_inversion import linear_inversion, nearest_state
 from bifactor.estimators.logistic_pca import LogisticPCA
@@ -9,6 +8,7 @@ from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.estimators.poisson_pca import PoissonPCA
 from bifactor.estimators.state_tomography import StateTomography
+from bifactor.models.fit import Fit
 
 __all__ = [
     "Fit",

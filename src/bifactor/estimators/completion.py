@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
-from bifactor.estimators.labels import Labels
-from bifactor.estimators.model import Model, Settings, updated
-from bifactor.estimators.observations import Observations, is_triples, long_form, note_columns, observations
-from bifactor.estimators.ranking import best_columns
-from bifactor.estimators.scoring import explained, left_out_scores
-from bifactor.estimators.settings import warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.models.model import Model, Settings, updated
+from bifactor.models.ranking import best_columns
+from bifactor.models.scoring import explained, left_out_scores
+from bifactor.models.settings import warn_unless_converged
+from bifactor.tables.labels import Labels
+from bifactor.tables.observations import Observations, is_triples, long_form, note_columns, observations
 from bifactor.validation import is_count
 
 LARGEST = 100_000_000

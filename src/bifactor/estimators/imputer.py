@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.model import Settings
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.settings import settings, warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.models.model import Settings
+from bifactor.models.settings import settings, warn_unless_converged
+from bifactor.tables.observations import Observations
 from bifactor.validation import require_flag
 
 

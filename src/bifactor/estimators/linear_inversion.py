@@ -15,7 +15,7 @@ from bifactor.arrays import Array, floating, gaussian, herm, is_complex
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Init
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 from bifactor.validation import require_finite
 
 # Rows are ⟨+1| and ⟨−1| of each Pauli matrix.

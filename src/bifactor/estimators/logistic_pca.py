@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.estimators.loss_pca import LossPCA
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.two_classes import above, check_binarize, signs, two_classes
+from bifactor.models.two_classes import above, check_binarize, signs, two_classes
+from bifactor.tables.observations import Observations
 
 
 class LogisticPCA(LossPCA):

@@ -4,9 +4,9 @@ from typing import Any
 
 from bifactor.arrays import Array
 from bifactor.estimators.completion import Completion
-from bifactor.estimators.model import Settings
-from bifactor.estimators.observations import Observations
-from bifactor.estimators.settings import settings
+from bifactor.models.model import Settings
+from bifactor.models.settings import settings
+from bifactor.tables.observations import Observations
 
 
 class MatrixCompletion(Completion):

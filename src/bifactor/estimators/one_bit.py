@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion
-from bifactor.estimators.model import Settings
-from bifactor.estimators.observations import Observations, is_triples, observations
-from bifactor.estimators.scoring import left_out_scores
-from bifactor.estimators.settings import settings
-from bifactor.estimators.two_classes import above, check_binarize, signs, two_classes
+from bifactor.models.model import Settings
+from bifactor.models.scoring import left_out_scores
+from bifactor.models.settings import settings
+from bifactor.models.two_classes import above, check_binarize, signs, two_classes
+from bifactor.tables.observations import Observations, is_triples, observations
 
 LINKS = ("logistic", "probit")
 

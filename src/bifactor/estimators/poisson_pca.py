@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.estimators.loss_pca import LossPCA
-from bifactor.estimators.observations import Observations
+from bifactor.tables.observations import Observations
 
 FAINTEST = 0.5
 """The count that a row without any is taken to have, where its exposure is found from its total."""

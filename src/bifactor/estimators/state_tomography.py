@@ -24,8 +24,8 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import ExpectedCounts, Squared
 from bifactor.operators import Operator, Pauli, RankOne
 from bifactor.operators.base import power_norm_squared, probed_mean_square
-from bifactor.problem import Problem
-from bifactor.solve import solve
+from bifactor.problems.problem import Problem
+from bifactor.running.solve import solve
 from bifactor.solvers import PCG, Solver
 from bifactor.validation import is_count, require_finite
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bifactor.estimators.model import Model, Settings, fit_model
-from bifactor.estimators.observations import Observations
-from bifactor.state import State
+from bifactor.models.model import Model, Settings, fit_model
+from bifactor.problems.state import State
+from bifactor.tables.observations import Observations
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from bifactor.factors import Factors
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 
 
 class Init(ABC):

@@ -8,7 +8,7 @@ from bifactor.arrays import Array, floating, same_library, where
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 from bifactor.validation import require_finite
 
 

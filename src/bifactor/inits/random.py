@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import norm
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 from bifactor.validation import settle_positive
 
 

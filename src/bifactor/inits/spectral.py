@@ -9,8 +9,8 @@ from bifactor.arrays import Array, beside, dtype_of, gaussian, namespace, norm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.objective import Objective
 from bifactor.operators.bound import Curve
+from bifactor.problems.objective import Objective
 
 TOL, RESTARTS = 1e-3, 4
 """Accuracy of the singular vectors, and the work they may cost: a start need not be better."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 
 
 @dataclass(frozen=True)

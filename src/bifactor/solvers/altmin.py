@@ -8,12 +8,12 @@ from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.metrics import balanced
-from bifactor.objective import Objective
-from bifactor.problem import Problem
+from bifactor.problems.objective import Objective
+from bifactor.problems.problem import Problem
+from bifactor.problems.state import Nothing, State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.least_squares import Half
-from bifactor.solvers.requirements import require_free, require_numpy, require_ridge
-from bifactor.state import Nothing, State
+from bifactor.solvers.parts.least_squares import Half
+from bifactor.solvers.parts.requirements import require_free, require_numpy, require_ridge
 from bifactor.validation import settle_positive
 
 

@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 from bifactor.factors import Factors
 from bifactor.inits import Init, Spectral
-from bifactor.objective import Objective
-from bifactor.state import State, Value
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import State, Value
 
 Own = TypeVar("Own", bound=Value)
 

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from bifactor.balance import Balance, BalanceTerm, Frobenius
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
+from bifactor.penalties.balance import Balance, BalanceTerm, Frobenius
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.descent import Descent, descended
-from bifactor.state import State
+from bifactor.solvers.parts.descent import Descent, descended
 from bifactor.steps import StepSize, StronglyConvex
 from bifactor.validation import require_instance, settle_positive
 
@@ -25,7 +25,7 @@ class BFGD(Solver[Descent]):
     ----------
     step_size : StepSize
     balance : Balance or None
-        g, see `bifactor.balance` for the convention.
+        g, see `bifactor.penalties.balance` for the convention.
     lam : float
         λ. The theorems speak about 1/4.
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from bifactor.factors import Factors
 from bifactor.kinds import require_symmetric
-from bifactor.objective import Objective
-from bifactor.path import Path
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.descent import Descent, descended
-from bifactor.state import State
+from bifactor.solvers.parts.descent import Descent, descended
 from bifactor.steps import Semidefinite, StepSize
 from bifactor.validation import require_instance
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Moving, Point, Stalled, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.incoherence import Incoherence, shrunk_rows
-from bifactor.solvers.requirements import require_free, require_numpy, require_plain
-from bifactor.state import Moving, Point, Stalled, State, Value
+from bifactor.solvers.parts.incoherence import Incoherence, shrunk_rows
+from bifactor.solvers.parts.requirements import require_free, require_numpy, require_plain
 from bifactor.steps import Backtracking, StepSize
 from bifactor.validation import require_flag, require_instance, settle_positive
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.curvature import Curvature
-from bifactor.state import State, Value
+from bifactor.solvers.parts.curvature import Curvature
 from bifactor.steps import CurveSearch
 from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag
@@ -40,7 +40,7 @@ class Newton(Solver[Damped]):
 
     Nothing is formed: H is applied as J*(ℓ″·J·), J the derivative of the measurements, plus the penalty's Hessian and,
     with `full`, the term (∇f E, ∇fᴴ D) by which f curves through the factors. M is block-diagonal: where entries are
-    observed its blocks are exact, one r×r matrix per row and column, else see `bifactor.preconditioner`. The damping
+    observed its blocks are exact, one r×r matrix per row and column, else see `parts.preconditioner`. The damping
     rises where the search along the curve cuts a step short, else falls. Where the whole Hessian turns out to be
     indefinite, that step is Gauss-Newton's. It is a local tool: far from the solution PCG is cheaper and surer.
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.preconditioner import preconditioned
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.state import Point, State, Value
+from bifactor.solvers.parts.preconditioner import preconditioned
 from bifactor.steps import CurveSearch
 from bifactor.steps.base import Step
 from bifactor.steps.curve_search import Searched
@@ -38,7 +38,7 @@ class PCG(Solver[Conjugate]):
 
         S = ∇F·M⁻¹,  β = max(0, ⟨∇F − ∇F⁻, S⟩/⟨∇F⁻, S⁻⟩),  D = −S + βD⁻,  (U, V) += a·D with the best a
 
-    M is the block diagonal of f's curvature in the factors, see `bifactor.preconditioner`: damped Gram matrices
+    M is the block diagonal of f's curvature in the factors, see `solvers.parts.preconditioner`: damped Gram matrices
     VᴴV and UᴴU, weighted by how often each row and column is observed, plus the penalty. An iteration costs one pair of
     products with ∇f and the two directions of the measurements along the curve; z is carried along. Serves every loss,
     operator and penalty, real or complex.

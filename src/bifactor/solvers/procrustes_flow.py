@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from bifactor.arrays import norm
-from bifactor.balance import BalanceTerm, Frobenius
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free, Kind
 from bifactor.inits import Zero
 from bifactor.kinds import Symmetric
-from bifactor.objective import Objective
+from bifactor.penalties.balance import BalanceTerm, Frobenius
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_plain
+from bifactor.solvers.parts.requirements import require_plain
 from bifactor.solvers.svp import SVP, Limited
-from bifactor.state import Point, Staged, State, Value
 from bifactor.steps.base import reciprocal
 from bifactor.validation import settle_positive
 

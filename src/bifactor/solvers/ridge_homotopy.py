@@ -6,13 +6,13 @@ import numpy as np
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.objective import Objective
 from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import grown
+from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.parts.requirements import require_inner, wrapping
 from bifactor.solvers.pcg import PCG
-from bifactor.solvers.requirements import require_inner, wrapping
-from bifactor.state import Staged, State, Value
 from bifactor.svd import spectral_norm
 from bifactor.validation import is_count, settle_positive
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.preconditioner import preconditioned
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.descent import Descent, descended
-from bifactor.state import State
+from bifactor.solvers.parts.descent import Descent, descended
+from bifactor.solvers.parts.preconditioner import preconditioned
 from bifactor.steps import CurveSearch, StepSize
 from bifactor.steps.theory import TheoryStep
 from bifactor.validation import require_instance
@@ -20,7 +20,7 @@ class ScaledGD(Solver[Descent]):
     """U ← U − η ∇f V (VᴴV)⁻¹, V ← V − η ∇fᴴ U (UᴴU)⁻¹, both from the old factors.
 
     Its rate does not depend on the condition number of X. The blocks are in the units of f (see
-    `bifactor.preconditioner`), so that η = 1 is a Newton-like step and the article's choice is `steps.Constant(0.5)`.
+    `parts.preconditioner`), so that η = 1 is a Newton-like step and the article's choice is `steps.Constant(0.5)`.
     That one can diverge from a poor start; the curve search cannot.
 
     References

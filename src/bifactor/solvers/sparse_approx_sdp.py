@@ -12,11 +12,11 @@ from bifactor.inits import Zero
 from bifactor.inits.spectral import best_multiple
 from bifactor.kinds import Symmetric
 from bifactor.metrics import nuclear_norm
-from bifactor.objective import Objective
-from bifactor.shrinkage import blend
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_explicit, require_numpy, require_plain
-from bifactor.state import Moving, Point, Settled, Staged, State, Value
+from bifactor.solvers.parts.requirements import require_explicit, require_numpy, require_plain
+from bifactor.solvers.parts.shrinkage import blend
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
 LOOSE, TIGHT, RESTARTS = 0.1, 1e-10, 25

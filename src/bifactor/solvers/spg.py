@@ -12,13 +12,13 @@ from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.metrics import difference_norm, nuclear_norm
-from bifactor.objective import Objective
 from bifactor.operators.bound import Curve
-from bifactor.shrinkage import ball_threshold, blend, shrunk
-from bifactor.solvers.ball_and_box import Split, project
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Settled, Staged, Stalled, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_explicit, require_free, require_numpy, require_plain
-from bifactor.state import Settled, Staged, Stalled, State, Value
+from bifactor.solvers.parts.ball_and_box import Split, project
+from bifactor.solvers.parts.requirements import require_explicit, require_free, require_numpy, require_plain
+from bifactor.solvers.parts.shrinkage import ball_threshold, blend, shrunk
 from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
 

@@ -8,11 +8,11 @@ from bifactor.arrays import inner
 from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
-from bifactor.objective import Objective
 from bifactor.operators.bound import straightened
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Moving, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.requirements import require_numpy, require_plain
-from bifactor.state import Moving, Staged, State, Value
+from bifactor.solvers.parts.requirements import require_numpy, require_plain
 from bifactor.validation import require_flag, settle_positive
 
 DELTA = 1 / 3

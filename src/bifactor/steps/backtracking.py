@@ -5,9 +5,9 @@ from functools import partial
 
 from bifactor.arrays import epsilon
 from bifactor.errors import InputError
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.state import Point, Stalled, Value
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Point, Stalled, Value
 from bifactor.steps.base import Step, StepSize, reciprocal, shortened
 from bifactor.validation import settle_positive
 

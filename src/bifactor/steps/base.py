@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.state import Moving, Phase, Point, Value
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Moving, Phase, Point, Value
 
 Memory = TypeVar("Memory", bound=Value)
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.state import Point
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Point
 from bifactor.steps.base import Length, Step, StepSize
 from bifactor.validation import settle_positive
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.factors import Factors
 from bifactor.kinds import require_symmetric
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 from bifactor.steps.theory import TheoryStep, gradient_norm
 
 

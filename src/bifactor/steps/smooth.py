@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bifactor.factors import Factors
-from bifactor.objective import Objective
+from bifactor.problems.objective import Objective
 from bifactor.steps.theory import TheoryStep, gradient_norm
 
 

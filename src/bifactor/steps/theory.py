@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.factors import Factors
-from bifactor.objective import Objective
-from bifactor.path import Path
-from bifactor.state import Point, Value
+from bifactor.problems.objective import Objective
+from bifactor.problems.path import Path
+from bifactor.problems.state import Point, Value
 from bifactor.steps.base import Step, StepSize, reciprocal
 from bifactor.svd import spectral_norm
 from bifactor.validation import settle_positive

@@ -7,8 +7,8 @@ import numpy as np
 from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.factors import Factors, Free
 from bifactor.losses import DataFit, Squared
-from bifactor.objective import Objective
 from bifactor.operators import Bound, Evaluated, Operator, Recomputed, Scaled, Stacked
+from bifactor.problems.objective import Objective
 from bifactor.testing.laws import close, size_of, true
 
 EXPLICIT = 1000

@@ -7,13 +7,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.checkpoint import packed
 from bifactor.inits import Random
-from bifactor.objective import Objective
-from bifactor.result import Result, Status
-from bifactor.solve import solve
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point, State
+from bifactor.running.checkpoint import packed
+from bifactor.running.result import Result, Status
+from bifactor.running.solve import solve
 from bifactor.solvers import Solver
-from bifactor.state import Point, State
 from bifactor.testing.laws import close, true
 
 

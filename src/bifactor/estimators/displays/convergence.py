@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
-from bifactor.result import Result
+from bifactor.running.result import Result
 
 
 class ConvergenceDisplay:

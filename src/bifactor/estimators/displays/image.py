@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import axes_for, completion_problem, fitted, matplotlib_or_advice
-from bifactor.result import Result
+from bifactor.running.result import Result
 
 HOLES = {2: "#d9534f", 3: "#b4b4b4"}
 """Their colour in grey pictures and in coloured ones: one that these are short of."""

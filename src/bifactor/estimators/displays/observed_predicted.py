@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, completion_problem, fitted
-from bifactor.result import Result
+from bifactor.running.result import Result
 
 MANY = 2000
 """Points beyond which their density is drawn instead."""

@@ -5,9 +5,9 @@ from typing import Any, Self
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
-from bifactor.estimators.tuning import RidgePath
-from bifactor.rank_path import RankPath
-from bifactor.result import Result
+from bifactor.models.tuning import RidgePath
+from bifactor.running.rank_path import RankPath
+from bifactor.running.result import Result
 
 
 class RankPathDisplay:

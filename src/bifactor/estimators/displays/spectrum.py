@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.estimators.displays.drawing import FIRST, SECOND, THIRD, axes_for, fitted
 from bifactor.metrics import triplets
-from bifactor.result import Result
+from bifactor.running.result import Result
 
 
 class SpectrumDisplay:

@@ -1,6 +1,0 @@
-"""What the findings of experiments are written as: a page to read, and files to work with."""
-
-from bifactor.experiments.report.section import Section
-from bifactor.experiments.report.write import write_report
-
-__all__ = ["Section", "write_report"]

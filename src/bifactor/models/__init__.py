@@ -1,0 +1,1 @@
+"""What has been fitted: predict, recommend, fold in, save and load."""

@@ -1,0 +1,38 @@
+"""How well a fit predicts entries that it has not seen."""
+
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.losses.base import SIGNS
+from bifactor.models.fit import Fit
+from bifactor.models.scoring import explained
+from bifactor.tables.observations import Observations
+
+
+def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
+    """Errors at places, -1 for an unknown row or column, as numbers for a card; and the predictions."""
+    model, z = fit.model, fit.scores(i, j)
+    predicted = model.loss.mean(z)
+    loss = model.loss.value(z.astype(np.float64), values)
+    # Places do not matter to a score, and unknown ones have none.
+    data = Observations(np.zeros(values.size, np.int64), np.zeros(values.size, np.int64), values, (1, 1))
+    answer: dict[str, Any] = {"entries": int(values.size), "unknown": int(np.count_nonzero((i < 0) | (j < 0)))}
+    if model.loss.targets is SIGNS:
+        answer["accuracy"] = float(np.mean((predicted >= 0.5) == (values > 0)))
+    else:
+        error = predicted - values
+        answer["rmse"], answer["mae"] = float(np.mean(error**2) ** 0.5), float(np.mean(np.abs(error)))
+    answer["mean_loss"], answer["explained"] = float(np.mean(loss)), explained(model, data, z)
+    return answer, predicted
+
+
+def spoken(answer: dict[str, Any]) -> str:
+    """Scores in a few words."""
+    if "accuracy" in answer:
+        first = f"{answer['accuracy']:.1%} right"
+    else:
+        first = f"RMSE {answer['rmse']:.4f}, mean absolute error {answer['mae']:.4f}"
+    unknown = f", {answer['unknown']:,} with a name that was not in the fit" if answer["unknown"] else ""
+    return f"{first}, {answer['explained']:.1%} of the deviance explained ({answer['entries']:,} entries{unknown})"

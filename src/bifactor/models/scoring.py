@@ -1,0 +1,45 @@
+"""How well a fit predicts: the fraction of deviance explained."""
+
+import numpy as np
+from scipy.special import xlogy
+
+from bifactor.arrays import Array
+from bifactor.losses import Poisson
+from bifactor.models.model import Model, constant
+from bifactor.tables.observations import Observations
+
+FOLDS = 5
+"""Into which the entries of new rows are split, to predict each part from the others."""
+
+
+def explained(model: Model, data: Observations, z: Array, null_z: Array | None = None) -> float:
+    """D² = 1 − deviance(z)/deviance(null z); R² for squared errors. Higher is better, 1 is perfect.
+
+    By default the null model is the best constant.
+    """
+    y, w = data.values.astype(np.float64), data.weights
+    lowest = _least(model, y)
+    null_z = np.full(y.shape, constant(data, model.loss)) if null_z is None else null_z.astype(np.float64)
+    null = model.loss.value(null_z, y) - lowest
+    left = model.loss.value(z.astype(np.float64), y) - lowest
+    worst, here = (float(np.average(part, weights=w)) for part in (null, left))
+    return 1 - here / worst if worst > 0 else float(here <= 0)
+
+
+def left_out_scores(model: Model, data: Observations) -> Array:
+    """z at each entry of new rows, by factors that were found without it."""
+    z = np.empty(data.values.shape, model.V.dtype)
+    fold = np.random.default_rng(0).permutation(data.values.size) % FOLDS
+    for k in range(FOLDS):
+        hidden = fold == k
+        if hidden.any():
+            U = model.rows(data.part(~hidden))
+            z[hidden] = model.entries(U, model.V, data.rows[hidden], data.cols[hidden])
+    return z
+
+
+def _least(model: Model, y: Array) -> Array | float:
+    """The loss of a perfect prediction; 0 where it is not known, so that D² is the share of the loss itself."""
+    if not isinstance(model.loss, Poisson):
+        return model.loss.least or 0.0
+    return y - xlogy(y, y)  # at z = log y

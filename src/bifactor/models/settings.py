@@ -1,0 +1,66 @@
+"""Estimators' parameters, checked, as the settings of a fit."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from bifactor.errors import InputError
+from bifactor.losses import Huber, Logistic, Loss, Poisson, Probit, Squared
+from bifactor.models.model import Model, Settings
+from bifactor.running.result import Status
+from bifactor.solvers import Solver
+from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
+
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "huber": Huber(),
+    "logistic": Logistic(),
+    "probit": Probit(),
+    "poisson": Poisson(),
+}
+
+
+def settings(
+    *,
+    loss: Any,
+    n_components: Any,
+    alpha: Any,
+    offsets: Any,
+    solver: Any,
+    max_iter: Any,
+    tol: Any,
+    random_state: Any,
+    verbose: Any,
+) -> Settings:
+    """What a user passed, or an `InputError` that says what is wrong with it."""
+    if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
+        raise InputError(f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. See bifactor.losses.")
+    if n_components != "auto" and not is_count(n_components, 1):
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1, nor 'auto'.")
+    if alpha != "auto" and not is_at_least_zero(alpha):
+        raise InputError(f"alpha={alpha!r} is not a number ≥ 0, nor 'auto'.")
+    require_flag(offsets, "offsets")
+    if solver is not None:
+        require_instance(solver, Solver, "solver")
+    if not is_count(max_iter, 1):
+        raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
+    return Settings(
+        loss=loss if isinstance(loss, Loss) else LOSSES[loss],
+        n_components=None if n_components == "auto" else int(n_components),
+        alpha=None if alpha == "auto" else float(alpha),
+        offsets=bool(offsets),
+        solver=solver,
+        max_iter=int(max_iter),
+        tol=positive(tol, "tol", "It is relative to X."),
+        seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
+        progress=bool(verbose),
+    )
+
+
+def warn_unless_converged(model: Model) -> None:
+    status = model.result.status
+    if not status.converged and status is not Status.CALLBACK:  # a callback's stop is what was wanted
+        warnings.warn(f"The fit has {status}.", ConvergenceWarning, stacklevel=3)

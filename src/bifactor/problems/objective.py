@@ -1,0 +1,226 @@
+"""F(U, V) = f(UVᴴ) + terms: what a solver minimises."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.blocks import Shared
+from bifactor.errors import InputError
+from bifactor.factors import Factors, Kind
+from bifactor.kinds import kind_of
+from bifactor.linear_map import LinearMap
+from bifactor.operators import Bound
+from bifactor.operators.bound import Evaluated
+from bifactor.penalties import Penalty, Term, Weights
+from bifactor.problems.state import Point
+from bifactor.validation import require_instance
+
+NOTHING = Shared()
+
+CACHED = {"marginals", "curvature_of_kind"}
+"""What is computed once for each f."""
+
+
+class Objective:
+    """A function f of X, over factors of one kind, and perhaps a penalty on these.
+
+    `Problem` makes one from a loss, an operator and data. Two objectives over the same factors can be added, and a
+    `Bound` can be added to one: several data sets, each with its own loss, or a function of your own beside them.
+
+    Parameters
+    ----------
+    f : Bound
+        E.g. `Function(value, gradient, shape)`.
+    penalty : Penalty or sequence of them, optional
+        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+    offsets, symmetric, fixed
+        Which factors of X are looked for; see `Problem`.
+    """
+
+    def __init__(
+        self,
+        f: Bound,
+        penalty: Penalty | Sequence[Penalty] | None = None,
+        offsets: bool = False,
+        *,
+        symmetric: bool = False,
+        fixed: tuple[Array | None, Array | None] | None = None,
+    ):
+        require_instance(f, Bound, "f")
+        self.f, self.shape, self.dtype = f, f.shape, f.dtype
+        self.penalties = _penalties(penalty, f.shape)
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
+        self.added: tuple[Term, ...] = ()
+        """What a solver minimises beside F."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What F has beside f."""
+        return (*self.penalties, *self.added)
+
+    @property
+    def invariant(self) -> bool:
+        """Whether F depends on X alone, so that factors may be balanced."""
+        return all(term.invariant for term in self.terms)
+
+    @property
+    def nuclear(self) -> Weights | None:
+        """The weighted nuclear norm that the penalties stand for; None where they stand for none."""
+        known = [penalty.nuclear for penalty in self.penalties]
+        weights = [one for one in known if one is not None]
+        total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
+        return None if len(weights) < len(known) or (known and not total.positive) else total
+
+    @property
+    def new_columns(self) -> Weights:
+        """What columns that are added to the factors pay, as far as the penalties tell."""
+        known = [penalty.new_columns for penalty in self.penalties]
+        weights = [one for one in known if one is not None]
+        total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
+        return total if total.positive else Weights(*total.sides)
+
+    @property
+    def scale(self) -> float:
+        """The typical curvature of f."""
+        return self.f.scale
+
+    @property
+    def smoothness(self) -> float:
+        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+        return self.f.smoothness
+
+    @property
+    def least(self) -> float | None:
+        """A number that f never goes below, where one is known."""
+        return self.f.least
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array] | None:
+        """The typical curvature that each row of U and of V has a part in, where each measurement sees one entry."""
+        return None if self.f.marginals is None else self.kind.marginals(*self.f.marginals)
+
+    def oversampling(self, rank: int) -> float | None:
+        """Measurements per degree of freedom of a matrix of this rank, where each sees one entry of X; else None.
+
+        Such measurements can miss what is in X, however many there are in theory: these problems ask for care.
+        """
+        return None if self.f.seen is None else self.f.seen / self.kind.unknowns(self.shape, rank)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+        return self.f.fingerprint
+
+    def at(self, x: Factors) -> Point:
+        """The point at x, by one pass over the measurements; these are not kept."""
+        return self.point(x, self.f.evaluate(x))
+
+    def measured(self, x: Factors) -> Point:
+        """The point at x, with its measurements where f has explicit ones."""
+        return self.point(x, self.f.evaluate(x, self.f.measure(x)))
+
+    def known(self, x: Factors, f: float, slopes: Array, z: Array) -> Point:
+        """The point at x, where f, its slopes and z are known."""
+        return self.point(x, Evaluated(f, *self.f.pull_back(slopes).products(x.left, x.right), z))
+
+    def seen(self, point: Point) -> Point:
+        """The same point, whose value and gradient are those of this F: no pass over the measurements."""
+        return self._point(point.x, point.f, point.slope, point.z)
+
+    def point(self, x: Factors, at: Evaluated) -> Point:
+        """The point at x, where f and its gradient are known."""
+        return self._point(x, at.f, x.gradient(at.GV, at.GhU), at.z)
+
+    def _point(self, x: Factors, f: float, slope: Factors, z: Array | None) -> Point:
+        value, gradient = f, slope
+        for term in self.terms:
+            h, more = term.evaluate(x)
+            value, gradient = value + h, gradient + more
+        return Point(x, f, slope, z, value, gradient)
+
+    def objective(self, x: Factors) -> float:
+        """F at x, alone."""
+        return self.f.value(x) + sum(term.evaluate(x)[0] for term in self.terms)
+
+    def blocks_of_terms(self, x: Factors, side: int) -> Shared:
+        """What the terms add to the curvature of every row of U, for side 0, and of V, for side 1."""
+        return sum((term.blocks(x, side) for term in self.terms), NOTHING)
+
+    def curvature_of_terms(self, x: Factors) -> float:
+        """A bound of it."""
+        return max(self.blocks_of_terms(x, side).largest for side in (0, 1))
+
+    def projected(self, x: Factors) -> Factors:
+        """x within the domains of all terms; x itself where it is."""
+        for term in self.terms:
+            x = term.project(x)
+        return x
+
+    def zero(self, width: int = 1) -> Factors:
+        """X = 0."""
+        return self.kind.zero(self.shape, width, self.dtype, self.f.like)
+
+    def gradient_at_zero(self) -> LinearMap:
+        """∇f(0), where starts come from."""
+        return self.f.gradient(self.zero())
+
+    @cached_property
+    def curvature_of_kind(self) -> float:
+        """The typical curvature of f over the X that the factors can make: articles take it as 1."""
+        probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype, self.f.like)
+        return self.kind.curvature(self.scale, self.f.gradient, probe)
+
+    def penalized(self, penalty: Penalty | Sequence[Penalty] | None) -> Self:
+        """The same f with other penalties; nothing large is copied."""
+        return self._with(penalties=_penalties(penalty, self.shape))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> Self:
+        """The same with other parameters of the losses, those that `f.fitted` lists."""
+        return self._with(f=self.f.with_fitted(fitted))
+
+    def plus(self, term: Term) -> Self:
+        """The same F and one more term, which is the solver's own."""
+        return self._with(added=(*self.added, term))
+
+    def __add__(self, other: "Objective | Bound") -> "Objective":
+        """F + G over the same factors."""
+        if isinstance(other, Bound):
+            other = Objective._of(other, self.kind)
+        if not isinstance(other, Objective):
+            return NotImplemented
+        if not self.kind.same(other.kind):
+            raise InputError(
+                f"One looks for {self.kind.describe()}, the other for {other.kind.describe()}. "
+                "Add objectives over the same factors."
+            )
+        return Objective._of(self.f + other.f, self.kind, (*self.penalties, *other.penalties))
+
+    def __radd__(self, other: Bound) -> "Objective":
+        return self + other
+
+    @staticmethod
+    def _of(f: Bound, kind: Kind, penalty: Sequence[Penalty] = ()) -> "Objective":
+        objective = Objective(f, penalty)
+        objective.kind = kind
+        return objective
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({type(self.f).__name__} of {m}×{n}, {self.kind.describe()}, {self.penalties})"
+
+    def _with(self, **changed: Any) -> Self:
+        other = object.__new__(type(self))
+        kept = {name: value for name, value in self.__dict__.items() if name not in CACHED or "f" not in changed}
+        other.__dict__.update(kept, **changed)
+        return other
+
+
+def _penalties(penalty: Penalty | Sequence[Penalty] | None, shape: tuple[int, int]) -> tuple[Penalty, ...]:
+    given = () if penalty is None else tuple(penalty) if isinstance(penalty, (tuple, list)) else (penalty,)
+    for one in given:
+        require_instance(one, Penalty, "penalty")
+        one.check(shape)
+    return given

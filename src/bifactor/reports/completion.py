@@ -1,0 +1,107 @@
+"""The report of a fit: one small page that needs nothing else."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.models.scores import spoken
+from bifactor.reports.page import document, facts, numbers
+from bifactor.reports.svg import bar_chart, density, line_chart
+
+STYLE = """
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));gap:1rem}
+section{border:1px solid var(--line);border-radius:.5rem;padding:.8rem;min-width:0}
+section p{font-size:.88rem}
+.curve{fill:none;stroke:var(--main);stroke-width:2}.dot,.bar,.cell{fill:var(--main)}
+.error{stroke:var(--main);stroke-width:1.2}.mark{fill:none;stroke:var(--accent);stroke-width:2.5}
+.diagonal{stroke:var(--accent);stroke-width:1.5;stroke-dasharray:5 4}.grid{stroke:var(--line)}
+.axis{fill:none;stroke:var(--soft)}.tick{fill:var(--soft);font-size:13px}.name{fill:var(--ink);font-size:14px}
+"""
+
+
+def report(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> str:
+    """The page, from a card and from what was observed and predicted at entries that were held out."""
+    data, fit = card["data"], card["fit"]
+    title = f"{data['file']} completed by rank {fit['rank']}"
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in card["notes"])
+    return document(
+        title,
+        f"<h1>{escape(title)}</h1><p>{escape(data['layout'])}.</p>{notes}{_figures(card)}"
+        f'<div class="charts">{"".join(_charts(card, held_out))}</div>'
+        f'<section style="margin-top:1rem"><h2>How it was made</h2>{_table(card)}</section>',
+        STYLE,
+    )
+
+
+def _figures(card: dict[str, Any]) -> str:
+    data, fit = card["data"], card["fit"]
+    figures = [
+        (f"{data['entries']:,}", "entries"),
+        (f"{data['rows']:,} × {data['cols']:,}", "rows × columns"),
+        (f"{data['observed']:.3%}", "of the matrix known"),
+        (str(fit["rank"]), "rank"),
+        (f"{fit['alpha']:.4g}", "ridge"),
+        (f"{fit['seconds']:.1f} s", f"{fit['iterations']} iterations"),
+    ]
+    for name, score in card["scores"].items():
+        key = "accuracy" if "accuracy" in score else "rmse"
+        figures.append((f"{score[key]:.4f}", f"{key if key != 'rmse' else 'RMSE'}, {name}"))
+    return numbers(figures)
+
+
+def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[str]:
+    fit, path = card["fit"], card["path"]
+    history = fit["history"]
+    charts = []
+    if held_out is not None:
+        text = "Each column shows where the predictions for one observed value lie; the dashed line would be perfect."
+        charts.append(_chart("Entries that the fit has not seen", text, density(*held_out)))
+    if path is not None and len(path["ridges"]) > 1:
+        charts.append(_chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
+    values = np.array(fit["singular_values"])
+    text = "The singular values of the fitted matrix, the offsets aside: how much each component carries."
+    charts.append(_chart("Components", text, bar_chart(values, "component", "singular value")))
+    objective = np.array(history["objective"])
+    log = bool(np.all(objective > 0))
+    curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", log_y=log)
+    charts.append(_chart("Convergence", f"The run has {fit['sentence']}.", curve))
+    return charts
+
+
+def _path(path: dict[str, Any], loss: str) -> tuple[str, str]:
+    ridges, held = np.array(path["ridges"]), np.array(path["held_out"])
+    errors, name = np.array(path["standard_error"]), "held-out loss"
+    if loss == "squared":  # half the mean square, so that an error of it is the error of its root times that root
+        root = (2 * held) ** 0.5
+        held, errors, name = root, errors / np.maximum(root, 1e-300), "held-out RMSE"
+    shown = ridges > 0  # none at all has no place on a logarithmic axis
+    best = int(np.argmin(held))
+    mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
+    text = (
+        "A tenth of the entries was held out, and each ridge tried on it; bars are standard errors of the difference "
+        "to the best, which is circled."
+    )
+    curve = line_chart(ridges[shown], held[shown], "ridge", name, log_x=True, errors=errors[shown], mark=mark)
+    return text if mark is not None else text + " No ridge at all was better still.", curve
+
+
+def _chart(title: str, text: str, svg: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{svg}<p>{escape(text)}</p></section>"
+
+
+def _table(card: dict[str, Any]) -> str:
+    data, machine = card["data"], card["machine"]
+    lines = [(name.replace("_", " "), value) for name, value in card["settings"].items() if value is not None]
+    lines += [(f"score, {name}", spoken(score)) for name, score in card["scores"].items()]
+    values = data["values"]
+    lines += [
+        ("values", f"{values['least']:g} to {values['largest']:g}, mean {values['mean']:.4g}"),
+        ("repeated pairs", f"{data['repeated']:,}, each kept as a measurement of its own"),
+        ("without a value", f"{data['without_value']:,}"),
+        ("SHA-256 of the data", data["sha256"]),
+        ("written", machine["created"]),
+        ("versions", ", ".join(f"{name} {number}" for name, number in machine["packages"].items())),
+    ]
+    return facts(lines)

@@ -1,0 +1,106 @@
+"""Where a run is kept while it goes on."""
+
+import hashlib
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from bifactor.arrays import Array, beside, host, is_array
+from bifactor.errors import FileError, InputError
+from bifactor.factors import Factors, Kind
+from bifactor.problems.state import Value
+from bifactor.running import files
+from bifactor.running.result import Status
+from bifactor.running.run import Record, Run
+from bifactor.validation import is_count
+
+FORMAT = 2
+"""Of the file. Those without a number were written before states had types."""
+
+
+class Checkpoint:
+    """Saves a run every `every` iterations and when it ends; without a path it does nothing.
+
+    A write that fails in the middle of a run warns and lets the run go on: the answer is worth more than its copy.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, like: Array, *identity: str):
+        if not is_count(every, 1):
+            raise InputError(f"checkpoint_every={every!r} is not an integer ≥ 1. It counts iterations.")
+        if path is not None and not isinstance(path, (str, os.PathLike)):
+            raise InputError(f"checkpoint={path!r} is not a path. Pass the name of a file.")
+        self.path = None if path is None else Path(path)
+        self.every, self.kind, self.like = every, kind, like
+        self.fingerprint = hashlib.blake2b(" ".join(identity).encode(), digest_size=16).hexdigest()
+        if self.path is not None:
+            files.require_writable(self.path)
+
+    def load(self) -> Run | None:
+        """The run to go on with, if there is one."""
+        if self.path is None or not self.path.exists():
+            return None
+        arrays, metadata = files.read(self.path, "checkpoint")
+        if metadata.get("format") != FORMAT:
+            raise FileError(f"{self.path} was written by another version of bifactor. Delete it or use another name.")
+        if metadata.get("fingerprint") != self.fingerprint:
+            raise FileError(
+                f"{self.path} is a checkpoint of another problem, rank, solver, init or seed. "
+                "Delete it, or give this run a file of its own."
+            )
+        try:
+            there = {name: beside(array, self.like) for name, array in arrays.items()}
+            state, best = (unpacked(metadata[name], there, self.kind) for name in ("state", "best"))
+            records = [Record(*map(float, row)) for row in arrays["records"].T]
+            return Run(state, best, metadata["best_value"], records, metadata["magnitude"])
+        except (KeyError, TypeError) as error:
+            raise FileError(f"{self.path} lacks {error}. It was written by another version of bifactor.") from None
+
+    def save(self, run: Run, status: Status | None) -> None:
+        if self.path is not None and (status is not None or run.iteration % self.every == 0):
+            try:
+                self._write(run, self.path)
+            except FileError as error:
+                warnings.warn(f"Iteration {run.iteration} is not in the checkpoint. {error}", stacklevel=4)
+
+    def _write(self, run: Run, path: Path) -> None:
+        arrays: dict[str, Array] = {"records": run.columns()}
+        names: dict[int, str] = {}
+        trees = {"state": packed(run.state, arrays, names), "best": packed(run.best, arrays, names)}
+        numbers = {"best_value": run.best_value, "magnitude": run.magnitude}
+        metadata = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers, **trees}
+        files.write(path, "checkpoint", arrays, metadata)
+
+
+def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:
+    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `names` tells which are there."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if is_array(value):
+        if id(value) not in names:
+            names[id(value)] = f"array{len(arrays)}"
+            arrays[names[id(value)]] = host(value)
+        return {"array": names[id(value)]}
+    if isinstance(value, Factors):
+        return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)]}
+    if isinstance(value, tuple):
+        return {"tuple": [packed(item, arrays, names) for item in value]}
+    if isinstance(value, Value):
+        parts = {name: packed(part, arrays, names) for name, part in value.parts().items()}
+        return {"value": f"{type(value).__module__}.{type(value).__qualname__}", "parts": parts}
+    raise InputError(f"A state holds a {type(value).__name__}, which no checkpoint can keep. See extend.Value.")
+
+
+def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
+    """The value again; the kind of its factors is that of the problem."""
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        return arrays[tree["array"]]
+    if "factors" in tree:
+        left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
+        return Factors(left, right, kind)
+    if "tuple" in tree:
+        return tuple(unpacked(item, arrays, kind) for item in tree["tuple"])
+    parts = {name: unpacked(part, arrays, kind) for name, part in tree["parts"].items()}
+    return Value.known[tree["value"]](**parts)

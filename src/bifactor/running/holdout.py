@@ -1,0 +1,49 @@
+"""Measurements held out, to tell how well a fit predicts."""
+
+import numpy as np
+
+from bifactor.arrays import Array, beside, host
+from bifactor.errors import InputError
+from bifactor.problems.problem import Problem
+
+FRACTION = 0.1
+"""Of the measurements."""
+
+FEWEST = 2
+
+
+class Holdout:
+    """A problem without a tenth of its measurements, and that tenth.
+
+    Attributes
+    ----------
+    train : Problem
+        The same measurements, those held out with weight 0.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator):
+        size = int(problem.y.shape[0])
+        weights = np.ones(size) if problem.weights is None else host(problem.weights)
+        usable = weights > 0
+        index = np.flatnonzero(usable)
+        count = int(FRACTION * index.size)
+        if count < FEWEST:
+            raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, not rank='auto'.")
+        self.problem = problem
+        self.held = np.zeros(size, bool)
+        self.held[rng.choice(index, count, replace=False)] = True
+        self.train = problem.reweighted(beside(np.where(self.held, 0.0, weights), problem.f.like))
+        self.weights = weights[self.held].astype(np.float64)
+
+    def losses(self, U: Array, V: Array) -> Array:
+        """ℓ at every measurement held out."""
+        return host(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
+
+    def mean(self, losses: Array) -> float:
+        return float(np.average(losses, weights=self.weights))
+
+    def standard_error(self, differences: Array) -> float:
+        """Of their weighted mean."""
+        w = self.weights
+        spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
+        return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))

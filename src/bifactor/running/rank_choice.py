@@ -1,0 +1,61 @@
+"""`rank="auto"`: as many columns as measurements that were held out can justify."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.inits import Given, Spectral
+from bifactor.problems.problem import Problem
+from bifactor.running.holdout import Holdout
+from bifactor.running.rank_path import RankPath
+from bifactor.running.result import Result
+from bifactor.solvers.parts.growth import grown
+
+PATIENCE = 3
+"""Ranks in a row without a better held-out loss after which no more are tried."""
+
+EXPLAINED = 1e-8
+"""A training loss this small beside that of X = 0, as far as short fits go, leaves nothing for another column."""
+
+Fit = Callable[[Problem, Given], Result]
+"""A short fit from a start."""
+
+
+def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]) -> RankPath:
+    """Rank continuation on nine measurements in ten, one column after the other, until the tenth tells to stop.
+
+    Parameters
+    ----------
+    stop : callable
+        Asked before each rank after the first; True ends the path there.
+    """
+    holdout = Holdout(problem, rng)
+    train = holdout.train
+    zero, extra = train.zero(), problem.kind.fixed_columns
+    nothing = train.f.value(zero)
+    x = Spectral()(train, 1, rng)
+    ranks: list[int] = []
+    fitted: list[float] = []
+    losses: list[Array] = []
+    while True:
+        result = fit(train, Given(x.left, x.right))
+        x = train.kind.pair(result.U, result.V)
+        value = train.f.value(x)
+        ranks.append(x.width - extra)
+        fitted.append(value / train.f.fit.total)
+        losses.append(holdout.losses(x.left, x.right))
+        best = int(np.argmin([holdout.mean(one) for one in losses]))
+        if len(ranks) - best > PATIENCE or _explained(train, value, nothing) or ranks[-1] == min(train.shape) or stop():
+            break
+        x = grown(train, x, 1)
+        if x.width == ranks[-1] + extra:
+            break
+    means = np.array([holdout.mean(one) for one in losses])
+    errors = [holdout.standard_error(one - losses[int(np.argmin(means))]) for one in losses]
+    return RankPath(np.array(ranks), np.array(fitted), means, np.array(errors))
+
+
+def _explained(problem: Problem, value: float, zero: float) -> bool:
+    least = problem.least
+    return least is not None and value - least <= EXPLAINED * (zero - least)

@@ -1,0 +1,195 @@
+"""What a run gives back: factors, how it ended, and how it went."""
+
+import os
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, floating, herm, host
+from bifactor.errors import FileError, InputError
+from bifactor.factors import Free
+from bifactor.operators import Entries
+from bifactor.problems.objective import Objective
+from bifactor.running import files
+from bifactor.running.certificate import Certificate, certify
+from bifactor.running.rank_path import RankPath
+from bifactor.validation import is_count
+
+_PATH = "rank_path:"
+
+
+class Status(Enum):
+    """How a run ended: each value is a sentence that says what it means and what to try."""
+
+    RELATIVE_CHANGE = (
+        "converged: X changes by less than tol from one iteration to the next; with very short steps "
+        "that can be early, see history.gradient_norm"
+    )
+    GRADIENT = "converged: the gradient is zero, or has fallen below gradient_tol times its first norm"
+    PLATEAU = "converged: the objective has stopped falling by more than objective_tol"
+    SETTLED = "converged: the solver's own stopping rule is met"
+    PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
+    STALLED = (
+        "stopped because no step lowers the objective, though its gradient says one should: "
+        "if you wrote the loss or function, try bifactor.testing.check_gradient"
+    )
+    MAX_ITER = "stopped at max_iter before converging: raise max_iter, or try a faster step rule or solver"
+    TIME_LIMIT = "stopped at time_limit before converging: the best iterate so far is returned"
+    CALLBACK = "stopped because the callback returned True"
+    INTERRUPTED = "interrupted from the keyboard: the best iterate so far is returned"
+    DIVERGED = (
+        "diverged: the objective grew without bound or overflowed, the best iterate is returned; "
+        "try steps.Backtracking(), a smaller step, or a start of the right size"
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether a convergence test was met."""
+        return self in (
+            Status.RELATIVE_CHANGE,
+            Status.GRADIENT,
+            Status.PLATEAU,
+            Status.SETTLED,
+            Status.PRECISION,
+        )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class History:
+    """One number per iteration, the start included, so each array has n_iter + 1 of them.
+
+    `objective` is F = f + the penalty, and `gradient_norm` that of F over both factors (of the pair (U, U) where
+    X = UUᴴ), in every phase of every solver. `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from
+    X = 0; `seconds` counts from the call of `solve`.
+    """
+
+    objective: Array
+    gradient_norm: Array
+    relative_change: Array
+    seconds: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """X = UVᴴ in factored form. Only `matrix()` ever forms X.
+
+    `objective` is F(U, V): f and the penalty of the problem, whatever else a solver adds on its way. U and V are those
+    of the iterations that had the least. Every number in a Result is finite.
+    """
+
+    U: Array
+    V: Array
+    status: Status
+    n_iter: int
+    objective: float
+    history: History
+    solver: str
+    rank_path: RankPath | None = None
+    """How the rank was chosen, where it was `"auto"`."""
+    problem: Objective | None = field(default=None, repr=False)
+    """What was minimised; not written to files."""
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return (
+            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {self.n_iter} iterations, "
+            f"objective {self.objective:.6g})"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.U.shape[0]), int(self.V.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """The number of columns of the factors."""
+        return int(self.U.shape[1])
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Proof of optimality or a bound on what is missing, computed on first request; see `Certificate`."""
+        if self.problem is None:
+            raise InputError("This Result was read from a file, which holds no problem. Solve again for a certificate.")
+        return certify(self.problem, self.problem.kind.pair(self.U, self.V))
+
+    def balanced(self) -> "Result":
+        """The same X by factors with UᴴU = VᴴV, where no penalty or fixed column has a say in that."""
+        if self.problem is not None and not self.problem.invariant:
+            return self
+        x = (Free() if self.problem is None else self.problem.kind).pair(self.U, self.V).balanced()
+        return replace(self, U=x.left, V=x.right)
+
+    def truncated(self, rank: int) -> "Result":
+        """The nearest matrix of a lower rank, by balanced factors, with the objective there.
+
+        After a convex solver, whose X pays for every singular value, this is also known as debiasing.
+        """
+        problem = self.problem
+        if problem is None:
+            raise InputError("This Result was read from a file, which holds no problem. Truncate it before saving.")
+        if problem.kind.fixed_columns or not (is_count(rank, 1) and rank <= self.rank):
+            raise InputError(
+                f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns allow none."
+            )
+        A, s, B = problem.kind.pair(self.U, self.V).triplets()
+        x = problem.new_columns.sided(problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
+        return replace(self, U=x.left, V=x.right, objective=problem.objective(x))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "problem"} | {"problem": None}
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """X at the coordinates (rows[t], cols[t])."""
+        if np.size(rows) == 0 and np.size(cols) == 0:
+            return self.U[:0, 0]
+        return Entries(rows, cols, self.shape).forward(self.U, self.V)
+
+    def apply(self, B: Array) -> Array:
+        """X B for a vector or a matrix B, at the cost of two thin products."""
+        B = floating(B, "B")
+        if B.ndim not in (1, 2) or B.shape[0] != self.shape[1]:
+            raise InputError(f"B has shape {B.shape}, but X is {self.shape[0]}×{self.shape[1]}. Its rows must match.")
+        return self.U @ (herm(self.V) @ B)
+
+    def matrix(self) -> Array:
+        """X itself, m×n and dense."""
+        return self.U @ herm(self.V)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one safetensors file, atomically."""
+        arrays = {"U": host(self.U), "V": host(self.V), **asdict(self.history)}
+        if self.rank_path is not None:
+            arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
+        metadata = {
+            "status": self.status.name,
+            "n_iter": self.n_iter,
+            "objective": self.objective,
+            "solver": self.solver,
+        }
+        files.write(path, "result", arrays, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Result":
+        """Read what `save` wrote."""
+        arrays, metadata = files.read(path, "result")
+        try:
+            history = History(**{part.name: arrays[part.name] for part in fields(History)})
+            ranks = {name.removeprefix(_PATH): array for name, array in arrays.items() if name.startswith(_PATH)}
+            return cls(
+                arrays["U"],
+                arrays["V"],
+                Status[metadata["status"]],
+                metadata["n_iter"],
+                metadata["objective"],
+                history,
+                metadata["solver"],
+                RankPath(**ranks) if ranks else None,
+            )
+        except (KeyError, TypeError) as error:
+            raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None

@@ -1,0 +1,101 @@
+"""One run as it stands: everything the loop knows, and so everything a checkpoint holds."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array, epsilon, herm, inner
+from bifactor.factors import Factors
+from bifactor.kernels.blas import gram
+from bifactor.metrics import relative_error
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import State
+from bifactor.running.result import History, Result, Status
+
+DIVERGED = 1e3
+"""Growth of the objective, relative to its start, that no descent method recovers from."""
+
+CANCELLED = 1e-6
+"""The share of ‖X′ − X‖² in its parts below which Gram matrices cannot tell it from rounding."""
+
+
+class Record(NamedTuple):
+    """What is kept of each iteration."""
+
+    objective: float
+    gradient_norm: float
+    relative_change: float
+    seconds: float
+
+
+@dataclass
+class Run:
+    """The latest state, the best factors, and the history so far."""
+
+    state: State
+    best: Factors
+    best_value: float
+    records: list[Record]
+    magnitude: float = 0.0
+    """What f amounts to at X, scale·‖X‖²: its rounding is that times the square of the precision."""
+
+    @classmethod
+    def begin(cls, state: State, seconds: float) -> "Run":
+        point = state.point
+        change = 0.0 if point.x.width == 0 or point.x.product_norm() == 0 else 1.0
+        return cls(state, point.x, point.value, [Record(point.value, point.gradient.norm(), change, seconds)])
+
+    @property
+    def iteration(self) -> int:
+        return len(self.records) - 1
+
+    def advance(self, state: State, scale: float, seconds: float) -> bool:
+        """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
+        point = state.point
+        change, size = relative_change(self.state.point.x, point.x)
+        record = Record(point.value, point.gradient.norm(), change, seconds)
+        magnitude = scale * size**2
+        rounding = epsilon(point.x.left) * magnitude
+        limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
+        # A solver with stages to come may begin one of them high up.
+        grew = not state.phase.staged and point.value - self.best_value > limit
+        if not np.all(np.isfinite(record)) or grew:
+            return False
+        self.records.append(record)
+        changed = self.state.phase.provisional
+        self.state, self.magnitude = state, magnitude
+        if changed or point.value < self.best_value:
+            self.best, self.best_value = point.x, point.value
+        return True
+
+    def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
+        """The best factors, in as many columns as were asked for, with the objective taken anew there."""
+        x = self.best.padded(rank + problem.kind.fixed_columns)
+        history = History(*self.columns())
+        return Result(x.left, x.right, status, self.iteration, problem.objective(x), history, solver, problem=problem)
+
+    def columns(self) -> Array:
+        return np.array(self.records, dtype=np.float64).T
+
+
+def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
+    """‖X′ − X‖_F/‖X′‖_F, and ‖X′‖_F, from r×r Gram matrices.
+
+    X′ − X = ΔU Vᴴ + U′ ΔVᴴ, so that nothing large cancels.
+    """
+    width = max(old.width, new.width)
+    old, new = old.padded(width), new.padded(width)
+    d = new - old
+    UU, UdU, dUdU = gram(new.left, new.left), gram(new.left, d.left), gram(d.left, d.left)
+    VV, dVV, dVdV = gram(old.right, old.right), gram(d.right, old.right), gram(d.right, d.right)
+    # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
+    parts = inner(dUdU, VV) + inner(UU, dVdV)
+    squared = parts + 2 * inner(UdU, dVV)
+    size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5
+    if squared < CANCELLED * parts:  # another factorisation of nearly the same X
+        return (relative_error(old.left, old.right, new.left, new.right) if size > 0 else 0.0), size
+    difference = max(squared, 0.0) ** 0.5
+    if size == 0:
+        return (0.0 if difference == 0 else 1.0), size
+    return difference / size, size

@@ -1,0 +1,73 @@
+"""The Hessian of F in the factors, never formed, and its equations solved."""
+
+from bifactor.blocks import Blocks, Shared
+from bifactor.factors import Factors
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point
+from bifactor.solvers.parts.conjugate_gradients import conjugate_gradients
+
+LARGEST_BLOCKS = 50_000_000
+"""Numbers that exact blocks may take; beyond, the preconditioner of the first-order solvers serves."""
+
+HELD = 1e-8
+"""Rows with too few measurements to fix them are held by this share of the mean block."""
+
+
+class Curvature:
+    """H + μM at a point: Gauss-Newton or whole Hessian of F, damped by μ times the curvature to expect.
+
+    Parameters
+    ----------
+    point : Point
+        With its measurements.
+    damping : float
+        μ.
+    full : bool
+        Count in how f curves through the product of the factors, (∇f E, ∇fᴴ D).
+    """
+
+    def __init__(self, problem: Objective, point: Point, damping: float, full: bool):
+        self.problem, self.point, self.damping = problem, point, damping
+        self.hessian = problem.f.hessian(point.x, point.z)
+        self.gradient = problem.f.gradient(point.x, point.z) if full else None
+        UU, VV = point.x.grams()
+        self.damped = damping * problem.scale * VV, damping * problem.scale * UU  # μM for rows of U and of V
+        self.known: dict[int, Blocks] = {}
+
+    def apply(self, d: Factors) -> Factors:
+        """(H + μM)d."""
+        x = self.point.x
+        total = x.gradient(*self.hessian(d))
+        if self.gradient is not None:
+            total = total + x.gradient(*self.gradient.products(d.left, d.right))
+        for penalty in self.problem.penalties:
+            total = total + penalty.hessian(x, d)
+        damped = d.times(*self.damped)
+        return total + x.gradient(damped.left, damped.right)
+
+    def divide(self, g: Factors) -> Factors:
+        """g divided by the block diagonal of H + μM."""
+        return g.divided(self._block)
+
+    def solve(self, tol: float, iterations: int) -> Factors | None:
+        """d with (H + μM)d ≈ −∇F by conjugate gradients, down to `tol` in the norm of the preconditioner.
+
+        None where the curvature turns out to be negative in some direction.
+        """
+        return conjugate_gradients(
+            self.apply, self.divide, -self.point.gradient, Factors.inner, iterations, lambda first: tol**2 * first
+        )
+
+    def _block(self, side: int) -> Blocks:
+        if side not in self.known:
+            self.known[side] = self._blocks(side) + self.problem.blocks_of_terms(self.point.x, side)
+        return self.known[side]
+
+    def _blocks(self, side: int) -> Blocks:
+        """Those of f and μM, exact where f knows them."""
+        x = self.point.x
+        small = sum(self.problem.shape) * x.width**2 <= LARGEST_BLOCKS
+        exact = self.problem.f.exact(x, side) if small else None
+        if exact is None:
+            return self.problem.f.expected(x, side)
+        return (exact + Shared(((1.0, self.damped[side]),))).lifted(0.0, HELD)

@@ -1,0 +1,20 @@
+"""What solvers carry along that descend by a step rule, on F or on F and terms of their own."""
+
+from dataclasses import dataclass
+
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point, State, Value
+from bifactor.steps.base import Step
+
+
+@dataclass(frozen=True)
+class Descent(Value):
+    """The point as the iteration sees it, its own terms counted in, and the memory of the step rule."""
+
+    at: Point
+    memory: Value
+
+
+def descended(problem: Objective, step: Step) -> State[Descent]:
+    """The state after a step, its value being that of the problem alone."""
+    return State(problem.seen(step.point), Descent(step.point, step.memory), step.phase)

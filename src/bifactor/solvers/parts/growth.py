@@ -1,0 +1,69 @@
+"""What solvers share that begin with few columns and add more."""
+
+from functools import partial
+
+import numpy as np
+
+from bifactor.arrays import Array, beside, column_norms, columns, dtype_of, epsilon, gaussian, host
+from bifactor.factors import Factors, Free
+from bifactor.inits.spectral import start_faint
+from bifactor.operators.bound import Curve
+from bifactor.problems.objective import Objective
+from bifactor.steps.base import shortened
+
+TOL, RESTARTS = 0.1, 1
+"""Accuracy of new directions, and the work they may cost: the iterations that follow correct them."""
+
+
+def grown(problem: Objective, x: Factors, count: int) -> Factors:
+    """Balanced factors with up to `count` columns more: the leading singular pairs of −∇f(X), in a fitting length.
+
+    With a ridge ρ only those with s > ρ are of use: that there are none is the optimality test of the nuclear norm.
+    """
+    rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
+    some = x.width > 0
+    size = float(np.max(column_norms(x.left) * column_norms(x.right), initial=0.0))
+    weights = problem.new_columns
+    rho = weights.rho(problem.kind)
+    here = x if some else problem.zero()
+    z = problem.f.measure(here)
+    G = problem.f.gradient(here, z)
+    A, s, B = problem.kind.leading(weights.gradient(G), count, rng, TOL, RESTARTS, sign=-1)
+    keep = s > max(1e3 * epsilon(x.left) * problem.scale * size, rho)
+    if not np.any(keep):
+        return x
+    A, B = columns(A, keep), columns(B, keep)
+    unit = weights.back(Free().pair(A, B))
+    lengths = ((s[keep] - rho) / _curvatures(problem, unit.left, unit.right)).astype(s.dtype)
+    new = weights.back(problem.kind.from_triplets(A, lengths, B))
+    new = _descending(problem.f.straight(here, new, z), new, rho * float(lengths.sum()))
+    if some and problem.invariant:
+        x = x.balanced()
+    left, right = (beside(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
+    new = start_faint(new, np.zeros(new.width, dtype=bool), (G @ right, G.H @ left), rng)
+    return x.joined(new) if some else problem.kind.start(new.left, new.right)
+
+
+def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
+    """The curvature to expect of f along each aᵢbᵢᴴ.
+
+    Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
+    these is too short (measured: it made most runs fail where entries are scarce).
+    """
+    if problem.marginals is None:
+        return problem.scale * column_norms(A) ** 2 * column_norms(B) ** 2
+    rows, cols = problem.marginals
+    return (rows @ np.abs(host(A)) ** 2) * (cols @ np.abs(host(B)) ** 2) / rows.sum()
+
+
+def _descending(line: Curve, new: Factors, cost: float) -> Factors:
+    """New columns that lower f by more than they cost: where f is no quadratic, its curvature may be far from the one
+    to expect."""
+    if line.quartic is not None:
+        return new
+    t = shortened(partial(_lowers, line, line.at(0.0)[0], cost), 1.0, 1e-12)
+    return (1e-12 if t is None else t) ** 0.5 * new
+
+
+def _lowers(line: Curve, first: float, cost: float, t: float) -> float | None:
+    return t if line.at(t)[0] + t * cost < first else None

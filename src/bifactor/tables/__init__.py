@@ -1,0 +1,7 @@
+"""Readers of files."""
+
+from bifactor.tables.layout import Asked
+from bifactor.tables.read import read
+from bifactor.tables.triples import Triples
+
+__all__ = ["Asked", "Triples", "read"]

@@ -1,0 +1,151 @@
+"""Long and wide tables in text files: csv, tsv and their kin, LIBMF triples, MatrixMarket."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.tables.fields import SPACES, Block, records
+from bifactor.tables.labels import Labels
+from bifactor.tables.layout import Asked, Layout, sniffed
+from bifactor.tables.names import Names
+from bifactor.tables.numbers import decimals, number_of
+from bifactor.tables.source import Progress, head, line_blocks
+from bifactor.tables.triples import Triples
+
+_SPOKEN = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", SPACES: "spaces"}
+
+
+def read_delimited(path: Path, asked: Asked, progress: Progress) -> Triples:
+    """A text file with one record per line."""
+    layout = sniffed(head(path), asked, path)
+    skip = 0 if layout.header is None else 1
+    blocks = records(line_blocks(path, progress), layout.delimiter, layout.width, path, skip)
+    return _wide(layout, blocks, path) if layout.wide else _long(layout, blocks, path)
+
+
+def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Triples:
+    names = Names("row", path), Names("column", path)
+    values = [np.empty(0)]
+    row, col, value = (*layout.places, None)[:3]
+    assert row is not None
+    assert col is not None
+    for block in blocks:
+        names[0].add(block, row)
+        names[1].add(block, col)
+        if value is not None:
+            values.append(decimals(block, value, path, "value"))
+    (rows, i), (cols, j) = names[0].done(), names[1].done()
+    header = tuple(layout.name(k) for k in (row, col, value) if k is not None)
+    sides = zip(("rows", "columns", "values"), header, strict=False)
+    spoken = ", ".join(f"{side} in {_called(name, layout)}" for side, name in sides)
+    text = f"a long table ({_delimiter(layout)}): {spoken}, {layout.reason}"
+    return Triples(rows, cols, i, j, np.concatenate(values), text, header).known()
+
+
+def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Triples:
+    names = Names("row", path)
+    place = layout.places[0]
+    i, j, values, count, cells = [], [], [np.empty(0)], 0, 0
+    for block in blocks:
+        if place is not None:
+            names.add(block, place)
+        for k, column in enumerate(layout.numeric):
+            numbers = decimals(block, column, path, f"entry of {_called(layout.name(column), layout)}")
+            seen = np.flatnonzero(~np.isnan(numbers))
+            i.append((seen + count).astype(np.int32))
+            j.append(np.full(seen.size, k, np.int32))
+            values.append(numbers[seen])
+            cells += numbers.size
+        count += block.lines.size
+    rows, places = names.done() if place is not None else (Labels(np.arange(1, count + 1)), np.arange(count))
+    cols = labelled([layout.name(k) for k in layout.numeric], path)
+    text = f"a wide table ({_delimiter(layout)}; {layout.reason}): {_wide_names(layout)}"
+    known = np.concatenate(values)
+    at = places[np.concatenate(i)] if i else np.empty(0, np.int32)
+    along = np.concatenate(j) if j else np.empty(0, np.int32)
+    header = ("row" if place is None else layout.name(place), "column", "value")
+    return Triples(rows, cols, at, along, known, text, header, cells - known.size, cols.names.size)
+
+
+def labelled(names: list[str], path: Path) -> Labels:
+    """Names of the columns of a wide table: integers where all of them are."""
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise FileError(f"{path} has two columns called {twice!r}. Give each a name of its own.")
+    if all(name.isdigit() and str(int(name)) == name for name in names):
+        return Labels(np.array([int(name) for name in names]))
+    distinct = np.empty(len(names), object)
+    distinct[:] = names
+    return Labels(distinct)
+
+
+def _wide_names(layout: Layout) -> str:
+    place = layout.places[0]
+    rows = "rows are numbered" if place is None else f"row names in {_called(layout.name(place), layout)}"
+    kept = {*layout.numeric, place}
+    left_out = [layout.name(k) for k in range(layout.width) if k not in kept]
+    return rows + (f", without what is no number: {', '.join(left_out[:5])}" if left_out else "")
+
+
+def _called(name: str, layout: Layout) -> str:
+    return name if layout.header is not None else f"column {name}"
+
+
+def _delimiter(layout: Layout) -> str:
+    return f"{_SPOKEN.get(layout.delimiter, layout.delimiter)}, {'a' if layout.header is not None else 'no'} header"
+
+
+def read_market(path: Path, asked: Asked, progress: Progress) -> Triples:
+    """MatrixMarket's coordinate format; rows and columns are called by their numbers from 1, as in the file."""
+    lines = head(path)
+    words = lines[0].lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise FileError(f"{path} does not begin with %%MatrixMarket matrix. Pass a MatrixMarket file.")
+    kind, field, symmetry = words[2:]
+    if kind != "coordinate" or field not in ("real", "integer") or symmetry not in ("general", "symmetric"):
+        raise FileError(
+            f"{path} is {' '.join(words[2:])}; coordinate, real or integer, general or symmetric is read. "
+            "Save it as such, or as npz."
+        )
+    before = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("%")), None)
+    sizes = [number_of(word) for word in lines[before].split()] if before is not None else []
+    if before is None or len(sizes) != 3 or any(size is None or size < 0 for size in sizes):
+        raise FileError(f"{path} has no line with the three sizes of the matrix. Fetch or save it again.")
+    m, n, count = (int(size) for size in sizes if size is not None)
+    text = _without_lines(line_blocks(path, progress), before + 1)
+    i, j, values = _entries(records(text, SPACES, 3, path, first_line=before + 2), path)
+    if values.size != count:
+        raise FileError(f"{path} has {values.size} entries, but says {count}. It is cut short: fetch it again.")
+    if values.size and (min(i.min(), j.min()) < 1 or i.max() > m or j.max() > n):
+        raise FileError(f"{path} has an entry outside the {m}×{n} that it says. Fetch or save it again.")
+    if symmetry == "symmetric":
+        off = i != j
+        i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
+    (rows, at), (cols, along) = Labels.of(i, "row"), Labels.of(j, "column")
+    return Triples(rows, cols, at, along, values, f"MatrixMarket, {m}×{n}, {symmetry}, numbered from 1").known()
+
+
+def _entries(blocks: Iterator[Block], path: Path) -> tuple[Array, Array, Array]:
+    parts: list[list[Array]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]]
+    for block in blocks:
+        for side, what in ((0, "row"), (1, "column")):
+            numbers = decimals(block, side, path, what)
+            if not np.all(numbers == np.floor(numbers)):
+                raise FileError(f"{path} has a {what} that is no integer. Fetch or save it again.")
+            parts[side].append(numbers.astype(np.int64))
+        parts[2].append(decimals(block, 2, path, "value"))
+    i, j, values = (np.concatenate(part) for part in parts)
+    return i, j, values
+
+
+def _without_lines(blocks: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Without the first lines."""
+    for block in blocks:
+        while count and block:
+            block = block[block.find(b"\n") + 1 :]
+            count -= 1
+        if block:
+            yield block

@@ -1,0 +1,199 @@
+"""What the columns of a text file are: sniffed from its first lines, or as told."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bifactor.errors import InputError
+from bifactor.tables.fields import SPACES
+from bifactor.tables.numbers import MISSING, number_of
+
+DELIMITERS = ("\t", ",", ";", "|", "::", SPACES)
+"""In the order in which they are tried."""
+
+SAMPLE = 200
+"""Lines that are looked at."""
+
+USUAL = (
+    frozenset({"user", "u", "row", "customer", "reader", "listener", "person", "viewer", "rater", "source", "i"}),
+    frozenset({"item", "movie", "col", "column", "product", "book", "artist", "song", "track", "joke", "target", "j"}),
+    frozenset({"rating", "value", "score", "count", "plays", "stars", "weight", "v", "vote", "sign"}),
+)
+"""What people call rows, columns and values."""
+
+INDEX = frozenset({"", "id", "name", "index", "sample", "unnamed0"}) | USUAL[0]
+"""What people call the names of the rows in a wide table."""
+
+SIDES = ("row", "column", "value")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user says about a file; None leaves it to a look at the file."""
+
+    row: str | None = None
+    col: str | None = None
+    value: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    wide: bool | None = None
+    values: bool = True
+    """Whether a long table needs a value, or pairs alone."""
+    hints: tuple[str, str] | None = None
+    """What the row and the column are called, if there is a header with these words."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where in a text file things are."""
+
+    delimiter: str
+    width: int
+    header: tuple[str, ...] | None
+    wide: bool
+    places: tuple[int | None, ...]
+    """Of the row, the column and the value; in a wide table of the row's name alone."""
+    numeric: tuple[int, ...]
+    """The columns of a wide table that hold values."""
+    reason: str
+
+    def name(self, place: int) -> str:
+        """What a column is called: by the header, or its number from 1."""
+        return self.header[place] if self.header is not None else str(place + 1)
+
+
+def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
+    """The layout of a file that begins with these lines."""
+    lines = [line for line in lines if line.strip()][:SAMPLE]
+    delimiter = _delimiter(lines, asked, path)
+    cells = split(lines, delimiter)
+    width = len(cells[0])
+    if asked.hints is not None and asked.row is None and asked.col is None and set(asked.hints) <= set(cells[0]):
+        asked = replace(asked, row=asked.hints[0], col=asked.hints[1])
+    named = [choice for choice in (asked.row, asked.col, asked.value) if choice is not None]
+    header = _has_header(cells, named) if asked.header is None else asked.header
+    body = [row for row in (cells[1:] if header else cells) if len(row) == width]
+    if not body:
+        raise InputError(f"{path} has a header and nothing below it. Pass a file with at least one entry.")
+    layout = Layout(delimiter, width, tuple(cells[0]) if header else None, False, (), (), "")
+    return with_columns(layout, body, asked, path)
+
+
+def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path) -> Layout:
+    """Wide or long, and which columns are what."""
+    usual = _usual(layout.header)
+    named = asked.col is not None or asked.value is not None
+    holes = any(cell.strip().lower() in MISSING for row in body for cell in row)
+    needed = 3 if asked.values else 2
+    wide = asked.wide
+    if wide is None:
+        wide = asked.values and not named and layout.width > 3 and holes and None in usual
+    if wide:
+        why = "--wide" if asked.wide else f"{layout.width} columns with holes, none of them called row, column or value"
+        return _wide(replace(layout, wide=True, reason=why), body, asked, path)
+    if layout.width < needed:
+        raise InputError(
+            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
+            f"{', '.join(SIDES[:needed])}. Check the delimiter, or pass --wide for a table with holes."
+        )
+    choices = (asked.row, asked.col, asked.value)[:needed]
+    if None in usual[:needed] and None in choices and layout.width > needed + 1:
+        raise InputError(
+            f"{path} has {layout.width} columns, and it is not clear which are {', '.join(SIDES[:needed])}. "
+            "Name them with --row, --col and --value, or pass --wide for a table with holes."
+        )
+    by_name = None not in usual[:needed]
+    fallback = usual if by_name else (0, 1, 2)
+    places = tuple(
+        fallback[k] if choice is None else _place(choice, layout, path, SIDES[k]) for k, choice in enumerate(choices)
+    )
+    if len(set(places)) < needed:
+        raise InputError(f"{path}: one column cannot be two of {', '.join(SIDES[:needed])}. Name all of them.")
+    why = "as told" if None not in choices else "by their names" if by_name else "by their order"
+    return replace(layout, places=places, reason=why)
+
+
+def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path) -> Layout:
+    numeric = tuple(k for k in range(layout.width) if all(number_of(row[k]) is not None for row in body))
+    place = None
+    if asked.row is not None:
+        place = _place(asked.row, layout, path, "row")
+    elif 0 not in numeric or (layout.header is not None and plain(layout.header[0]) in INDEX):
+        place = 0
+    numeric = tuple(k for k in numeric if k != place)
+    if not numeric:
+        raise InputError(f"{path} has no column of numbers. Check the delimiter.")
+    return replace(layout, places=(place,), numeric=numeric)
+
+
+def split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """The cells of some lines."""
+    if delimiter == SPACES:
+        return [line.split() for line in lines]
+    if len(delimiter) > 1:
+        return [[cell.strip() for cell in line.split(delimiter)] for line in lines]
+    return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if row]
+
+
+def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
+    if asked.delimiter is not None:
+        told = {"\\t": "\t", "tab": "\t", "space": SPACES}.get(asked.delimiter, asked.delimiter)
+        if told == "" or (len(told) > 1 and told != "::") or told in '"\n\r':
+            raise InputError(f"--delimiter {asked.delimiter!r} is no delimiter. Pass one character, tab or space.")
+        return told
+    needed = 3 if asked.values else 2
+    likely = ""
+    for candidate in DELIMITERS:
+        counts = [len(row) for row in split(lines, candidate)]
+        if counts and min(counts) == max(counts) >= needed:
+            return candidate
+        if counts and counts[0] >= needed and not likely:
+            likely = candidate
+    if likely:
+        return likely
+    for candidate in DELIMITERS:
+        if len(split(lines[:1], candidate)[0]) > 1:
+            return candidate
+    raise InputError(
+        f"No comma, tab, semicolon, bar or space splits the lines of {path} into columns. Pass --delimiter."
+    )
+
+
+def _has_header(cells: list[list[str]], named: list[str]) -> bool:
+    """Whether the first line is made of words, one of them above a number, or has the names that were asked for."""
+    first, below = cells[0], [row for row in cells[1:] if len(row) == len(cells[0])]
+    if any(name in first and not name.isdigit() for name in named):
+        return True
+    words = [k for k, cell in enumerate(first) if number_of(cell) is None]
+    if len(words) + sum(cell.lower() in MISSING for cell in first) < len(first):
+        # Numbers may be names of columns, beside a corner that is empty or says what the rows are.
+        over_numbers = words == [0] and any(number_of(row[0]) is not None for row in below)
+        return len(first) > 3 and (plain(first[0]) in INDEX or over_numbers)
+    usual = None not in _usual(tuple(first))[:2]
+    return usual or not below or any(number_of(row[k]) is not None for row in below for k in words)
+
+
+def plain(name: str) -> str:
+    """A name in small letters, without signs and a last `id`."""
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return letters.removesuffix("id") or letters
+
+
+def _usual(header: tuple[str, ...] | None) -> tuple[int | None, ...]:
+    """The columns that are called as rows, columns and values mostly are."""
+    found: list[int | None] = []
+    for words in USUAL:
+        places = [k for k, name in enumerate(header or ()) if plain(name) in words]
+        found.append(places[0] if len(places) == 1 else None)
+    return tuple(found)
+
+
+def _place(choice: str, layout: Layout, path: Path, what: str) -> int:
+    if layout.header is not None and choice in layout.header:
+        return layout.header.index(choice)
+    if choice.isdigit() and 1 <= int(choice) <= layout.width:
+        return int(choice) - 1
+    names = ", ".join(layout.name(k) for k in range(min(layout.width, 20)))
+    raise InputError(f"{path} has no column {choice!r} for the {what}, but {names}. Pass one of these, or its number.")

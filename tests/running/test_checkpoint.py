@@ -1,0 +1,280 @@
+"""A run that is killed and resumed is the run that was never interrupted."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import FileError, InputError
+from bifactor.factors import Factors
+from bifactor.penalties import balance
+from bifactor.problems.state import State, Value
+from bifactor.running import files
+from bifactor.running.checkpoint import packed, unpacked
+from bifactor.solvers import Solver
+
+
+def same(a, b):
+    assert a.n_iter == b.n_iter
+    assert a.objective == b.objective
+    assert a.status is b.status
+    np.testing.assert_array_equal(a.U, b.U)
+    np.testing.assert_array_equal(a.V, b.V)
+    for name in ("objective", "gradient_norm", "relative_change"):
+        np.testing.assert_array_equal(getattr(a.history, name), getattr(b.history, name))
+
+
+SOLVERS = [
+    bf.solvers.BFGD(),
+    bf.solvers.BFGD(bf.steps.Backtracking()),
+    bf.solvers.BFGD(bf.steps.Smooth(every_step=True), balance=None),
+    bf.solvers.FGD(),
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: f"{type(s).__name__}-{type(s.step_size).__name__}")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_resuming_is_bit_for_bit(make_problem, tmp_path, solver, dtype):
+    problem = make_problem(20, 20, dtype=dtype, symmetric=isinstance(solver, bf.solvers.FGD))
+    path = tmp_path / "run"
+    whole = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0)
+    first = bf.solve(problem, 2, solver, rng=0, max_iter=13, tol=0, checkpoint=path)
+    assert first.n_iter == 13
+    rest = bf.solve(problem, 2, solver, rng=0, max_iter=40, tol=0, checkpoint=path)
+    same(whole, rest)
+    assert rest.history.seconds[20] >= rest.history.seconds[13]
+
+
+def test_a_finished_run_stays_finished(make_problem, tmp_path):
+    path = tmp_path / "run"
+    first = bf.solve(make_problem(), 2, rng=0, tol=1e-3, checkpoint=path)
+    again = bf.solve(make_problem(), 2, rng=0, tol=1e-3, checkpoint=path)
+    assert first.status is bf.Status.RELATIVE_CHANGE
+    same(first, again)
+
+
+SCRIPT = textwrap.dedent(
+    """
+    import os, signal, sys
+    import numpy as np
+    import bifactor as bf
+
+    rng = np.random.default_rng(7)
+    U, V = rng.standard_normal((300, 3)), rng.standard_normal((200, 3))
+    rows, cols = np.nonzero(rng.random((300, 200)) < 0.4)
+    y = (U @ V.T)[rows, cols] + 0.1 * rng.standard_normal(rows.size)
+    problem = bf.Problem(bf.losses.Huber(0.5), bf.operators.Entries(rows, cols, (300, 200)), y)
+
+    def run(kill_at, every, path):
+        def callback(t, state):
+            if t == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return bf.solve(problem, 3, rng=0, max_iter=30, tol=0, callback=callback, checkpoint=path,
+                        checkpoint_every=every)
+
+    folder = sys.argv[1]
+    for k in range(20):
+        kill_at, every = int(rng.integers(1, 30)), int(rng.integers(1, 9))
+        path = os.path.join(folder, f"run{k}")
+        child = os.fork()
+        if child == 0:
+            run(kill_at, every, path)
+            os._exit(1)  # not reached: the child is killed
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+        assert os.path.exists(path) == (kill_at > every), (kill_at, every)
+        child = os.fork()
+        if child == 0:
+            run(None, every, path).save(path + ".result")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    run(None, 1000, None).save(os.path.join(folder, "whole.result"))
+    """
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_twenty_kills(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    whole = bf.Result.load(tmp_path / "whole.result")
+    results = sorted(tmp_path.glob("run*.result"))
+    assert len(results) == 20
+    for path in results:
+        same(whole, bf.Result.load(path))
+
+
+def test_another_run_is_refused_and_the_file_kept(make_problem, tmp_path):
+    path = tmp_path / "run"
+    bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path)
+    before = path.read_bytes()
+    for problem, rank, solver in (
+        (make_problem(seed=1), 2, None),
+        (make_problem(), 3, None),
+        (make_problem(), 2, bf.solvers.BFGD()),
+        (make_problem(weights=2.0), 2, None),
+        (make_problem(loss=bf.losses.Huber()), 2, None),
+    ):
+        with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
+            bf.solve(problem, rank, solver, rng=0, checkpoint=path)
+    for options in ({"rng": 1}, {"rng": np.random.default_rng(1)}, {"rng": 0, "init": bf.inits.Random()}):
+        with pytest.raises(FileError, match="another problem, rank, solver, init or seed"):
+            bf.solve(make_problem(), 2, checkpoint=path, **options)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_refused_and_kept(make_problem, tmp_path):
+    path = tmp_path / "run"
+    bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-10])
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="Cannot read"):
+        bf.solve(make_problem(), 2, rng=0, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_callables_in_settings_are_known_by_name(make_problem, tmp_path):
+    g = balance.Elementwise(np.square, lambda d: 2 * d, 2.0, 2.0)
+    solver = bf.solvers.BFGD(bf.steps.Backtracking(), g)
+    for iterations in (3, 6):
+        result = bf.solve(make_problem(), 2, solver, rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    assert result.n_iter == 6
+    f = bf.Function(lambda X: 0.5 * np.sum((X - 1) ** 2), lambda X: X - 1, (4, 4))
+    for iterations in (1, 2):
+        result = bf.solve(f, 1, bf.solvers.BFGD(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "other")
+    assert result.n_iter == 2
+
+
+@dataclass(frozen=True)
+class Speed(Value):
+    """How fast the factors move, and things of every type that a state may hold."""
+
+    d: Factors
+    label: str | None
+    numbers: tuple[float, ...]
+    where: np.ndarray
+
+
+class Momentum(Solver[Speed]):
+    def init(self, problem, x, rank):
+        return State(problem.at(x), Speed(0.0 * x, None, (), np.arange(3)))
+
+    def step(self, problem, state):
+        d = 0.5 * state.own.d - 1e-3 * state.point.gradient
+        point = problem.at(state.point.x + d)
+        return State(point, Speed(d, "moving", (*state.own.numbers, point.value)[-3:], state.own.where + 1))
+
+
+def test_what_a_solver_carries_is_kept(make_problem, tmp_path):
+    whole = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=20, tol=0)
+    for iterations in (9, 20):
+        parts = bf.solve(make_problem(), 2, Momentum(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    same(whole, parts)
+
+
+def test_a_state_comes_back_as_it_was(make_problem):
+    problem = make_problem()
+    state = Momentum().init(problem, problem.zero(2), 2)
+    arrays = {}
+    again = unpacked(json.loads(json.dumps(packed(state, arrays, {}))), arrays, problem.kind)
+    assert again.own.label is None
+    assert again.own.numbers == ()
+    assert again.phase == state.phase
+    assert again.point.gradient.kind is problem.kind
+    # Without terms ∇F is ∇f: one array, which is kept once.
+    assert again.point.gradient.left is again.point.slope.left
+    assert len(arrays) == 7  # U and V, their gradient, the speed, and where
+
+
+def test_what_no_file_can_hold_is_named(make_problem):
+    problem = make_problem()
+    state = State(problem.at(problem.zero(2)), Speed(problem.zero(2), None, (), {1, 2}))
+    with pytest.raises(InputError, match="holds a set"):
+        packed(state, {}, {})
+
+
+def test_a_checkpoint_of_the_first_format_is_refused_in_a_sentence(make_problem, tmp_path):
+    path = tmp_path / "run"
+    files.write(path, "checkpoint", {"U": np.ones((2, 1))}, {"fingerprint": "", "stalled": None})
+    before = path.read_bytes()
+    with pytest.raises(FileError, match=r"another version of bifactor\. Delete it"):
+        bf.solve(make_problem(), 2, rng=0, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_a_failed_write_costs_the_copy_and_not_the_run(make_problem, tmp_path, monkeypatch):
+    def full_disk(*arguments):
+        raise FileError("Cannot write: No space left on device.")
+
+    monkeypatch.setattr(files, "write", full_disk)
+    with pytest.warns(UserWarning, match="not in the checkpoint"):
+        result = bf.solve(make_problem(), 2, rng=0, max_iter=7, tol=0, checkpoint=tmp_path / "run", checkpoint_every=5)
+    assert result.n_iter == 7
+
+
+def test_another_function_of_the_same_name_is_refused(tmp_path):
+    def make(target):
+        return bf.Function(lambda X: 0.5 * np.sum((X - target) ** 2), lambda X: X - target, (4, 4))
+
+    bf.solve(make(1.0), 1, rng=0, max_iter=2, checkpoint=tmp_path / "run")
+    with pytest.raises(FileError, match="another problem"):
+        bf.solve(make(2.0), 1, rng=0, max_iter=2, checkpoint=tmp_path / "run")
+
+
+def test_losses_without_a_repr_are_known_by_their_settings(tmp_path):
+    class Plain(bf.losses.Squared):
+        __repr__ = object.__repr__
+
+        def __init__(self, level):
+            object.__setattr__(self, "level", level)
+
+    op = bf.operators.Full((4, 4))
+    for iterations in (1, 2):
+        problem = bf.Problem(Plain(3), op, np.eye(4))
+        result = bf.solve(problem, 1, bf.solvers.BFGD(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
+    assert result.n_iter == 2
+
+
+def test_settings_made_of_numpy_scalars_and_partials(make_problem, tmp_path):
+    g = balance.Elementwise(partial(np.multiply, 1.0), partial(np.multiply, 2.0), np.float32(2), np.float64(2))
+    for solver in (
+        bf.solvers.BFGD(bf.steps.Constant(np.float32(1e-3))),
+        bf.solvers.BFGD(bf.steps.Backtracking(shrink=np.float64(0.5)), g, lam=np.float64(0.25)),
+    ):
+        path = tmp_path / type(solver.step_size).__name__
+        result = bf.solve(make_problem(dtype=np.float32), 2, solver, rng=0, max_iter=3, tol=0, checkpoint=path)
+        assert result.U.dtype == np.float32
+
+
+def test_threads_that_share_a_file_do_not_trip_over_each_other(make_problem, tmp_path):
+    def run(_):
+        return bf.solve(make_problem(), 2, rng=0, max_iter=15, tol=0, checkpoint=tmp_path / "run", checkpoint_every=1)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(run, range(4)))
+    for result in results:
+        assert result.n_iter == 15
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_interrupted_run_resumes(make_problem, tmp_path):
+    path = tmp_path / "run"
+
+    def press_ctrl_c(t, state):
+        if t == 7:
+            raise KeyboardInterrupt
+
+    options = {"rng": 0, "max_iter": 20, "tol": 0, "checkpoint": path, "checkpoint_every": 3}
+    bf.solve(make_problem(), 2, callback=press_ctrl_c, **options)
+    assert files.read(path, "checkpoint")[0]["records"].shape == (4, 8)  # all seven iterations are kept
+    same(bf.solve(make_problem(), 2, **options), bf.solve(make_problem(), 2, rng=0, max_iter=20, tol=0))
