@@ -1,57 +1,47 @@
 """bifactor finds low-rank matrices: it minimises a smooth convex f over X = UVᴴ by descent on U and V."""
 
-from bifactor import (
-    errors,
-    estimators,
-    extend,
-    inits,
-    losses,
-    metrics,
-    operators,
-    penalties,
-    solvers,
-    steps,
-    tables,
-    testing,
-)
-from bifactor.estimators import (
-    LogisticPCA,
-    LowRankImputer,
-    MatrixCompletion,
-    OneBitCompletion,
-    PoissonPCA,
-    StateTomography,
-)
-from bifactor.problems.function import Function
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
-from bifactor.running.result import History, Result, Status
-from bifactor.running.solve import solve
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Function",
-    "History",
-    "LogisticPCA",
-    "LowRankImputer",
-    "MatrixCompletion",
-    "Objective",
-    "OneBitCompletion",
-    "PoissonPCA",
-    "Problem",
-    "Result",
-    "StateTomography",
-    "Status",
-    "errors",
-    "estimators",
-    "extend",
-    "inits",
-    "losses",
-    "metrics",
-    "operators",
-    "penalties",
-    "solve",
-    "solvers",
-    "steps",
-    "tables",
-    "testing",
-]
+from bifactor.lazy import lazy
+
+if TYPE_CHECKING:
+    from bifactor import errors as errors
+    from bifactor import estimators as estimators
+    from bifactor import extend as extend
+    from bifactor import inits as inits
+    from bifactor import losses as losses
+    from bifactor import metrics as metrics
+    from bifactor import operators as operators
+    from bifactor import penalties as penalties
+    from bifactor import solvers as solvers
+    from bifactor import steps as steps
+    from bifactor import tables as tables
+    from bifactor import testing as testing
+    from bifactor.estimators import LogisticPCA as LogisticPCA
+    from bifactor.estimators import LowRankImputer as LowRankImputer
+    from bifactor.estimators import MatrixCompletion as MatrixCompletion
+    from bifactor.estimators import OneBitCompletion as OneBitCompletion
+    from bifactor.estimators import PoissonPCA as PoissonPCA
+    from bifactor.estimators import StateTomography as StateTomography
+    from bifactor.problems import Function as Function
+    from bifactor.problems import Objective as Objective
+    from bifactor.problems import Problem as Problem
+    from bifactor.running.result import History as History
+    from bifactor.running.result import Result as Result
+    from bifactor.running.result import Status as Status
+    from bifactor.running.solve import solve as solve
+
+_ROOMS = "errors estimators extend inits losses metrics operators penalties solvers steps tables testing"
+_ESTIMATORS = "LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
+
+if not TYPE_CHECKING:  # else a misspelt name would be of type Any
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            **{room: room for room in _ROOMS.split()},
+            **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
+            **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
+            **dict.fromkeys(("History", "Result", "Status"), "running.result"),
+            "solve": "running.solve",
+        },
+    )

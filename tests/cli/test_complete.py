@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import bifactor as bf
 from bifactor.cli.main import main
-from bifactor.models import tuning
 from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.models import tuning
 from bifactor.models.fit import Fit
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}

@@ -1,0 +1,25 @@
+"""Names of a package that are imported when they are first used, so that importing the package costs nothing."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package.
+
+    `homes` says in which module of the package each name lives, such as {"solve": "running.solve"}; a module itself is
+    its own home.
+    """
+    names = sorted(homes)
+
+    def __getattr__(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        value = module if homes[name] == name else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__, lambda: names, names
