@@ -23,11 +23,11 @@ def one(dtype: type, repeats: int) -> list[Row]:
     signs = op.table.astype(dtype)
 
     def transform() -> None:
-        kernels.transforms().walsh_hadamard(work)
+        kernels.compiled("transforms").walsh_hadamard(work)
 
     def permuted() -> None:
-        kernels.transforms().place(work, op._to, op._code_to, signs, out)
-        kernels.transforms().walsh_hadamard(out)
+        kernels.compiled("transforms").place(work, op._to, op._code_to, signs, out)
+        kernels.compiled("transforms").walsh_hadamard(out)
 
     def cosine() -> None:
         fft.dct(x, norm="ortho", workers=threads())

@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import bifactor as bf
+from bifactor import kernels
 from bifactor.arrays import gaussian, host
 from bifactor.problems.state import State
 
@@ -20,6 +21,9 @@ LOSSES = {
     "ExpectedCounts": bf.losses.ExpectedCounts(0.5),
     "Shifted": bf.losses.Shifted(bf.losses.Probit(0.6), -0.4),
 }
+LAWS = ("kernels", "losses", "operators", "solvers", "steps", "theory", "test_blocks", "test_libraries")
+"""Folders and files whose tests use compiled kernels for problems of every size."""
+
 STEPS = {
     "StronglyConvex": bf.steps.StronglyConvex(),
     "Smooth": bf.steps.Smooth(),
@@ -52,6 +56,13 @@ def one_blas_thread() -> Iterator[None]:
     """Threads of BLAS that wait for each other take a hundred times as long where other programs run too."""
     with threadpool_limits(1, user_api="blas"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def small_problems(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests are small, and small problems are solved without compiled kernels: where laws are tested, with them."""
+    if set(LAWS) & {*request.path.parts, request.path.stem}:
+        monkeypatch.setattr(kernels, "SMALL", 0)
 
 
 @pytest.fixture(scope="session", autouse=True)

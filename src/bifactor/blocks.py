@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from bifactor import kernels
 from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, on_host, real
@@ -219,8 +220,12 @@ class Exact(Blocks):
     def divide(self, rows: Array) -> Array:
         if tuple(rows.shape) != (len(self.packed), self.rank):  # compiled loops do not check bounds
             raise InputError(f"{len(self.packed)} blocks of rank {self.rank} met rows of shape {rows.shape}.")
-        return on_host(kernels.blocks(self.packed.dtype).solve, self._factor, rows)
+        return on_host(self._kernel.solve, self._factor, rows)
+
+    @property
+    def _kernel(self) -> ModuleType:
+        return kernels.find("blocks", self.packed.dtype, self.packed.size, self.rank)
 
     @cached_property
     def _factor(self) -> Array:
-        return kernels.blocks(self.packed.dtype).cholesky(self.packed, self.rank)
+        return self._kernel.cholesky(self.packed, self.rank)

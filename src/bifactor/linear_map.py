@@ -186,4 +186,5 @@ class Sampled(LinearMap):
         return left, right
 
     def _kernel(self, *factors: Array) -> ModuleType:
-        return kernels.entries(np.result_type(self.dtype, *(dtype_of(F) for F in factors)))
+        dtype = np.result_type(self.dtype, *(dtype_of(F) for F in factors))
+        return kernels.find("entries", dtype, self.layout.size, factors[0].shape[1])

@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy import special
+import scipy
 
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
 
@@ -61,7 +60,7 @@ def total(a: Array) -> float:
 def expit(a: Array) -> Array:
     """1/(1 + e^{−a})."""
     if is_numpy(a):
-        return special.expit(a)
+        return scipy.special.expit(a)
     xp = namespace(a)
     e = xp.exp(-xp.abs(a))
     return xp.where(a >= 0, 1 / (1 + e), e / (1 + e))

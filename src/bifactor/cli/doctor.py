@@ -16,7 +16,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_info
 
 from bifactor.cli.options import emit_json, json_option, wants_json
-from bifactor.kernels import entries_numba, entries_reference, has_compiled
+from bifactor.kernels import compiled, entries_reference, has_compiled
 from bifactor.kernels.layout import arrange
 from bifactor.kernels.pool import threads
 from bifactor.losses import Squared
@@ -108,7 +108,7 @@ def _numba() -> dict[str, Any]:
 
 def _cache() -> Path | None:
     """Where numba keeps what it has compiled; None where there is no place, or nothing is compiled."""
-    stats = getattr(entries_numba._dot, "stats", None)
+    stats = getattr(compiled("entries")._dot, "stats", None)
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
 
 
@@ -146,7 +146,9 @@ def _kernels() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     layout, _ = arrange(rng.integers(300, size=5000), rng.integers(200, size=5000), 300, 200)
     P, Q, w = rng.standard_normal((300, 5)), rng.standard_normal((200, 5)), rng.standard_normal(5000)
-    pairs = [(module.dot(layout, P, Q), *module.both(layout, w, P, Q)) for module in (entries_numba, entries_reference)]
+    pairs = [
+        (module.dot(layout, P, Q), *module.both(layout, w, P, Q)) for module in (compiled("entries"), entries_reference)
+    ]
     error = max(float(np.max(np.abs(got - wanted))) for got, wanted in zip(*pairs, strict=True))
     return {
         "name": "compiled kernels agree with their reference",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from bifactor.arrays import Array, beside, dtype_of, gaussian, namespace, norm
 from bifactor.errors import InputError
@@ -74,7 +74,7 @@ def best_multiple(line: Curve, guess: float, ridge: float = 0.0) -> float:
         if high > 1e3 * (faint or 1e15 * guess):
             return faint or guess
         low, high = high, 4 * high
-    return float(brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
+    return float(scipy.optimize.brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
 
 
 def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.random.Generator) -> Factors:

@@ -1,52 +1,54 @@
-"""The few operations that the array standard lacks: a NumPy reference, and a compiled version where there is one."""
+"""The few operations that the array standard lacks: a NumPy reference, and a compiled version where there is one.
 
+`find` is the one table of them. Compiled modules are imported when they are first needed: numba takes longer to load,
+and to compile where nothing is on disk yet, than a small problem takes to be solved without it.
+"""
+
+import os
+import sys
+from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 
-from bifactor.kernels import (
-    blocks_numba,
-    blocks_reference,
-    entries_numba,
-    entries_reference,
-    losses_numba,
-    losses_reference,
-    pauli_numba,
-    pauli_reference,
-    transforms_numba,
-    transforms_reference,
-)
+SMALL = 1 << 16
+"""Multiply-adds of a pass up to which the reference is used."""
 
-_COMPILED = {np.dtype(np.float32), np.dtype(np.float64)}
+LEAST = 4
+"""Columns that a pass is counted with where it has fewer: gathering numbers costs as much as these."""
+
+_REAL = {np.dtype(np.float32), np.dtype(np.float64)}
+_COMPLEX = _REAL | {np.dtype(np.complex64), np.dtype(np.complex128)}
+_DTYPES = {"transforms": _COMPLEX, "pauli": _COMPLEX}
+"""What the compiled kernels of an operation take, where that is more than real numbers."""
 
 
-def has_compiled(dtype: Any) -> bool:
-    """Whether compiled kernels serve this dtype here (`NUMBA_DISABLE_JIT=1` turns them off)."""
-    return not numba.config.DISABLE_JIT and np.dtype(dtype) in _COMPILED
+def find(operation: str, dtype: Any, size: float, columns: int = 1) -> ModuleType:
+    """The kernels of an operation for data of this dtype: so many numbers, each with rows of so many columns."""
+    return compiled(operation) if has_compiled(dtype, size, columns, operation) else _module(f"{operation}_reference")
 
 
-def entries(dtype: Any) -> ModuleType:
-    """The sampled products to use for factors of this dtype."""
-    return entries_numba if has_compiled(dtype) else entries_reference
+def has_compiled(dtype: Any, size: float = np.inf, columns: int = 1, operation: str = "entries") -> bool:
+    """Whether compiled kernels serve this here (`NUMBA_DISABLE_JIT=1` turns them off).
+
+    What they serve depends on the data alone, never on what a process has compiled before: the same problem must have
+    the same answer to the last bit.
+    """
+    return size * max(columns, LEAST) > SMALL and np.dtype(dtype) in _DTYPES.get(operation, _REAL) and not _turned_off()
 
 
-def blocks(dtype: Any) -> ModuleType:
-    """The solvers of many small systems of this dtype."""
-    return blocks_numba if has_compiled(dtype) else blocks_reference
+def compiled(operation: str) -> ModuleType:
+    """The compiled kernels of an operation."""
+    return _module(f"{operation}_numba")
 
 
-def losses(dtype: Any) -> ModuleType:
-    """The passes over measurements of this dtype that no loss has a part in."""
-    return losses_numba if has_compiled(dtype) else losses_reference
+@cache
+def _module(name: str) -> ModuleType:
+    return import_module(f"bifactor.kernels.{name}")
 
 
-def transforms() -> ModuleType:
-    """The fast transforms to use; compiled ones serve all four dtypes."""
-    return transforms_reference if numba.config.DISABLE_JIT else transforms_numba
-
-
-def paulis() -> ModuleType:
-    """The Pauli expectations to use."""
-    return pauli_reference if numba.config.DISABLE_JIT else pauli_numba
+def _turned_off() -> bool:
+    loaded = sys.modules.get("numba")
+    return bool(loaded.config.DISABLE_JIT) if loaded else os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

@@ -3,13 +3,21 @@
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from numba import njit
+from numba.extending import register_jitable
+
+from bifactor.kernels import pointwise
 
 # Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
 # because the loop detects divergence by them.
 FAST = {"reassoc", "contract", "nsz"}
+
+for function in vars(pointwise).values():
+    if isinstance(function, FunctionType):
+        register_jitable(function)
 
 
 def version(function: Callable[..., Any]) -> int:

@@ -20,6 +20,10 @@ TILE = 4096
 RUN = 2
 """Tiles must not cut a row's entries into runs shorter than this on average, or they cost more than they save."""
 
+DENSE, LARGEST = 8, 1 << 20
+"""Entries of a matrix for each that is known, and of any matrix, up to which the reference forms it: a product of BLAS
+takes as long for eight numbers as gathering rows takes for one."""
+
 COUNTED = 1 << 20
 """Entries that are counted at a time: more would be copied to larger integers all at once."""
 
@@ -57,6 +61,20 @@ class Layout:
             outer += np.bincount(self.outer[part], w, self.n_outer)
             inner += np.bincount(self.inner[part], w, self.n_inner)
         return outer, inner
+
+    @cached_property
+    def places(self) -> Array | None:
+        """Where each entry lies in the whole matrix, row by row; None where that is too large to be formed."""
+        if self.n_outer * self.n_inner > min(DENSE * self.size, LARGEST):
+            return None
+        return self.outer.astype(np.intp) * self.n_inner + self.inner
+
+    @cached_property
+    def starts(self) -> Array | None:
+        """Where each row of the outer side begins, and the end; None where tiles tear rows apart."""
+        if np.any(self.outer[1:] < self.outer[:-1]):
+            return None
+        return np.concatenate([[0], np.cumsum(self.counts[0])]).astype(self.inner.dtype)
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:

@@ -94,6 +94,8 @@ def _moving(piece: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Arra
 
 def _summed(each: Callable[..., tuple[Any, ...]], layout: Layout, y: Array, weights: Array) -> list[Any]:
     """The sums over all pieces of what `each` makes of one."""
+    if layout.size <= BLOCK:
+        return list(each(layout, y, weights))
     sums: list[Any] = []
     for start in range(0, layout.size, BLOCK):
         part = slice(start, start + BLOCK)

@@ -1,25 +1,25 @@
 """Each loss at one measurement: `(z, y, parameter) -> (ℓ, ℓ′, ℓ″)`, for use inside compiled loops.
 
+Losses name these functions, so they are plain Python here; `compile` makes them known to numba.
+
 The array versions in `bifactor.losses` are the reference; a test compares every pair. Here only `math`
 may be used, and every branch must stay finite at |z| = 10⁴. A loop that has no use for a number does not pay for it.
 """
 
 import math
-
-from numba.extending import register_jitable
+from collections.abc import Callable
+from typing import Any
 
 MILLS_FROM = -8.0
 MILLS_TERMS = 60
 """Below MILLS_FROM the continued fraction reaches double precision with this many terms."""
 
 
-@register_jitable
 def squared(z, y, parameter):  # type: ignore[no-untyped-def]
     d = z - y
     return 0.5 * d * d, d, 1.0
 
 
-@register_jitable
 def huber(z, y, delta):  # type: ignore[no-untyped-def]
     d = z - y
     if abs(d) <= delta:
@@ -27,7 +27,6 @@ def huber(z, y, delta):  # type: ignore[no-untyped-def]
     return delta * (abs(d) - 0.5 * delta), math.copysign(delta, d), 0.0
 
 
-@register_jitable
 def logistic(z, y, parameter):  # type: ignore[no-untyped-def]
     t = -y * z
     e = math.exp(-abs(t))
@@ -37,7 +36,6 @@ def logistic(z, y, parameter):  # type: ignore[no-untyped-def]
     return max(t, 0.0) + tail, -y * (p if t >= 0.0 else e * p), e * p * p
 
 
-@register_jitable
 def probit(z, y, sigma):  # type: ignore[no-untyped-def]
     u = y * z / sigma
     if u < MILLS_FROM:
@@ -59,7 +57,6 @@ def probit(z, y, sigma):  # type: ignore[no-untyped-def]
     return -math.log(cdf), -y * hazard / sigma, hazard / sigma * (hazard + u) / sigma
 
 
-@register_jitable
 def poisson(z, y, cap):  # type: ignore[no-untyped-def]
     if z <= cap:
         e = math.exp(z)
@@ -68,7 +65,6 @@ def poisson(z, y, cap):  # type: ignore[no-untyped-def]
     return e * (1.0 + t + 0.5 * t * t) - y * z, e * (1.0 + t) - y, e
 
 
-@register_jitable
 def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     near = max(z, floor)
     t = (z - near) / near
@@ -80,38 +76,32 @@ def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     return value, 1.0 - y * (1.0 - t) / near + below / floor, bend
 
 
-@register_jitable
 def shifted_squared(z, y, numbers):  # type: ignore[no-untyped-def]
     return squared(z + numbers[0], y, numbers[1])
 
 
-@register_jitable
 def shifted_huber(z, y, numbers):  # type: ignore[no-untyped-def]
     return huber(z + numbers[0], y, numbers[1])
 
 
-@register_jitable
 def shifted_logistic(z, y, numbers):  # type: ignore[no-untyped-def]
     return logistic(z + numbers[0], y, numbers[1])
 
 
-@register_jitable
 def shifted_probit(z, y, numbers):  # type: ignore[no-untyped-def]
     return probit(z + numbers[0], y, numbers[1])
 
 
-@register_jitable
 def shifted_poisson(z, y, numbers):  # type: ignore[no-untyped-def]
     return poisson(z + numbers[0], y, numbers[1])
 
 
-@register_jitable
 def shifted_expected_counts(z, y, numbers):  # type: ignore[no-untyped-def]
     return expected_counts(z + numbers[0], y, numbers[1])
 
 
 # Functions of a module, not closures over a loss: those numba cannot keep on disk under a name that lasts.
-SHIFTED = {
+SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     squared: shifted_squared,
     huber: shifted_huber,
     logistic: shifted_logistic,
@@ -122,11 +112,17 @@ SHIFTED = {
 """Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""
 
 
-CODES = {squared: 0, huber: 1, logistic: 2, probit: 3, poisson: 4, expected_counts: 5}
+CODES: dict[Callable[..., Any] | None, int] = {
+    squared: 0,
+    huber: 1,
+    logistic: 2,
+    probit: 3,
+    poisson: 4,
+    expected_counts: 5,
+}
 """The losses that `grouped` knows."""
 
 
-@register_jitable
 def grouped(z, observation, table):  # type: ignore[no-untyped-def]
     """The loss of the group that an observation is in; rows of the table are code, shift and parameter."""
     g, y = observation.group, observation.y

@@ -12,8 +12,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import numba
-
 SMALL = 1 << 17
 """Steps of a simple loop below which handing work to threads costs more than it saves."""
 
@@ -30,7 +28,7 @@ if hasattr(os, "register_at_fork"):
 
 def threads() -> int:
     """Threads used by kernels: the cores of this process, or `NUMBA_NUM_THREADS` where it is set."""
-    return int(numba.config.NUMBA_NUM_THREADS)
+    return int(os.environ.get("NUMBA_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def threads_for(work: float) -> int:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from bifactor import kernels
 from bifactor.arrays import (
     Array,
     dtype_of,
@@ -72,7 +71,7 @@ def compiled_form(
     loss: Loss, values: Array, group: Array | None, arrays: tuple[Array, Array], dtype: Any
 ) -> tuple[Any, Any, Array, Array] | None:
     """A loss and data as compiled loops want them, or None; see `DataFit.compiled`."""
-    unknown = loss.pointwise is None or dtype_of(values).kind == "c" or not kernels.has_compiled(dtype)
+    unknown = loss.pointwise is None or dtype_of(values).kind == "c"
     if unknown or not on_this_machine(values):
         return None
     y, w = (host(a) for a in arrays)

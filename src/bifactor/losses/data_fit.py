@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bifactor import kernels
 from bifactor.arrays import (
     HERE,
     Array,
@@ -25,7 +26,7 @@ from bifactor.arrays import (
 )
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.kernels import losses_numba, losses_reference
+from bifactor.kernels import losses_reference
 from bifactor.losses.base import Loss
 from bifactor.losses.checks import (
     check_range,
@@ -231,7 +232,7 @@ class DataFit:
         """f and its slopes ∂f/∂z."""
         compiled = self.compiled(dtype_of(z))
         if compiled is not None:
-            return on_host(losses_numba.evaluate, *compiled[:2], z, *compiled[2:])
+            return on_host(kernels.compiled("losses").evaluate, *compiled[:2], z, *compiled[2:])
         slope = self.loss.gradient(z, self.y)
         return self.value(z), slope if self.weights is None else self.weights * slope
 
@@ -246,14 +247,14 @@ class DataFit:
             return None
         compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return host(on_host(losses_numba.quartic, *curve, *compiled[2:]))
+            return host(on_host(kernels.compiled("losses").quartic, *curve, *compiled[2:]))
         return losses_reference.quartic(*curve, *self.arrays())
 
     def along(self, curve: Moving, a: float) -> tuple[float, float, float]:
         """φ(a) = f(z(a)), φ′(a) and φ″(a)."""
         compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return on_host(losses_numba.line, *compiled[:2], *curve, *compiled[2:], a)
+            return on_host(kernels.compiled("losses").line, *compiled[:2], *curve, *compiled[2:], a)
         parts = self.loss.value, self.loss.gradient, self.loss.curvature
         return losses_reference.line(*parts, *curve, *self.arrays(), a)
 
@@ -261,14 +262,16 @@ class DataFit:
         """f and its slopes at z(a), and z(a)."""
         compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return on_host(losses_numba.advance, *compiled[:2], *curve, *compiled[2:], a)
+            return on_host(kernels.compiled("losses").advance, *compiled[:2], *curve, *compiled[2:], a)
         return losses_reference.advance(self.loss.value, self.loss.gradient, *curve, *self.arrays(), a)
 
-    def compiled(self, dtype: Any) -> tuple[Any, Any, Array, Array] | None:
+    def compiled(self, dtype: Any, columns: int = 1) -> tuple[Any, Any, Array, Array] | None:
         """(pointwise loss, its parameter, y, weights or an empty array), as compiled loops want them for this dtype.
 
-        None where there is no compiled form.
+        None where there is no compiled form, or the data are too few for it, with so many columns of factors each.
         """
+        if not kernels.has_compiled(dtype, self.y.shape[0], columns):
+            return None
         held = self.__dict__.setdefault("_held", {})  # small problems ask for it more often than they compute
         if dtype not in held:
             held[dtype] = compiled_form(self.loss, self.values, self.group, self.arrays(), dtype)

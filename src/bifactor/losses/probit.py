@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
-from scipy.optimize import brentq
+import scipy
 
 from bifactor.arrays import Array, on_host
 from bifactor.kernels import pointwise
@@ -57,7 +56,11 @@ class Probit(Loss):
         low, high = 0.1 / self.sigma, 10 / self.sigma
         if not slope(low) < 0:
             return Probit(1 / low)
-        return Probit(1 / high) if slope(high) <= 0 else Probit(1 / float(brentq(slope, low, high, rtol=1e-8)))
+        return (
+            Probit(1 / high)
+            if slope(high) <= 0
+            else Probit(1 / float(scipy.optimize.brentq(slope, low, high, rtol=1e-8)))
+        )
 
     @property
     def smoothness(self) -> float:
@@ -67,7 +70,7 @@ class Probit(Loss):
         return self.sigma
 
     def value(self, z: Array, y: Array) -> Array:
-        return -on_host(special.log_ndtr, y * z / self.sigma)
+        return -on_host(scipy.special.log_ndtr, y * z / self.sigma)
 
     def gradient(self, z: Array, y: Array) -> Array:
         return -(y / self.sigma) * on_host(_hazard, y * z / self.sigma)
@@ -85,9 +88,9 @@ class Probit(Loss):
         return (ratio / self.sigma**2).astype(product.dtype)
 
     def mean(self, z: Array) -> Array:
-        return on_host(special.ndtr, z / self.sigma)
+        return on_host(scipy.special.ndtr, z / self.sigma)
 
 
 def _hazard(u: Array) -> Array:
     """φ(u)/Φ(u) without overflow: √(2/π)/erfcx(−u/√2)."""
-    return np.sqrt(2.0 / np.pi).astype(u.dtype) / special.erfcx(-u * np.sqrt(0.5).astype(u.dtype))
+    return np.sqrt(2.0 / np.pi).astype(u.dtype) / scipy.special.erfcx(-u * np.sqrt(0.5).astype(u.dtype))

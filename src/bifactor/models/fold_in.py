@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.kernels import rows_numba, rows_reference
+from bifactor.kernels import rows_reference
 from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
 from bifactor.validation import require_rows
@@ -34,8 +35,8 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
     fit, loss = problem.f.fit.take(order), problem.loss
     places = np.cumsum(np.bincount(rows, minlength=problem.shape[0])), operator.cols[order]
     ridges = np.broadcast_to(np.asarray(ridge, np.float64), columns.shape).copy()
-    first, compiled = int(columns[0]), fit.compiled(U.dtype)
+    first, compiled = int(columns[0]), fit.compiled(U.dtype, width)
     if compiled is not None:
-        return rows_numba.fit(*compiled, *places, U, V, first, ridges)
+        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, ridges)
     parts = loss.value, loss.gradient, loss.curvature
     return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, ridges)

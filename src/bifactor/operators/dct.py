@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scipy import fft
+import scipy
 
 from bifactor.arrays import Array
 from bifactor.kernels.pool import threads
@@ -19,7 +19,7 @@ class DCT(Subsampled):
         return order, None, sample, 1.0
 
     def transform(self, v: Array) -> Array:
-        return fft.dct(v, norm="ortho", overwrite_x=True, workers=threads())
+        return scipy.fft.dct(v, norm="ortho", overwrite_x=True, workers=threads())
 
     def inverse(self, v: Array) -> Array:
-        return fft.idct(v, norm="ortho", overwrite_x=True, workers=threads())
+        return scipy.fft.idct(v, norm="ortho", overwrite_x=True, workers=threads())

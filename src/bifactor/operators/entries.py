@@ -99,7 +99,7 @@ class Entries(Operator):
 
     def forward(self, U: Array, V: Array) -> Array:
         require_pair(U, V, self.shape)
-        kernel = kernels.entries(common_dtype(U, V))
+        kernel = kernels.find("entries", common_dtype(U, V), self.size, U.shape[1])
         if self._flipped:
             return self._restore(conj(on_host(kernel.dot, self._layout, V, U)))
         return self._restore(on_host(kernel.dot, self._layout, U, V))

@@ -1,6 +1,7 @@
 """Observed entries bound to data: z carried along, or computed anew in each pass."""
 
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from bifactor.arrays import Array, common_dtype, conj, digest, dtype_of, host, i
 from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels import blocks_numba, blocks_reference, passes_numba, passes_reference
+from bifactor.kernels import blocks_reference, passes_reference
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Curve, Evaluated
@@ -48,15 +49,18 @@ class EntriesBound(Measured):
         for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
             require_pair(left, right, self.shape)
         factors = *self.sides(x.left, x.right), *self.sides(d.left, d.right)
-        z1, z2 = on_host(kernels.entries(common_dtype(*factors)).curve, self.layout, *factors)
+        z1, z2 = on_host(self._kernel(*factors).curve, self.layout, *factors)
         return (conj(z1), conj(z2)) if self.flipped else (z1, z2)
 
+    def _kernel(self, *factors: Array) -> ModuleType:
+        return kernels.find("entries", common_dtype(*factors), self.layout.size, factors[0].shape[1])
+
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
-        compiled = self.fit.compiled(common_dtype(x.left, x.right)) if z is None else None
+        require_pair(x.left, x.right, self.shape)
+        compiled = self.fit.compiled(common_dtype(x.left, x.right), x.width) if z is None else None
         if compiled is None:
             return super().evaluate(x, z)
-        require_pair(x.left, x.right, self.shape)
-        f, *products = on_host(passes_numba.fused, self.layout, *compiled, *self.sides(x.left, x.right))
+        f, *products = on_host(kernels.compiled("passes").fused, self.layout, *compiled, *self.sides(x.left, x.right))
         return Evaluated(f, *self.sides(*products), None)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
@@ -64,10 +68,10 @@ class EntriesBound(Measured):
         left, right = host(x.left), host(x.right)
         other, span = (left if side else right), rows or (0, self.shape[side])
         inner = bool(side) != self.flipped
-        compiled = self.fit.compiled(x.dtype)
+        compiled = self.fit.compiled(x.dtype, x.width**2)
         if compiled is not None:
             sides = self.sides(left, right)
-            packed = blocks_numba.sums(self.layout, *compiled, *sides, other, inner, score, span)
+            packed = kernels.compiled("blocks").sums(self.layout, *compiled, *sides, other, inner, score, span)
         else:
             z = self.measure(x)
             q = np.abs(host(self.fit.evaluate(z)[1])) ** 2 if score else host(self.fit.curvature(z))
@@ -119,10 +123,11 @@ class SymbolicEntries(Symbolic):
 
     def over(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
         """The pass on arrays that have been checked."""
-        compiled = self.fit.compiled(common_dtype(*(a for a in arguments if not isinstance(a, float))))
+        factors = [a for a in arguments if not isinstance(a, float)]
+        compiled = self.fit.compiled(common_dtype(*factors), max(a.shape[1] for a in factors))
         if compiled is not None:
             settings = compiled if parts else compiled[2:]
-            return on_host(getattr(passes_numba, name), self.bound.layout, *settings, *arguments)
+            return on_host(getattr(kernels.compiled("passes"), name), self.bound.layout, *settings, *arguments)
         fit = self.fit
         if self.bound.flipped and is_complex(fit.values):
             fit = fit.with_values(conj(fit.values))  # of the transposed X, z is the conjugate

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
+import scipy
 
 from bifactor.arrays import Array, copied, generator, herm, is_complex, namespace, on_host
 from bifactor.errors import InputError
@@ -87,8 +87,8 @@ class Gaussian(Operator):
             return float(np.linalg.eigvalsh(gram(np.eye(N)))[-1])
         # The largest eigenvalue is one of a crowd, where Lanczos needs a tenth of the passes of power iteration.
         start = np.random.default_rng(0).standard_normal(N)
-        A = LinearOperator((N, N), matvec=gram, dtype=np.float64)
-        return float(eigsh(A, k=1, tol=1e-3, v0=start, return_eigenvectors=False)[0])
+        A = scipy.sparse.linalg.LinearOperator((N, N), matvec=gram, dtype=np.float64)
+        return float(scipy.sparse.linalg.eigsh(A, k=1, tol=1e-3, v0=start, return_eigenvectors=False)[0])
 
     def mean_square(self, weights: Array | None = None) -> float:
         squares = np.concatenate([np.einsum("ij,ij->i", rows, rows) for _, rows in self._blocks()])

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from bifactor import kernels
 from bifactor.arrays import Array, generator, herm, match_precision
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels import blas, losses_numba
+from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.losses.checks import host_only
@@ -80,6 +81,10 @@ class Subsampled(Operator):
     def transform(self, v: Array) -> Array:
         """T v up to the factor in `_relabel`; may overwrite v."""
 
+    @property
+    def kernel(self) -> ModuleType:
+        return kernels.find("transforms", np.float64, self.length)
+
     @abstractmethod
     def inverse(self, v: Array) -> Array:
         """Tᴴ v, likewise."""
@@ -93,7 +98,7 @@ class Subsampled(Operator):
 
     def forward(self, U: Array, V: Array) -> Array:
         v = self.coefficients(U, V)
-        return kernels.transforms().take(v, self.kept, match_precision(self.output, v.dtype))
+        return self.kernel.take(v, self.kept, match_precision(self.output, v.dtype))
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -101,7 +106,7 @@ class Subsampled(Operator):
 
         def form(matrix: Array) -> None:
             v = workspace(self).array("vector", (self.length,), dtype)
-            kernels.transforms().spread(w, self.kept, match_precision(self.output, dtype), v)
+            self.kernel.spread(w, self.kept, match_precision(self.output, dtype), v)
             self.return_to(self.inverse(v), matrix)
 
         return Formed(self, dtype, form)
@@ -118,13 +123,13 @@ class Subsampled(Operator):
         X = blas.matmul(U, herm(V), space.array("matrix", self.shape, np.result_type(U, V)))
         table = match_precision(self.table, X.dtype)
         v = space.array("vector", (self.length,), np.result_type(X, table))
-        kernels.transforms().place(X.reshape(-1), self._to, self._code_to, table, v)
+        self.kernel.place(X.reshape(-1), self._to, self._code_to, table, v)
         return self.transform(v)
 
     def return_to(self, v: Array, matrix: Array) -> None:
         """Put v back where its entries came from."""
         table = match_precision(self.table.conj(), v.dtype)
-        kernels.transforms().place(v, self._back, self._code_back, table, matrix.reshape(-1))
+        self.kernel.place(v, self._back, self._code_back, table, matrix.reshape(-1))
 
     def norm_squared(self, weights: Array | None = None) -> float:
         return self.scale**2 * (1.0 if weights is None else float(np.max(weights)))
@@ -147,8 +152,8 @@ class SubsampledBound(Measured):
         v, space = A.coefficients(x.left, x.right), workspace(A)
         factor = match_precision(self._factor, dtype)
         slope, matrix = space.array("slope", (A.size,), dtype), space.array("matrix", A.shape, dtype)
-        f = losses_numba.sampled_slopes(*compiled[:2], self._kept, factor, *compiled[2:], v, slope)
-        A.return_to(A.inverse(kernels.transforms().spread(slope, self._kept, factor, v)), matrix)
+        f = kernels.compiled("losses").sampled_slopes(*compiled[:2], self._kept, factor, *compiled[2:], v, slope)
+        A.return_to(A.inverse(A.kernel.spread(slope, self._kept, factor, v)), matrix)
         return Evaluated(f, *Dense(matrix).products(x.left, x.right), None)
 
     @cached_property
