@@ -108,7 +108,7 @@ class Shared(Blocks):
         eye = np.eye(r)
         C = c * C.astype(wide) + float(np.mean(host(self.ridge))) * eye
         B = B.astype(wide)
-        total = B + C
+        total: Array = B + C
         L = np.linalg.cholesky(total + 10 * r * epsilon(rows) * float(np.trace(total).real) * eye)
         half = scipy.linalg.solve_triangular(L, B, lower=True)
         values, Q = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
@@ -128,7 +128,8 @@ class Shared(Blocks):
         alike += [(float(np.mean(host(a))), B) for a, B in varied]
         if len(alike) > 1:
             weight = sum(a for a, _ in alike)
-            alike = [(weight, sum(a / weight * B for a, B in alike))]
+            shares = [a / weight * B for a, B in alike]
+            alike = [(weight, sum(shares[1:], shares[0]))]
         return (alike[0] if alike else None), own
 
 

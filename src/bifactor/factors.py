@@ -271,7 +271,7 @@ class Kind(ABC):
         """The least of (left/2)‖U‖² + (right/2)‖V‖² over the factors of one X, as a multiple of ‖X‖_*."""
         return (left * right) ** 0.5
 
-    def marginals(self, rows: Array, cols: Array) -> tuple[Array, Array]:
+    def marginals(self, rows: Any, cols: Any) -> tuple[Any, Any]:
         """What is observed of each row of U and of V, from what is observed of each row and column of X."""
         return rows, cols
 

@@ -108,7 +108,7 @@ class Symmetric(Kind):
     def nuclear(self, left: float, right: float) -> float:
         return (left + right) / 2
 
-    def marginals(self, rows: Array, cols: Array) -> tuple[Array, Array]:
+    def marginals(self, rows: Any, cols: Any) -> tuple[Any, Any]:
         mean = (rows + cols) / 2  # an entry on one side of the diagonal tells as much of its mirror image
         return mean, mean
 

@@ -113,14 +113,18 @@ class TotalMap(LinearMap):
         self.dtype = np.result_type(*(term.dtype for term in terms))
 
     def matmul(self, V: Array) -> Array:
-        return sum(term.matmul(V) for term in self.terms)
+        return _sum([term.matmul(V) for term in self.terms])
 
     def rmatmul(self, U: Array) -> Array:
-        return sum(term.rmatmul(U) for term in self.terms)
+        return _sum([term.rmatmul(U) for term in self.terms])
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         pairs = [term.products(U, V) for term in self.terms]
-        return sum(GV for GV, _ in pairs), sum(GhU for _, GhU in pairs)
+        return _sum([GV for GV, _ in pairs]), _sum([GhU for _, GhU in pairs])
+
+
+def _sum(parts: list[Array]) -> Array:
+    return sum(parts[1:], parts[0])
 
 
 class ScaledMap(LinearMap):

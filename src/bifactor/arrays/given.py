@@ -9,7 +9,7 @@ from bifactor.arrays.libraries import Array, cast, dtype_of, host, is_foreign
 from bifactor.errors import InputError
 
 
-def floating(array: Array, what: str) -> Array:
+def floating(array: Any, what: str) -> Array:
     """A floating copy-or-view of user data: integers and booleans become float64, half becomes single.
 
     Arrays of other libraries stay there; what is no array becomes one of NumPy.

@@ -9,11 +9,12 @@ from typing import Any
 import array_api_compat
 import array_api_compat.numpy
 import numpy as np
+from numpy.typing import NDArray
 
 from bifactor.errors import InputError
 
-Array = Any
-"""An array of any library that follows the array standard."""
+Array = NDArray[Any]
+"""An array of any library that follows the array standard; checkers of types see NumPy's, which most users have."""
 
 HERE = np.empty(0)
 """An array of NumPy, where nothing says otherwise."""
@@ -46,19 +47,19 @@ def on_this_machine(array: Array) -> bool:
     return is_numpy(array) or "cpu" in str(array_api_compat.device(array)).lower()
 
 
-def same_library(*arrays: Array) -> bool:
+def same_library(*arrays: Any) -> bool:
     """Whether all arrays are of one library and on one device."""
     kinds = {np.ndarray if is_numpy(a) else (type(a), str(array_api_compat.device(a))) for a in arrays}
     return len(kinds) <= 1
 
 
-def where(array: Array) -> str:
+def where(array: Any) -> str:
     """The library and the device of an array, for messages."""
     library = namespace(array).__name__.removeprefix("array_api_compat.").partition(".")[0]
     return f"{library} on {array_api_compat.device(array)}"
 
 
-def host(array: Array) -> Any:
+def host(array: Any) -> Any:
     """As a NumPy array: itself, a view where memory can be shared, else a copy. Numbers stay numbers."""
     if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
         return array

@@ -35,7 +35,7 @@ def flat(a: Array) -> Array:
     return namespace(a).reshape(a, (-1,))
 
 
-def chosen_of(a: Array | None, chosen: Any) -> Array | None:
+def chosen_of(a: Any, chosen: Any) -> Any:
     """Some of the numbers, or all in another order."""
     if a is None or isinstance(chosen, slice):
         return a if a is None else a[chosen]

@@ -138,8 +138,11 @@ class DataFit:
 
     def flat(self, shape: tuple[int, int]) -> "DataFit":
         """Where y or the weights are matrices of this shape, the same row by row."""
-        y, w = (flat(a) if a is not None and tuple(a.shape) == shape else a for a in (self.y, self.weights))
-        return replace(self, y=y, weights=w)
+
+        def laid(a: Any) -> Any:
+            return flat(a) if a is not None and tuple(a.shape) == shape else a
+
+        return replace(self, y=laid(self.y), weights=laid(self.weights))
 
     def sized(self, size: int, what: str) -> "DataFit":
         """With y and weights one number per measurement; `InputError` where y has other than `size` of them."""

@@ -68,7 +68,7 @@ def power_norm_squared(operator: Operator, weights: Array | None = None, steps: 
     value = 0.0
     for _ in range(steps):
         X = X / norm(X)
-        z = 0.0
+        z: Array = np.zeros(operator.size)
         for start in range(0, n, block):
             columns = np.eye(n, min(block, n - start), -start)
             z = z + operator.forward(X[:, start : start + block], columns)

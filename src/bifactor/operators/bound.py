@@ -22,7 +22,10 @@ Reach = tuple[float, float]
 
 ANYWHERE: Reach = (0.0, np.inf)
 
-Ahead = tuple[float, Array]
+Measurements = Any
+"""z: an array in the order of a bound or, where it is not stored, None; whoever is given it hands it back."""
+
+Ahead = tuple[float, Measurements]
 """A step a and the measurements at x + a·d."""
 
 Apply = Callable[[Factors], tuple[Array, Array]]
@@ -35,7 +38,7 @@ class Evaluated(NamedTuple):
     f: float
     GV: Array
     GhU: Array
-    z: Array | None
+    z: Measurements
 
 
 class Curve(ABC):
@@ -111,7 +114,7 @@ class Bound(ABC):
         return None
 
     @abstractmethod
-    def measure(self, x: Factors) -> Array | None:
+    def measure(self, x: Factors) -> Measurements:
         """z at x; None where z is not explicit."""
 
     @abstractmethod
@@ -119,22 +122,22 @@ class Bound(ABC):
         """f."""
 
     @abstractmethod
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         """f and its gradient at x; without z in one pass where there is one, and then without keeping z."""
 
     @abstractmethod
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
         """∇f(X), lazily."""
 
     @abstractmethod
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
         """J*∇²f J with J the derivative of z in the factors: the Hessian but for how X curves in them."""
 
     @abstractmethod
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
         """f along x + a·d. `ahead` saves work where it is known, and the curve then holds within its `reach`."""
 
-    def straight(self, x: Factors | None, new: Factors, z: Array | None = None) -> Curve:
+    def straight(self, x: Factors | None, new: Factors, z: Measurements = None) -> Curve:
         """t ↦ f(X + t·ΔX) with ΔX by factors of its own; None for X stands for 0."""
         if self.explicit:
             dz: Array = self.measure(new)
@@ -179,7 +182,7 @@ class Bound(ABC):
         """Whether one of them is a scale of z, which must then be fixed by other means."""
         return False
 
-    def refit(self, x: Factors, z: Array | None = None) -> "Bound":
+    def refit(self, x: Factors, z: Measurements = None) -> "Bound":
         """The same data with the parameters that fit best at x."""
         return self
 
@@ -240,7 +243,7 @@ class DataBound(Bound):
     def scales(self) -> bool:
         return self.fit.loss.scales
 
-    def refit(self, x: Factors, z: Array | None = None) -> "DataBound":
+    def refit(self, x: Factors, z: Measurements = None) -> "DataBound":
         at = self.operator.forward(x.left, x.right) if z is None else z
         return self.refitted(self.fit.refit(at))
 

@@ -85,7 +85,8 @@ class _Matrix:
 
     def row_squares(self) -> Array:
         if sparse.issparse(self.matrix):
-            return np.asarray(abs(self.matrix).power(2).sum(axis=1)).reshape(-1)
+            matrix: Any = abs(self.matrix)
+            return np.asarray(matrix.power(2).sum(axis=1)).reshape(-1)
         return np.linalg.vector_norm(self.matrix, axis=1) ** 2
 
 

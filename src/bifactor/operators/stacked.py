@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Stacked(Operator):
         mixed = zip(self.operators, fits, self._real_parts, strict=True)
         return StackedBound(*(A.bind(_real(own, A) if is_real else own) for A, own, is_real in mixed))
 
-    def _split(self, w: Array | None) -> Iterator[tuple[Operator, Array | None]]:
+    def _split(self, w: Array | None) -> Iterator[tuple[Operator, Any]]:
         """Each operator with its part of a vector."""
         start = 0
         for operator in self.operators:

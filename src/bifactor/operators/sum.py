@@ -11,7 +11,7 @@ from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, TotalMap
-from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
 
 
 class Sum(Bound):
@@ -61,13 +61,13 @@ class Sum(Bound):
         counts = [part.seen for part in self.parts]
         return None if None in counts else sum(count for count in counts if count is not None)
 
-    def measure(self, x: Factors) -> Array | None:
+    def measure(self, x: Factors) -> Measurements:
         return self._joined([part.measure(x) for part in self.parts]) if self.explicit else None
 
     def value(self, x: Factors) -> float:
         return sum(part.value(x) for part in self.parts)
 
-    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         return self.total([part.evaluate(x, own) for part, own in self._split(z)])
 
     def total(self, parts: list[Evaluated]) -> Evaluated:
@@ -75,10 +75,10 @@ class Sum(Bound):
         f, GV, GhU, z = zip(*parts, strict=True)
         return Evaluated(sum(f), reduce(_plus, GV), reduce(_plus, GhU), self._joined(list(z)))
 
-    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
         return TotalMap(*(part.gradient(x, own) for part, own in self._split(z)))
 
-    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
         parts = [part.hessian(x, own) for part, own in self._split(z)]
 
         def apply(d: Factors) -> tuple[Array, Array]:
@@ -87,7 +87,7 @@ class Sum(Bound):
 
         return apply
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
         there = [None] * len(self.parts) if ahead is None else [(ahead[0], own) for _, own in self._split(ahead[1])]
         curves = [part.curve(x, d, own, to) for (part, own), to in zip(self._split(z), there, strict=True)]
         return SumCurve(self, curves)
@@ -114,7 +114,7 @@ class Sum(Bound):
     def scales(self) -> bool:
         return any(part.scales for part in self.parts)
 
-    def refit(self, x: Factors, z: Array | None = None) -> Self:
+    def refit(self, x: Factors, z: Measurements = None) -> Self:
         return type(self)(*(part.refit(x, own) for part, own in self._split(z)))
 
     def with_fitted(self, fitted: tuple[float, ...]) -> Self:
@@ -152,12 +152,12 @@ class Sum(Bound):
         pairs = zip(self._split(z), self._split(dz), strict=True)
         return SumCurve(self, [part.line(own, change) for (part, own), (_, change) in pairs])
 
-    def _joined(self, parts: list[Array | None]) -> Array | None:
+    def _joined(self, parts: list[Measurements]) -> Measurements:
         if any(part is None for part in parts):
             return None
         return parts[0] if len(parts) == 1 else namespace(*parts).concat([_flat(part) for part in parts])
 
-    def _split(self, z: Array | None) -> Iterator[tuple[Bound, Array | None]]:
+    def _split(self, z: Measurements) -> Iterator[tuple[Bound, Measurements]]:
         """Each part with its own measurements."""
         if z is not None and not self.explicit:
             raise self._symbolic()
@@ -194,7 +194,7 @@ class SumCurve(Curve):
     def quartic(self) -> Array | None:
         if not self.bound.quadratic:
             return None
-        parts: list[Array] = [curve.quartic for curve in self.curves]
+        parts = [c for curve in self.curves if (c := curve.quartic) is not None]
         return sum(parts[1:], parts[0])
 
     def at(self, a: float) -> tuple[float, float, float | None]:

@@ -81,7 +81,7 @@ class Point(Value):
     f: float
     slope: Factors
     """∇f in the factors: the products (∇f V, ∇fᴴ U), in the space of x."""
-    z: Array
+    z: Any
     """The measurements; None where they were not kept."""
     value: float
     """F."""

@@ -127,5 +127,5 @@ def _at(problem: Objective, lam: float) -> Objective:
     weights = problem.new_columns
     left, right = weights.sides if problem.penalties else (1.0, 1.0)
     ratio = (left / right) ** 0.5
-    rows, cols = (w / np.mean(w) if np.ndim(w) else None for w in (weights.rows, weights.cols))
+    rows, cols = (np.asarray(w) / np.mean(w) if np.ndim(w) else None for w in (weights.rows, weights.cols))
     return problem.penalized(Ridge((lam * ratio, lam / ratio), rows, cols))

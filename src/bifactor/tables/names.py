@@ -1,119 +1,130 @@
-"""Names of rows and columns as they come by in blocks, as numbers from 0."""
+"""Names of rows and columns, of any kind, as numbers from 0."""
 
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.errors import FileError
-from bifactor.tables.fields import Block
-from bifactor.tables.labels import Labels
-from bifactor.tables.numbers import integers
+from bifactor.errors import InputError
 
-WIDE = 1 << 23
-"""Characters of names that are compared at a time."""
+SORTABLE = "biufmM"
+"""Kinds of names that are sorted and searched as numbers: for millions of them that is much quicker than hashing."""
 
-SPARE = 1 << 20
-"""Integers are looked up in a table where their range is no longer than four times their number and this."""
+DENSE = 4
+"""Integers that span no more than this many times their number are counted instead of sorted."""
 
 
-class Names:
-    """Collects the names of one side.
+@dataclass(frozen=True)
+class Labels:
+    """Distinct names in a fixed order."""
 
-    As long as all of them are integers in their shortest form they are kept as such, and sorted in the end; from the
-    first other name on all are text, in the order in which they came.
-    """
+    names: Array
 
-    def __init__(self, what: str, path: Path):
-        self.what, self.path = what, path
-        self._parts: list[Array] = []
-        self._order: dict[str, int] | None = None
+    @classmethod
+    def of(cls, values: Any, what: str) -> tuple["Labels", Array]:
+        """The distinct values, sorted where they are numbers or dates, else as they come; the place of each value."""
+        distinct, inverse = _distinct(np.asarray(values), what)
+        return cls(distinct), inverse
 
-    def add(self, block: Block, column: int) -> None:
-        """Take in a column of fields."""
-        starts, ends = block.starts[:, column], block.ends[:, column]
-        empty = starts == ends
-        if empty.any():
-            line = block.lines[int(np.argmax(empty))]
-            raise FileError(f"Line {line} of {self.path}: the {self.what} has no name. Fill it in, or drop the line.")
-        if self._order is None:
-            values, good = integers(block.text, starts, ends)
-            if good.all():
-                self.add_integers(values)
-                return
-        self._add_text(block, starts, ends)
+    def extended(self, values: Any, what: str) -> tuple["Labels", Array]:
+        """With the values that are new at the end; and the place of each value."""
+        distinct, inverse = _distinct(np.asarray(values), what)
+        if (distinct.dtype.kind in SORTABLE) != (self.names.dtype.kind in SORTABLE):
+            raise InputError(
+                f"The {what} names were {self.names.dtype}, the new ones are {distinct.dtype}. Make them of one kind."
+            )
+        places = self.indices(distinct)
+        new = places < 0
+        places[new] = self.names.size + np.arange(int(new.sum()))
+        return Labels(np.concatenate([self.names, distinct[new]])), places[inverse]
 
-    def add_integers(self, values: Array) -> None:
-        """Take in integers."""
-        if self._order is None:
-            self._parts.append(_compact(values))
-            return
-        distinct, inverse = np.unique(values, return_inverse=True)
-        self.add_words([str(value) for value in distinct.tolist()], inverse)
+    def indices(self, values: Any) -> Array:
+        """The place of each value, -1 where it is not known."""
+        values = np.asarray(values).ravel()
+        if self.names.dtype.kind in "mM" and values.dtype.kind not in "mM":
+            values = _dates(values, self.names.dtype)
+        if not _comparable(self.names.dtype, values.dtype) or self.names.size == 0:
+            places = self._places
+            return np.fromiter((places.get(name, -1) for name in values.tolist()), np.int64, values.size)
+        order, ranked = self._ranked
+        sought, inverse = _sorted(values)  # searching in order stays in cache
+        near = np.minimum(np.searchsorted(ranked, sought), ranked.size - 1)
+        return np.where(ranked[near] == sought, order[near], -1)[inverse]
 
-    def add_words(self, distinct: list[str], inverse: Array) -> None:
-        """Take in text, as distinct words and the place of each name among them."""
-        if self._order is None:
-            self._become_text()
-        assert self._order is not None
-        order = self._order
-        places = np.array([order.setdefault(word, len(order)) for word in distinct], np.int32)
-        self._parts.append(places[inverse])
+    def known(self, values: Any, what: str) -> Array:
+        """The place of each value; all of them must have one."""
+        places = self.indices(values)
+        if np.any(places < 0):
+            name = np.asarray(values).ravel()[places < 0].tolist()[0]
+            raise InputError(f"There was no {what} named {name!r} in the fit. Use partial_fit_long for new ones.")
+        return places
 
-    def _add_text(self, block: Block, starts: Array, ends: Array) -> None:
-        width = int(np.max(ends - starts))
-        half = starts.size // 2
-        if half and starts.size * width > WIDE:  # one long name must not make all of them long
-            for part in (slice(None, half), slice(half, None)):
-                self._add_text(Block(block.text, block.starts, block.ends, block.lines[part]), starts[part], ends[part])
-            return
-        steps = np.arange(width)
-        inside = steps < (ends - starts)[:, None]
-        letters = np.where(inside, block.text[np.minimum(starts[:, None] + steps, block.text.size - 1)], 0)
-        words = np.ascontiguousarray(letters.astype(np.uint8)).view(f"S{width}").ravel()
-        distinct, first, inverse = np.unique(words, return_index=True, return_inverse=True)
-        came = np.argsort(first, kind="stable")
-        place = np.empty_like(came)
-        place[came] = np.arange(came.size)
-        self.add_words([self._decoded(distinct[k], block.lines[first[k]]) for k in came], place[inverse])
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {name: k for k, name in enumerate(self.names.tolist())}
 
-    def _decoded(self, word: bytes, line: int) -> str:
-        try:
-            return bytes(word).decode("utf-8")
-        except UnicodeDecodeError:
-            raise FileError(f"Line {line} of {self.path} is not UTF-8. Convert the file to UTF-8.") from None
-
-    def _become_text(self) -> None:
-        labels, places = _numbered(self._parts)
-        self._order = {str(name): k for k, name in enumerate(labels.names.tolist())}
-        self._parts = [places]
-
-    def done(self) -> tuple[Labels, Array]:
-        """The distinct names, and the place of each that was added."""
-        if self._order is None:
-            return _numbered(self._parts)
-        names = np.empty(len(self._order), object)
-        names[:] = list(self._order)
-        return Labels(names), np.concatenate(self._parts)
+    @cached_property
+    def _ranked(self) -> tuple[Array, Array]:
+        order = np.argsort(self.names, kind="stable")
+        return order, self.names[order]
 
 
-def _compact(values: Array) -> Array:
-    info = np.iinfo(np.int32)
-    fits = values.size == 0 or (values.min() >= info.min and values.max() <= info.max)
-    return values.astype(np.int32 if fits else np.int64)
+def _distinct(values: Array, what: str) -> tuple[Array, Array]:
+    if values.ndim != 1:
+        raise InputError(f"The {what} names have {values.ndim} dimensions. Pass a vector.")
+    if _missing(values):
+        raise InputError(f"Some {what} names are missing. Drop these lines, or give every {what} a name.")
+    if values.dtype.kind in SORTABLE:
+        return _sorted(values)
+    places: dict[Any, int] = {}
+    try:
+        numbers = (places.setdefault(name, len(places)) for name in values.tolist())
+        inverse = np.fromiter(numbers, np.int64, values.size)
+    except TypeError:
+        raise InputError(
+            f"Some {what} names cannot be told apart: they have no hash. Use strings or numbers."
+        ) from None
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(inverse), prepend=-1))
+    return values[first], inverse
 
 
-def _numbered(parts: list[Array]) -> tuple[Labels, Array]:
-    """The distinct integers, sorted, and the place of each."""
-    values = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    parts.clear()  # twice the data is more than need be held
-    if values.size == 0:
-        return Labels(np.empty(0, np.int64)), np.empty(0, np.int32)
-    low, high = int(values.min()), int(values.max())
-    if high - low >= 4 * values.size + SPARE:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        return Labels(distinct.astype(np.int64)), inverse.astype(np.int32)
-    present = np.zeros(high - low + 1, bool)
-    present[values - low] = True
-    place = np.cumsum(present, dtype=np.int32) - 1
-    return Labels(np.flatnonzero(present) + low), place[values - low].astype(np.int32)
+def _sorted(values: Array) -> tuple[Array, Array]:
+    """The distinct values in order, and the place of each value."""
+    if values.dtype.kind in "iu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high - low < DENSE * values.size:
+            wide = values if values.dtype.kind == "u" else values.astype(np.int64)  # differences may not fit
+            first = wide.dtype.type(low)
+            shifted = (wide - first).astype(np.int64)
+            present = np.zeros(high - low + 1, bool)
+            present[shifted] = True
+            places = np.cumsum(present) - 1
+            distinct = np.flatnonzero(present).astype(wide.dtype) + first
+            return distinct.astype(values.dtype), places[shifted]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return distinct, inverse
+
+
+def _missing(values: Array) -> bool:
+    if values.dtype.kind in "fmM":
+        return bool(np.any(values != values))
+    return values.dtype.kind == "O" and any(name is None or name != name for name in values.tolist())
+
+
+def _comparable(names: np.dtype[Any], values: np.dtype[Any]) -> bool:
+    """Whether values can be searched among names as numbers, without rounding."""
+    if names.kind in "mM":
+        return values.kind == names.kind
+    if not (names.kind in "biuf" and values.kind in "biuf"):
+        return False
+    return np.result_type(names, values).kind != "f" or "f" in names.kind + values.kind
+
+
+def _dates(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Dates in other forms; as they are where they are none."""
+    try:
+        return values.astype(dtype)
+    except (TypeError, ValueError):
+        return values

@@ -1,0 +1,119 @@
+"""Names of rows and columns as they come by in blocks, as numbers from 0."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.tables.fields import Block
+from bifactor.tables.labels import Labels
+from bifactor.tables.numbers import integers
+
+WIDE = 1 << 23
+"""Characters of names that are compared at a time."""
+
+SPARE = 1 << 20
+"""Integers are looked up in a table where their range is no longer than four times their number and this."""
+
+
+class Names:
+    """Collects the names of one side.
+
+    As long as all of them are integers in their shortest form they are kept as such, and sorted in the end; from the
+    first other name on all are text, in the order in which they came.
+    """
+
+    def __init__(self, what: str, path: Path):
+        self.what, self.path = what, path
+        self._parts: list[Array] = []
+        self._order: dict[str, int] | None = None
+
+    def add(self, block: Block, column: int) -> None:
+        """Take in a column of fields."""
+        starts, ends = block.starts[:, column], block.ends[:, column]
+        empty = starts == ends
+        if empty.any():
+            line = block.lines[int(np.argmax(empty))]
+            raise FileError(f"Line {line} of {self.path}: the {self.what} has no name. Fill it in, or drop the line.")
+        if self._order is None:
+            values, good = integers(block.text, starts, ends)
+            if good.all():
+                self.add_integers(values)
+                return
+        self._add_text(block, starts, ends)
+
+    def add_integers(self, values: Array) -> None:
+        """Take in integers."""
+        if self._order is None:
+            self._parts.append(_compact(values))
+            return
+        distinct, inverse = np.unique(values, return_inverse=True)
+        self.add_words([str(value) for value in distinct.tolist()], inverse)
+
+    def add_words(self, distinct: list[str], inverse: Array) -> None:
+        """Take in text, as distinct words and the place of each name among them."""
+        if self._order is None:
+            self._become_text()
+        assert self._order is not None
+        order = self._order
+        places = np.array([order.setdefault(word, len(order)) for word in distinct], np.int32)
+        self._parts.append(places[inverse])
+
+    def _add_text(self, block: Block, starts: Array, ends: Array) -> None:
+        width = int(np.max(ends - starts))
+        half = starts.size // 2
+        if half and starts.size * width > WIDE:  # one long name must not make all of them long
+            for part in (slice(None, half), slice(half, None)):
+                self._add_text(Block(block.text, block.starts, block.ends, block.lines[part]), starts[part], ends[part])
+            return
+        steps = np.arange(width)
+        inside = steps < (ends - starts)[:, None]
+        letters = np.where(inside, block.text[np.minimum(starts[:, None] + steps, block.text.size - 1)], 0)
+        words = np.ascontiguousarray(letters.astype(np.uint8)).view(f"S{width}").ravel()
+        distinct, first, inverse = np.unique(words, return_index=True, return_inverse=True)
+        came = np.argsort(first, kind="stable")
+        place = np.empty_like(came)
+        place[came] = np.arange(came.size)
+        self.add_words([self._decoded(distinct[k], block.lines[first[k]]) for k in came], place[inverse])
+
+    def _decoded(self, word: bytes, line: int) -> str:
+        try:
+            return bytes(word).decode("utf-8")
+        except UnicodeDecodeError:
+            raise FileError(f"Line {line} of {self.path} is not UTF-8. Convert the file to UTF-8.") from None
+
+    def _become_text(self) -> None:
+        labels, places = _numbered(self._parts)
+        self._order = {str(name): k for k, name in enumerate(labels.names.tolist())}
+        self._parts = [places]
+
+    def done(self) -> tuple[Labels, Array]:
+        """The distinct names, and the place of each that was added."""
+        if self._order is None:
+            return _numbered(self._parts)
+        names = np.empty(len(self._order), object)
+        names[:] = list(self._order)
+        return Labels(names), np.concatenate(self._parts)
+
+
+def _compact(values: Array) -> Array:
+    info = np.iinfo(np.int32)
+    fits = values.size == 0 or (values.min() >= info.min and values.max() <= info.max)
+    return values.astype(np.int32 if fits else np.int64)
+
+
+def _numbered(parts: list[Array]) -> tuple[Labels, Array]:
+    """The distinct integers, sorted, and the place of each."""
+    values = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    parts.clear()  # twice the data is more than need be held
+    if values.size == 0:
+        return Labels(np.empty(0, np.int64)), np.empty(0, np.int32)
+    low, high = int(values.min()), int(values.max())
+    if high - low >= 4 * values.size + SPARE:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return Labels(distinct.astype(np.int64)), inverse.astype(np.int32)
+    present = np.zeros(high - low + 1, bool)
+    present[values - low] = True
+    place = np.cumsum(present, dtype=np.int32) - 1
+    return Labels(np.flatnonzero(present) + low), place[values - low].astype(np.int32)

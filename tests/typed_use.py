@@ -1,0 +1,43 @@
+# mypy: warn-return-any
+"""A user's code, as `mypy --strict` sees it: nothing public is of type Any. Checked by `make check`, never run."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bifactor as bf
+
+Numbers = NDArray[np.float64]
+
+
+def matrix(result: bf.Result) -> Numbers:
+    return result.matrix()
+
+
+def factors(X: Numbers) -> tuple[Numbers, Numbers]:
+    problem = bf.Problem(bf.losses.Squared(), *bf.operators.Entries.from_dense(X), penalty=bf.penalties.Ridge(0.1))
+    result = bf.solve(problem, 2, bf.solvers.PCG(), rng=0)
+    return result.U, result.V
+
+
+def entries(result: bf.Result) -> Numbers:
+    return result.predict(np.array([0]), np.array([1]))
+
+
+def history(result: bf.Result) -> Numbers:
+    return result.history.objective
+
+
+def predictions(X: Numbers) -> Numbers:
+    return bf.MatrixCompletion(n_components=3, random_state=0).fit(X).predict([0], [1])
+
+
+def filled(X: Numbers) -> Numbers:
+    return bf.MatrixCompletion().fit_transform(X)
+
+
+def served(folder: str) -> Numbers:
+    return bf.load(folder).predict(["ann"], ["casablanca"])
+
+
+def names(path: str) -> int:
+    return len(bf.tables.read(path).values)
