@@ -41,8 +41,8 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion PoissonPCA Problem "
-        "Result StateTomography Status solve "
-        "errors estimators extend inits losses metrics operators penalties solvers steps tables testing"
+        "Result StateTomography Status load solve "
+        "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Free InputError LinearMap LowRankPlus Measured MeasuredCurve "
@@ -66,13 +66,14 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP"
     ),
     "bifactor.estimators": (
-        "Fit LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography displays "
+        "LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography displays "
         "linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
     ),
-    "bifactor.tables": "Asked Triples read",
+    "bifactor.models": "Fit Model load",
+    "bifactor.tables": "Names Observations Origin read",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

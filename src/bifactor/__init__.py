@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bifactor import inits as inits
     from bifactor import losses as losses
     from bifactor import metrics as metrics
+    from bifactor import models as models
     from bifactor import operators as operators
     from bifactor import penalties as penalties
     from bifactor import solvers as solvers
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bifactor.estimators import OneBitCompletion as OneBitCompletion
     from bifactor.estimators import PoissonPCA as PoissonPCA
     from bifactor.estimators import StateTomography as StateTomography
+    from bifactor.models import load as load
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
     from bifactor.problems import Problem as Problem
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
 
-_ROOMS = "errors estimators extend inits losses metrics operators penalties solvers steps tables testing"
+_ROOMS = "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
 _ESTIMATORS = "LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
 
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
@@ -42,6 +44,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be of type Any
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
+            "load": "models",
             "solve": "running.solve",
         },
     )

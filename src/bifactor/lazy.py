@@ -18,7 +18,7 @@ def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Cal
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")
-        value = module if homes[name] == name else getattr(module, name)
+        value = getattr(module, name, module) if homes[name] == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

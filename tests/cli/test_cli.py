@@ -1,5 +1,6 @@
 """The command line, as a user meets it."""
 
+import json
 import sys
 
 import pytest
@@ -18,9 +19,17 @@ def test_demo_writes_a_picture_and_a_table(invoke, tmp_path):
     output = tmp_path / "picture.png"
     done = invoke("demo", "--rank", "5", "--output", str(output))
     assert done.exit_code == 0, done.output
-    for word in ("rank", "PSNR", "time", "status", "dB"):
+    for word in ("rank", "PSNR", "run", "iterations", "dB", "observed"):
         assert word in done.output
     assert output.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_for_machines(invoke, tmp_path):
+    done = invoke("demo", "--rank", "2", "--output", str(tmp_path / "picture.png"), "--json")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert (answer["rank"], answer["output"]) == (2, str(tmp_path / "picture.png"))
+    assert answer["psnr"] < answer["psnr_of_rank"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import tuning
-from bifactor.models.fit import Fit
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
 QUICK = ("--rank", "2", "--alpha", "1")
@@ -60,7 +59,7 @@ def test_a_fit_predicts_what_the_estimator_predicts(invoke):
     invoke("complete", "data.csv", "--rank", 2, "--alpha", 0.5, "-o", "fit")
     assert set(os.listdir("fit")) == FILES
     same = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit((i, j, y))
-    fit = Fit.load("fit")
+    fit = bf.load("fit")
     names = [f"u{k}" for k in i]
     assert fit.predict(names, j) == pytest.approx(same.predict(i, j), abs=1e-3)
     assert bf.Result.load("fit/factors.safetensors").U.shape == (40, 4)
@@ -68,12 +67,12 @@ def test_a_fit_predicts_what_the_estimator_predicts(invoke):
 
 @pytest.mark.parametrize(("flag", "fixed"), [("--offsets", (1, 1)), ("--no-offsets", (0, 0))])
 def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(invoke, flag, fixed):
-    """So that folders of earlier versions load, and theirs load ours."""
+    """So that folders of earlier versions load."""
     invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
-    assert set(core) == {"loss", "intercept", "offsets", "ridge"}
+    assert set(core) == {"loss", "intercept", "offsets", "ridge", "classes"}
     assert core["offsets"] == (flag == "--offsets")
-    model = Fit.load("fit").model
+    model = bf.load("fit").model
     assert model.fixed == fixed
     assert model.U.shape[1] == model.V.shape[1] == 2 + model.fixed_columns
     ones = np.ones((30, fixed[1])), np.ones((40, fixed[0]))
@@ -88,7 +87,7 @@ def test_predictions_of_pairs_known_and_unknown(invoke, folder):
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["known"] for row in rows] == ["both", "column", "row", "neither"]
     assert [row["user"] for row in rows] == ["u5", "nobody", "u5", "nobody"]
-    fit = Fit.load("fit")
+    fit = bf.load("fit")
     U, V, mu = fit.model.U, fit.model.V, fit.model.intercept
     a, b = fit.places(["u5"], "row")[0], fit.places(["3"], "column")[0]
     wanted = [mu + U[a] @ V[b], mu + V[b, 0], mu + U[a, 1], mu]
@@ -105,7 +104,7 @@ def test_recommendations_leave_out_what_was_seen(invoke):
     i, j, _ = ratings()
     invoke("complete", "data.csv", *QUICK, "-o", "fit")
     answer = json.loads(invoke("recommend", "fit", "--user", "u3", "--user", "u0", "-n", 100, "--json").stdout)
-    fit = Fit.load("fit")
+    fit = bf.load("fit")
     for one, row in zip(answer["rows"], (3, 0), strict=True):
         unseen = np.setdiff1d(np.unique(j), j[i == row])
         columns = [item["column"] for item in one["recommended"]]
@@ -116,7 +115,7 @@ def test_recommendations_leave_out_what_was_seen(invoke):
     assert "item" in invoke("recommend", "fit", "--user", "u3").stdout
     every = json.loads(invoke("recommend", "fit", "--user", "u3", "-n", 100, "--include-seen", "--json").stdout)
     assert len(every["rows"][0]["recommended"]) == 30
-    assert "no row 'nobody'" in invoke("recommend", "fit", "--user", "nobody", code=1).stderr
+    assert "no row named 'nobody'" in invoke("recommend", "fit", "--user", "nobody", code=1).stderr
 
 
 def test_scores_and_card(invoke, folder):
@@ -128,9 +127,10 @@ def test_scores_and_card(invoke, folder):
     answer = json.loads(done.stdout)
     card = json.loads((folder / "fit" / "card.json").read_text())
     assert answer["scores"] == card["scores"]
-    fit = Fit.load("fit")
+    fit = bf.load("fit")
     error = fit.predict([f"u{k}" for k in i[hidden]], j[hidden]) - y[hidden]
-    total = np.sum(error**2) + (fit.predict(["nobody"], [1])[0] - 3) ** 2
+    with pytest.warns(UserWarning, match="1 of 1 pairs have a name that was not in the fit"):
+        total = np.sum(error**2) + (fit.predict(["nobody"], [1])[0] - 3) ** 2
     assert card["scores"]["test"]["rmse"] == pytest.approx((total / (hidden.sum() + 1)) ** 0.5)
     assert card["scores"]["test"]["unknown"] == 1
     assert card["scores"]["held out"]["rmse"] < 0.3
@@ -160,11 +160,16 @@ def test_labels_and_counts(invoke, folder):
         invoke("complete", "labels.csv", "--loss", "logistic", *QUICK, "--holdout", 0.1, "-o", "a", "--json").stdout
     )
     assert done["scores"]["held out"]["accuracy"] > 0.7
-    assert "−1 and +1" in done["notes"][0]
-    assert np.all(
-        (Fit.load("a").predict(["u1", "u2"], [1, 2]) >= 0) & (Fit.load("a").predict(["u1", "u2"], [1, 2]) <= 1)
-    )
-    assert "Logistic takes y" in invoke("complete", "data.csv", "--loss", "logistic", "-o", "b", code=1).stderr
+    assert done["notes"][0] == "Values 0 and 1 are two classes; predictions are probabilities of 1."
+    fit = bf.load("a")
+    assert fit.classes.tolist() == [0, 1]
+    chances = fit.predict([f"u{k}" for k in i], j)
+    assert np.all((chances > 0) & (chances < 1))
+    assert np.mean((chances > 0.5) == (y > 3)) > 0.8
+    said = invoke("complete", "data.csv", "--loss", "logistic", "-o", "b", code=1).stderr
+    assert "data.csv: " in said
+    assert "different values" in said
+    assert "not two" in said
     (folder / "counts.csv").write_text(lines(i, j, np.maximum(np.round(y), 0).astype(int)))
     invoke("complete", "counts.csv", "--loss", "poisson", *QUICK, "-o", "c")
 
@@ -190,7 +195,7 @@ def test_repeated_pairs_are_said(invoke, folder):
         (("data.csv", "--checkpoint", "no/such/x"), 1, "does not exist"),
         (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
         (("data.csv", "--holdout", "1.5"), 2, "0<=x<=0.9"),
-        (("data.csv", "--delimiter", "abc"), 1, "no delimiter"),
+        (("data.csv", "--delimiter", "abc"), 1, "not a delimiter"),
         (("data.csv", "--loss", "poisson"), 1, "Poisson takes y"),
     ],
 )
@@ -206,7 +211,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(invoke, folder, arguments, 
 def test_nothing_is_replaced_unasked(invoke, folder):
     (folder / "fit").mkdir()
     (folder / "fit" / "thesis.txt").write_text("years of work")
-    assert "there already" in invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1).stderr
+    assert "already exists" in invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1).stderr
     assert "thesis.txt" in invoke("complete", "data.csv", *QUICK, "-o", "fit", "--force", code=1).stderr
     (folder / "fit" / "thesis.txt").rename(folder / "thesis.txt")
     invoke("complete", "data.csv", *QUICK, "-o", "fit")
@@ -214,10 +219,10 @@ def test_nothing_is_replaced_unasked(invoke, folder):
     invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1)
     assert (folder / "fit" / "card.json").read_text() == before
     invoke("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "fit", "--force")
-    assert Fit.load("fit").card["fit"]["rank"] == 1
+    assert bf.load("fit").card["fit"]["rank"] == 1
     assert sorted(os.listdir(folder)) == ["data.csv", "fit", "thesis.txt"]
     (folder / "out.csv").write_text("mine")
-    assert "there already" in invoke("predict", "fit", "data.csv", "-o", "out.csv", code=1).stderr
+    assert "already exists" in invoke("predict", "fit", "data.csv", "-o", "out.csv", code=1).stderr
     assert (folder / "out.csv").read_text() == "mine"
 
 
@@ -244,13 +249,13 @@ def test_a_full_disk_leaves_things_as_they_were(invoke, folder, monkeypatch, for
 
 
 def test_folders_that_are_no_fit(invoke, folder):
-    assert "no folder of a fit" in invoke("predict", "none", "data.csv", code=1).stderr
+    assert "not the folder of a fit" in invoke("predict", "none", "data.csv", code=1).stderr
     invoke("complete", "data.csv", *QUICK, "-o", "fit")
     path = folder / "fit" / "ids.safetensors"
     path.write_bytes(path.read_bytes()[:50])
     assert "truncated" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
     (folder / "fit" / "card.json").write_text('{"format": 99}')
-    assert "another format" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
+    assert "of format 99" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
 
 
 def test_a_checkpoint_goes_on(invoke, folder):
@@ -272,7 +277,11 @@ def interrupted_at(folder, *arguments):
         "from contextlib import contextmanager\n"
         "@contextmanager\n"
         "def fitting(what, first):\n"
-        "    yield lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
+        "    yield Pressed()\n"
+        "class Pressed:\n"
+        "    stage = None\n"
+        "    def iterations(self, most):\n"
+        "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "watch.fitting = fitting\n"
         "from bifactor.cli.main import main\n"
         "main()\n"
@@ -289,7 +298,7 @@ def test_ctrl_c_keeps_the_best_fit(folder):
     assert answer["fit"]["status"] == "INTERRUPTED"
     assert answer["notes"] == ["Interrupted: this is the best fit so far."]
     assert set(os.listdir(folder / "fit")) == FILES
-    assert np.isfinite(Fit.load(folder / "fit").predict(["u1"], [1])).all()
+    assert np.isfinite(bf.load(folder / "fit").predict(["u1"], [1])).all()
 
 
 @pytest.mark.parametrize("where", ["solve", "_fitted"])
@@ -354,7 +363,7 @@ def test_movielens_as_it_was_published(invoke):
     data = stored["user"], stored["item"], stored["rating"].astype(float)
     same = MatrixCompletion(n_components=3, alpha=8.0, random_state=0).fit((data[0] - 1, data[1] - 1, data[2]))
     assert answer["fit"]["objective"] == pytest.approx(same.result_.objective, rel=1e-4)
-    assert Fit.load("fit").predict(data[0][:500], data[1][:500]) == pytest.approx(
+    assert bf.load("fit").predict(data[0][:500], data[1][:500]) == pytest.approx(
         same.predict(data[0][:500] - 1, data[1][:500] - 1), abs=0.05
     )
 

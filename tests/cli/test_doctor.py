@@ -40,8 +40,9 @@ def test_json():
 
 def test_wrong_kernels_are_found(monkeypatch):
     # Wrong for the doctor alone: a fit with such kernels breaks laws that the whole suite watches over.
-    wrong = {**vars(bifactor.cli.doctor.entries_numba), "dot": lambda layout, P, Q: np.zeros(layout.size)}
-    monkeypatch.setattr(bifactor.cli.doctor, "entries_numba", SimpleNamespace(**wrong))
+    right = bifactor.cli.doctor.compiled("entries")
+    wrong = SimpleNamespace(**{**vars(right), "dot": lambda layout, P, Q: np.zeros(layout.size)})
+    monkeypatch.setattr(bifactor.cli.doctor, "compiled", lambda operation: wrong)
     done = invoke(code=1)
     assert "FAILED" in done.output
     assert "Empty numba's cache" in done.output

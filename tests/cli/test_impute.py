@@ -36,7 +36,9 @@ def invoke(*arguments, code=0):
 
 def test_holes_are_filled_and_the_rest_is_as_it_was(table):
     X, holes = table
-    assert "Kept as they are: id, kind, empty" in invoke("table.csv", "-o", "full.csv").stdout
+    said = invoke("table.csv", "-o", "full.csv").stdout
+    assert "kept       id, kind, empty" in said
+    assert f"{holes.sum()} of 240 cells in 4 columns of numbers" in said
     before, after = (list(csv.reader(Path(name).read_text().splitlines())) for name in ("table.csv", "full.csv"))
     places = [1, 3, 4, 5]
     for r, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -76,4 +78,5 @@ def test_mistakes_get_one_sentence(table, content, message):
 def test_other_mistakes(table):
     assert "no column 'z' to keep" in invoke("table.csv", "--keep", "z", "-o", "full.csv", code=1).stderr
     assert "nor auto" in invoke("table.csv", "--rank", "0", "-o", "full.csv", code=1).stderr
-    assert "there already" in invoke("table.csv", "-o", "table.csv", code=1).stderr
+    assert "nor auto" in invoke("table.csv", "--rank", "x", "-o", "full.csv", code=2).stderr
+    assert "already exists" in invoke("table.csv", "-o", "table.csv", code=1).stderr

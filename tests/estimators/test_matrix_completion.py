@@ -127,11 +127,11 @@ def test_long_frames(truth, table, fitted, make_frame):
     model = make().fit_long(make_frame(lines), row="user", col="item", value="stars")
     told = model.predict(pd.Series(["u3", "u5"]), [7 * 2, 7 * 9])
     np.testing.assert_allclose(told, fitted.predict([3, 5], [2, 9]), atol=1e-3)
-    assert model.column_labels_.names.tolist() == sorted(set((7 * cols).tolist()))
-    with pytest.raises(InputError, match=r"no row named 'u999'.*partial_fit_long"):
-        model.predict(["u3", "u999"], [0, 7])
+    assert list(model.column_names_) == sorted(set((7 * cols).tolist()))
+    with pytest.raises(InputError, match=r"no row named 'u999'.*unknown='mean'"):
+        model.predict(["u3", "u999"], [0, 7], unknown="raise")
     with pytest.raises(InputError, match="no column named 3"):
-        model.predict("u3", 3)
+        model.predict("u3", 3, unknown="raise")
 
 
 def test_two_lines_of_the_same_names_are_two_measurements():
@@ -238,14 +238,16 @@ def test_predict_takes_what_users_have(fitted):
     [
         ([0, 500], [0, 1], "500"),
         ([0, -1], [0, 1], "-1"),
-        ([0, 1, 2], [0, 1], "3 indices and cols has 2"),
-        ([0.5], [1], "integers"),
-        (["a"], [1], "integers"),
+        ([0, 1, 2], [0, 1], "rows has 3 indices and cols has 2"),
+        ([0.5], [1], "rows is float64"),
+        (["a"], [1], "rows is <U1"),
+        ([0], [np.nan], "cols is float64"),
     ],
 )
 def test_predict_refuses_what_is_no_entry(fitted, rows, cols, words):
-    with pytest.raises(InputError, match=words):
-        fitted.predict(rows, cols)
+    for unknown in ("mean", "raise"):
+        with pytest.raises(InputError, match=words):
+            fitted.predict(rows, cols, unknown=unknown)
 
 
 def test_tables_of_new_rows(truth, table):
@@ -366,10 +368,10 @@ def test_partial_fit_of_names(table):
     whole = make().fit_long(frame, **names)
     told = [m.predict([110, 3], ["c7", "c7"]) for m in (model, whole)]
     np.testing.assert_allclose(*told, atol=0.3)
-    before = model.row_labels_
+    before = model.row_names_
     with pytest.raises(InputError, match="one kind"):
         model.partial_fit_long(frame.assign(r="x"), **names)
-    assert model.row_labels_ is before
+    assert model.row_names_ is before
     with pytest.raises(InputError, match="partial_fit_long"):
         model.partial_fit(table)
     with pytest.raises(InputError, match="not fitted to names"):
@@ -470,11 +472,18 @@ def test_unfitted(table):
     model = make()
     for use in (
         lambda: model.predict([0], [0]),
+        lambda: model.predict(table),
+        lambda: model.decision_function([0], [0]),
         lambda: model.transform(table),
         lambda: model.inverse_transform(table),
         model.complete,
         model.recommend,
         lambda: model.score(table),
+        lambda: model.save("fit"),
+        lambda: model.predict_long(table),
+        lambda: model.transform_long(table),
+        lambda: model.score_long(table),
+        model.get_feature_names_out,
     ):
         with pytest.raises(NotFittedError):
             use()

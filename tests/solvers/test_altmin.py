@@ -7,8 +7,9 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian, herm
-from bifactor.solvers import PCG, least_squares
+from bifactor.solvers import PCG
 from bifactor.solvers.altmin import AltMin
+from bifactor.solvers.parts import least_squares
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bifactor.errors import BifactorError, FileError
-from bifactor.tables import Asked, read, source
+from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.tables import read, source
 from bifactor.tables.fields import SPACES, records
 from bifactor.tables.numbers import decimals, integers, number_of
 
@@ -22,11 +22,11 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(source, "BLOCK", 5000)
 
 
-def entries(triples):
+def entries(data):
     """Names to values."""
-    rows, cols = triples.rows.names[triples.i].tolist(), triples.cols.names[triples.j].tolist()
-    assert triples.shape == (len(set(rows)), len(set(cols))) or triples.width is not None
-    return dict(zip(zip(rows, cols, strict=True), triples.values.tolist(), strict=True))
+    rows, cols = data.row_names[data.rows].tolist(), data.column_names[data.cols].tolist()
+    assert data.shape == (len(set(rows)), len(set(cols))) or data.origin.wide
+    return dict(zip(zip(rows, cols, strict=True), data.values.tolist(), strict=True))
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def test_text_in_any_dress_is_the_same_table(write, text, name):
 
 def test_columns_can_be_named_and_numbered(write):
     path = write("a,b,c,d,e\n9,ann,x,1,0\n9,bob,y,2.5,0\n9,ann,y,-30,0\n")
-    assert entries(read(path, Asked(row="b", col="c", value="d"))) == TRIPLES
-    assert entries(read(path, Asked(row="2", col="3", value="4"))) == TRIPLES
+    assert entries(read(path, row="b", col="c", value="d")) == TRIPLES
+    assert entries(read(path, row="2", col="3", value="4")) == TRIPLES
 
 
 def test_integers_stay_integers_until_a_name_is_none(write, small_blocks):
     whole = read(write("10,7,1\n-2,7,2\n1000000000,5,3\n"))
-    assert whole.rows.names.tolist() == [-2, 10, 10**9]
+    assert list(whole.row_names) == [-2, 10, 10**9]
     assert entries(whole) == {(10, 7): 1, (-2, 7): 2, (10**9, 5): 3}
     lines = "".join(f"{k},{k % 7},1\n" for k in range(1, 3000))
     mixed = read(write(lines + "007,0,5\n"))
@@ -103,10 +103,10 @@ CELLS = {("ann", "a"): 1, ("ann", "c"): 3, ("bob", "b"): 2.5}
 def test_wide_tables_are_told_by_their_holes(write):
     found = read(write(WIDE))
     assert entries(found) == CELLS
-    assert "4 columns" not in found.layout
-    assert "wide" in found.layout
-    assert "kind" in found.layout
-    assert entries(read(write("1,2,3\n4,,6\n", "x.csv"), Asked(wide=True))) == {
+    assert "4 columns" not in found.origin.layout
+    assert "wide" in found.origin.layout
+    assert "kind" in found.origin.layout
+    assert entries(read(write("1,2,3\n4,,6\n", "x.csv"), wide=True)) == {
         (1, 1): 1,
         (1, 2): 2,
         (1, 3): 3,
@@ -121,11 +121,11 @@ def test_wide_headers_of_numbers(write):
 
 
 def test_pairs_need_no_value(write):
-    asked = Asked(values=False, hints=("who", "what"))
-    pairs = read(write("what,who\nx,ann\ny,bob\n"), asked)
-    assert pairs.rows.names.tolist() == ["ann", "bob"]
+    asked = {"values": False, "hints": ("who", "what")}
+    pairs = read(write("what,who\nx,ann\ny,bob\n"), **asked)
+    assert list(pairs.row_names) == ["ann", "bob"]
     assert pairs.values.size == 0
-    assert read(write("ann,x\nbob,y\n"), asked).rows.names.tolist() == ["ann", "bob"]
+    assert list(read(write("ann,x\nbob,y\n"), **asked).row_names) == ["ann", "bob"]
 
 
 def test_repeated_pairs_are_kept(write):
@@ -138,7 +138,7 @@ def test_npz(tmp_path):
     path = tmp_path / "x.npz"
     np.savez(path, user=[3, 10**15, 3], item=["x", "y", "y"], rating=[1, 2, np.nan], other=np.zeros(5))
     assert entries(read(path)) == {(3, "x"): 1, (10**15, "y"): 2}
-    assert entries(read(path, Asked(row="item", col="user", value="rating"))) == {("x", 3): 1, ("y", 10**15): 2}
+    assert entries(read(path, row="item", col="user", value="rating")) == {("x", 3): 1, ("y", 10**15): 2}
     np.savez(path, table=np.array([[1, np.nan], [np.nan, 4]]))
     assert entries(read(path)) == {(0, 0): 1, (1, 1): 4}
     sparse.save_npz(path, sparse.coo_array(([5.0, 0.0], ([2, 10**9], [1, 0])), shape=(2 * 10**9, 3)))
@@ -179,7 +179,7 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
         ("", "x.csv", "is empty"),
         ("\n \n", "x.csv", "blank lines"),
         ("user,item,rating\n", "x.csv", "nothing below"),
-        ("user#item#rating\n1#2#3\n", "x.csv", "--delimiter"),
+        ("user#item#rating\n1#2#3\n", "x.csv", "Pass the delimiter"),
         ("user,item\n1,2\n", "x.csv", "3 are needed: row, column, value"),
         ("1,2,3\n1,2,good\n", "x.csv", "Line 2 of .*: the value 'good' is not a finite number"),
         ("1,2,3\n1,2,inf\n", "x.csv", "Line 2 of .*'inf'"),
@@ -193,7 +193,7 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
         (b"1,\xe9,3\n2,\xe9,3\n", "x.csv", "Line 1 of .* is not UTF-8"),
         (b"\x00\x01\x02", "x.csv", "not text"),
         ("PK", "x.xlsx", "not read"),
-        ("nonsense", "x.npz", "no npz file"),
+        ("nonsense", "x.npz", "not an npz file"),
         ("nonsense", "x.mtx", "MatrixMarket"),
         (MARKET + "2 2 3\n1 1 1\n", "x.mtx", "has 1 entries, but says 3"),
         (MARKET + "2 2 1000000000000000\n1 1 1\n", "x.mtx", "cut short"),
@@ -278,3 +278,284 @@ def test_blocks_of_any_size_are_the_same(tmp_path, delimiter):
         words = [block.word(t, 0) for block in blocks for t in range(block.lines.size)]
         assert words == [f"u{k}" for k in range(2, 100)]
         assert np.concatenate([block.lines for block in blocks]).tolist() == list(range(3, 101))
+
+
+# JSON lines
+
+RECORDS = (
+    '{"user": "ann", "item": "x", "rating": 1, "time": 5}\n'
+    '{"user": "bob", "item": "y", "rating": 2.5}\n'
+    "\n"
+    '{"rating": -3e1, "item": "y", "user": "ann", "note": null}\n'
+)
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.ndjson", "data.jsonl.gz", "DATA.NDJSON.GZ"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        RECORDS,
+        RECORDS.replace("\n", "\r\n"),
+        RECORDS.rstrip("\n"),
+        "\ufeff" + RECORDS,
+        RECORDS + '{"user": "carl", "item": "x", "rating": null}\n{"user": "dora", "item": "z"}\n{"note": 1}\n',
+        RECORDS + '{"user": "carl", "item": "x", "rating": NaN}\n',
+    ],
+    ids=["plain", "CRLF", "no end", "mark", "missing keys", "NaN"],
+)
+def test_json_lines_are_the_same_table(write, text, name):
+    assert entries(read(write(text.encode(), name.lower()))) == TRIPLES
+
+
+def test_json_lines_with_columns_that_are_told(write):
+    text = '{"a": 9, "b": "ann", "c": "x", "d": 1, "w": 2}\n{"a": 9, "b": "bob", "c": "y", "d": 2.5, "w": 0}\n'
+    with pytest.raises(InputError, match="has 5 columns, and it is not clear which are row, column, value"):
+        read(write(text, "x.jsonl"))
+    found = read(write(text, "x.jsonl"), row="b", col="c", value="d", weight="w")
+    assert entries(found) == {("ann", "x"): 1}
+    assert found.weights.tolist() == [2]
+    assert found.origin.missing == 1
+    with pytest.raises(InputError, match="no column 'z' for the row, but a, b, c, d, w"):
+        read(write(text, "x.jsonl"), row="z", col="c", value="d")
+
+
+def test_json_lines_may_be_wide(write):
+    found = read(write('{"name": "ann", "a": 1, "b": null, "c": 3}\n{"name": "bob", "b": 2.5}\n', "x.jsonl"))
+    assert found.origin.wide
+    assert entries(found) == CELLS
+
+
+def test_names_in_json_lines(write):
+    def names(*users):
+        lines = "".join(f'{{"user": {user}, "item": 1, "rating": 1}}\n' for user in users)
+        found = read(write(lines, "x.jsonl"))
+        return found.row_names[found.rows].tolist()
+
+    assert names(12, 7, 12) == [12, 7, 12]
+    assert names(12, '"7"', 7) == ["12", "7", "7"]
+    assert names(0.5, 7) == [0.5, 7]
+    assert names("true", "false") == [True, False]
+    assert names('"ä, \\"b\\"\\n"', '""') == ['ä, "b"\n', ""]
+
+
+@pytest.mark.parametrize("first", [2**53, 2**62, 2**63, 2**64])
+def test_long_integers_in_json_lines_stay_apart(write, first):
+    lines = "".join(f'{{"user": {first + k}, "item": 1, "rating": 1}}\n' for k in range(3))
+    found = read(write(lines, "x.jsonl"))
+    assert found.shape == (3, 1)
+    assert sorted(str(name) for name in found.row_names) == [str(first + k) for k in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n \n", "has no records"),
+        (RECORDS + '{"user": "ann"\n', "Line 5 of .* is not a JSON object"),
+        ('[1, 2, 3]\n{"user": 1}\n', "Line 1 of .* is not a JSON object"),
+        (RECORDS + "7\n", "Line 5 of .* is not a JSON object"),
+        (RECORDS + "[" * 100_000 + "\n", "Line 5 of .* is not a JSON object"),
+        (RECORDS.encode() + b'{"user": "\xe9"}\n', "Line 5 of .* is not a JSON object"),
+        (RECORDS + '{"user": ["ann"], "item": "x", "rating": 1}\n', "'user' holds lists or objects"),
+        (RECORDS + '{"user": "ann", "item": "x", "rating": {"stars": 1}}\n', "'rating' holds lists or objects"),
+        (RECORDS + '{"user": "ann", "item": "x", "rating": "1"}\n', "'rating' of .* does not hold numbers"),
+        (RECORDS + '{"user": "ann", "item": "x", "rating": Infinity}\n', "'rating' of .* holds infinite values"),
+        (RECORDS + '{"item": "x", "rating": 1}\n', "row names are missing in 'user'"),
+        ('{"user": 1, "item": 2}\n', "has 2 columns, and 3 are needed"),
+        ('{"user": 1, "item": 2, "rating": null}\n', "no entry with a value"),
+        ("{}\n", "3 are needed"),
+    ],
+)
+def test_bad_json_lines_get_one_sentence(write, text, message):
+    for name in ("x.jsonl", "x.jsonl.gz"):
+        if text or name == "x.jsonl":
+            with pytest.raises(BifactorError, match=message):
+                read(write(text, name))
+
+
+def test_json_itself_is_not_read(write):
+    with pytest.raises(FileError, match="JSON lines"):
+        read(write('[{"user": 1, "item": 2, "rating": 3}]', "x.json"))
+
+
+# Decimal commas
+
+COMMAS = "user;item;rating\nann;x;1\nbob;y;2,5\nann;y;-3,0e1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COMMAS,
+        COMMAS.replace(";", "\t"),
+        COMMAS.replace(";", "  "),
+        COMMAS.replace(";", "|"),
+        COMMAS.replace(";", "::"),
+        COMMAS.split("\n", 1)[1],
+        COMMAS.replace("ann", '"ann"'),
+        COMMAS + "ann;z;\ncarl;x;NA\n",
+    ],
+)
+@pytest.mark.parametrize("told", [{}, {"decimal": ","}])
+def test_decimal_commas(write, text, told):
+    assert entries(read(write(text), **told)) == TRIPLES
+
+
+def test_decimal_commas_in_wide_tables(write):
+    text = WIDE.replace(",", ";").replace("2.5", "2,5")
+    assert entries(read(write(text))) == CELLS
+    assert entries(read(write(text.replace(";", "\t")))) == CELLS
+    assert entries(read(write(text), decimal=",", wide=True)) == CELLS
+
+
+def test_decimal_commas_of_weights(write):
+    found = read(write("user;item;rating;w\nann;x;1;0,5\nbob;y;2;1,5\n"), weight="w")
+    assert found.weights.tolist() == [0.5, 1.5]
+
+
+def test_names_with_commas_and_points_are_names(write):
+    found = entries(read(write("user;item;rating\nann;1,5;3\nbob;2,5;4\n")))
+    assert found == {("ann", "1,5"): 3, ("bob", "2,5"): 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("user;item;rating\nann;x;1,5\nbob;y;2.5\n", 2),
+        ("user;item;rating\nann;x;1.5\nbob;y;2,5\n", 3),
+        ("ann;x;1.5\nbob;y;2,5\n", 2),
+        ("ann;x;1,5\nbob;y;2.5\n", 1),
+        ("user;item;rating\n" + "ann;x;1,5\n" * 500 + "bob;y;2.5\n", 502),
+        ("user;item;rating\n" + "ann;x;1.5\n" * 500 + "bob;y;2,5\n", 502),
+    ],
+    ids=["comma first", "point first", "no header, point first", "no header, comma first", "late point", "late comma"],
+)
+def test_points_and_commas_in_one_file_are_refused(write, text, line):
+    with pytest.raises(FileError, match=f"Line {line} of .*is not a finite number"):
+        read(write(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("user;item;rating\nann;x;2,5\nann;y;1.234,5\n", {}),
+        ("ann;x;2,5\nann;y;1.234,5\n", {}),
+        ("ann;y;1.234,5\nann;x;2,5\n", {}),
+        ("ann\tx\t2.5\nann\ty\t1,234.5\n", {}),
+        ("ann\ty\t1,234.5\nann\tx\t2.5\n", {}),
+        ("ann;x;1,5\nann;y;1,234,567\n", {}),
+        ("ann;x;5\nann;y;1.234\n", {"decimal": ","}),
+        ('ann,x,5\nann,y,"1,234"\n', {}),
+        ("ann;x;5\nann;y;1'234\n", {}),
+    ],
+)
+def test_thousands_separators_are_refused(write, text, told):
+    with pytest.raises(FileError, match=r"Line [123] of .*is not a finite number"):
+        read(write(text), **told)
+
+
+def test_the_decimal_comma_must_split_no_columns(write):
+    for told in ({"decimal": ","}, {"decimal": ";"}, {"decimal": ""}, {"decimal": ",", "delimiter": ","}):
+        with pytest.raises(InputError, match="neither a point nor a comma"):
+            read(write(LONG), **told)
+
+
+# Weights
+
+
+def test_weights_of_text(write):
+    path = write("user,item,rating,trust\nann,x,1,2\nbob,y,2.5,0\nann,y,-3e1,.5\ncarl,z,,1\n")
+    for weight in ("trust", "4"):
+        found = read(path, weight=weight)
+        assert entries(found) == {("ann", "x"): 1, ("ann", "y"): -30}
+        assert found.weights.tolist() == [2, 0.5]
+        assert found.shape == (1, 2)
+        assert found.origin.missing == 2
+    assert read(path).weights is None
+    with pytest.raises(InputError, match="no column 'faith' for the weight, but user, item, rating, trust"):
+        read(path, weight="faith")
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("-1", "negative"),
+        ("", "NaN"),
+        ("heavy", "Line 3 of .*: the weight 'heavy' is not a finite number"),
+        ("inf", "Line 3 of .*'inf'"),
+    ],
+)
+def test_bad_weights_of_text(write, last, message):
+    with pytest.raises(BifactorError, match=message):
+        read(write(f"user,item,rating,trust\nann,x,1,2\nbob,y,2.5,{last}\n"), weight="trust")
+
+
+def test_a_column_with_two_parts(write):
+    with pytest.raises(InputError, match="one column cannot be two"):
+        read(write(LONG), weight="rating")
+
+
+def test_weights_that_would_be_passed_over_are_refused(write):
+    with pytest.raises(InputError, match="weight"):
+        read(write("name,a,b,c,w\nann,1,,3,1\nbob,,2.5,,2\n"), weight="w", wide=True)
+    with pytest.raises(InputError, match="weight"):
+        read(write(MARKET + "2 2 1\n1 1 5\n", "x.mtx"), weight="w")
+
+
+def test_weights_of_npz(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, user=[1, 2], item=[1, 2], rating=[1.0, 2.0], w=[3.0, 0.0])
+    found = read(path, weight="w")
+    assert entries(found) == {(1, 1): 1}
+    assert found.weights.tolist() == [3]
+
+
+# Times
+
+SECONDS = "1,2,881250949\n1,3,891717742\n4,3,878887116\n"
+
+
+@pytest.mark.parametrize("ending", ["", "000"], ids=["seconds", "milliseconds"])
+@pytest.mark.parametrize("head", ["", "user,item,timestamp\n", "a,b,c\n"], ids=["no header", "usual", "other"])
+def test_times_are_not_taken_for_values(write, head, ending):
+    path = write(head + SECONDS.replace("\n", ending + "\n"))
+    name = head.strip().split(",")[-1] or "3"
+    with pytest.raises(InputError, match=rf"holds 881250949{ending} and the like, which look like times.*value={name}"):
+        read(path)
+    for value in {name, "3"}:
+        assert entries(read(path, value=value))[1, 2] == float("881250949" + ending)
+
+
+def test_times_are_not_taken_for_values_in_other_files(write):
+    lines = '{"user": 1, "item": 2, "at": 881250949}\n{"user": 1, "item": 3, "at": 891717742}\n'
+    with pytest.raises(InputError, match="look like times"):
+        read(write(lines, "x.jsonl"))
+    assert read(write(lines, "x.jsonl"), value="at").values.tolist() == [881250949, 891717742]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [("881", "950"), ("881250949", "5"), ("881250949", ""), ("881250949.5", "891717742.5"), ("-881250949", "1")],
+)
+def test_other_numbers_are_not_taken_for_times(write, values):
+    found = read(write("".join(f"1,{k},{value}\n" for k, value in enumerate(values))))
+    assert found.values.tolist() == [float(value) for value in values if value]
+
+
+def test_a_column_that_is_called_rating_may_hold_anything(write):
+    assert read(write("user,item,rating\n" + SECONDS)).values.tolist() == [881250949, 891717742, 878887116]
+
+
+def test_pairs_with_times_are_pairs(write):
+    found = read(write(SECONDS), values=False)
+    assert found.row_names[found.rows].tolist() == [1, 1, 4]
+
+
+@pytest.mark.parametrize("name", ["u.data", "u.data.gz"])
+@pytest.mark.parametrize("delimiter", ["\t", "::", ","])
+def test_movielens_has_times_behind_its_ratings(write, name, delimiter):
+    text = "196\t242\t3\t881250949\n186\t302\t3\t891717742\n22\t377\t1\t878887116\n".replace("\t", delimiter)
+    wanted = {(196, 242): 3, (186, 302): 3, (22, 377): 1}
+    assert entries(read(write(text, name))) == wanted
+    head = delimiter.join(["userId", "movieId", "rating", "timestamp"]) + "\n"
+    assert entries(read(write(head + text, name))) == wanted

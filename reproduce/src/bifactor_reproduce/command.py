@@ -11,11 +11,12 @@ from typing import Any
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bifactor.cli.card import about_machine
-from bifactor.cli.options import INPUT, INTERRUPTED, emit_json, json_option, say, stderr, wants_json
+from bifactor.cli.look import INTERRUPTED, emit_json, say, stderr, wants_json
+from bifactor.cli.options import INPUT, json_option
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import matplotlib_or_advice
 from bifactor.kernels.pool import threads
+from bifactor.models.card import about_machine
 from bifactor_reproduce.harness.experiment import SCALES, Scale
 from bifactor_reproduce.harness.runner import Failure, Task, Watcher
 from bifactor_reproduce.harness.sources import Sources

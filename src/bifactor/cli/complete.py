@@ -8,35 +8,26 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from bifactor.arrays import Array
-from bifactor.cli import card as about
 from bifactor.cli import watch
-from bifactor.cli.options import (
-    INPUT,
-    INTERRUPTED,
-    asked,
-    column_options,
-    emit_json,
-    force_option,
-    json_option,
-    seed_option,
-    wants_json,
-)
-from bifactor.cli.output import REPORT, new_folder, require_free
+from bifactor.cli.look import code_of, tell
+from bifactor.cli.look import notes as noted
+from bifactor.cli.options import INPUT, Auto, column_options, columns, force_option, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
-from bifactor.models.fit import Fit, seen_pairs
-from bifactor.models.model import Model, Settings, fit_model
+from bifactor.losses.named import LOSSES
+from bifactor.models import Fit, Model
+from bifactor.models.card import about_data, about_fit, about_machine, about_path
+from bifactor.models.model import Settings, fit_model
 from bifactor.models.scores import scores, spoken
-from bifactor.models.settings import LOSSES, settings
+from bifactor.models.settings import settings
+from bifactor.models.store import REPORT, require_free
+from bifactor.models.two_classes import signs, two_classes
 from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
 from bifactor.running.result import Status
-from bifactor.tables import Asked, Triples, read
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations, read
 
 EXAMPLES = """\b
 Examples:
@@ -48,27 +39,12 @@ Examples:
 """
 
 
-class _Auto(click.ParamType):
-    """A number, or the word auto."""
-
-    def __init__(self, kind: type[int] | type[float]):
-        self.kind, self.name = kind, f"{'integer' if kind is int else 'number'}|auto"
-
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        if value == "auto":
-            return value
-        try:
-            return self.kind(value)
-        except ValueError:
-            self.fail(f"{value!r} is not {'an integer' if self.kind is int else 'a number'}, nor auto.", param, context)
-
-
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
-@click.option("--rank", type=_Auto(int), default="auto", show_default=True, help="Components of the fit.")
+@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components of the fit.")
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Kind of values.")
-@click.option("--alpha", type=_Auto(float), default="auto", show_default=True, help="Ridge; 0 for none.")
+@click.option("--alpha", type=Auto(float), default="auto", show_default=True, help="Ridge; 0 for none.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
 @click.option("--holdout", type=click.FloatRange(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
@@ -91,40 +67,37 @@ def complete(
     """Complete the matrix of which DATA holds some entries.
 
     DATA is csv or tsv or other text with one entry per line (row, column, value), or one row per line with holes;
-    LIBMF triples or MatrixMarket; each of these also gzipped; parquet; or npz. Rows and columns are named as you like.
+    JSON lines, LIBMF triples or MatrixMarket; each of these also gzipped; parquet; or npz. Rows and columns are named
+    as you like.
 
-    The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. Ctrl-C ends the
-    fit, and what is best so far is written.
+    The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. In Python it is
+    read by bifactor.load. Ctrl-C ends the fit, and what is best so far is written.
     """
     chosen = _settings(options, checkpoint)
-    require_free(output, force, folder=True)
+    require_free(output, force)
     started = time.perf_counter()
-    triples, notes = _read(data, asked(options), chosen)
+    entries = _read(data, columns(options))
     # What is said of the columns goes for both files.
-    same = asked({**options, "wide": False if triples.width is None else options["wide"]})
-    tests = None if test is None else _read(test, same, chosen)[0]
+    same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
+    tests = None if test is None else _read(test, same)
     read_in = time.perf_counter() - started
-    pairs = seen_pairs(triples.observations())
-    repeated = int(triples.values.size - pairs.values.size)
-    if repeated:
-        notes.append(f"{repeated:,} entries repeat a pair; each was kept as a measurement of its own.")
-    fit, first, held_out, marks = _fitted(triples, pairs, chosen, holdout, notes)
+    entries, classes, notes = _encoded(entries, chosen, data)
+    fit, first, held_out, marks = _fitted(entries, classes, chosen, holdout, notes)
     if tests is not None:
-        places = fit.places(tests.rows.names, "row")[tests.i], fit.places(tests.cols.names, "column")[tests.j]
-        marks["test"], predicted = scores(fit, *places, tests.values)
-        held_out = (tests.values, predicted) if held_out is None else held_out
+        marks["test"], predicted, values = _tested(fit, tests, test)
+        held_out = (values, predicted) if held_out is None else held_out
     card = {
-        "machine": about.about_machine(),
-        "data": {**about.about_data(data, triples), "repeated": repeated},
+        "machine": about_machine(),
+        "data": {**about_data(data, entries), "repeated": int(entries.values.size) - fit.seen.size},
         "settings": {**_shown(options), "holdout": holdout},
-        "fit": about.about_fit(fit.model),
-        "path": about.about_path(first),
+        "fit": about_fit(fit.model),
+        "path": about_path(first),
         "scores": marks,
         "notes": notes,
         "timings": {"reading": read_in, "all": time.perf_counter() - started},
     }
-    _written(replace(fit, card=card), output, held_out)
-    _told(card, output)
+    replace(fit, card=card).save(output, force=force, report=report(card, held_out))
+    tell({"output": str(output), **card}, _summary(card, output), code_of(fit.model.result.status))
 
 
 def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
@@ -136,43 +109,54 @@ def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
     return replace(checked, checkpoint=checkpoint)
 
 
-def _read(path: Path, columns: Asked, chosen: Settings) -> tuple[Triples, list[str]]:
-    """The entries as the loss wants them, and what there is to say about them."""
+def _read(path: Path, asked: dict[str, Any]) -> Observations:
     with watch.reading(path.name) as progress:
-        triples = read(path, columns, progress)
-    notes = []
-    if chosen.loss.targets is SIGNS and np.all((triples.values == 0) | (triples.values == 1)):
-        triples = replace(triples, values=2 * triples.values - 1)
-        notes.append("Values 0 and 1 were taken as −1 and +1; predictions are probabilities of 1.")
+        return read(path, progress=progress, **asked)
+
+
+def _wide(entries: Observations) -> bool:
+    return entries.origin is not None and entries.origin.wide
+
+
+def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Observations, Array | None, list[str]]:
+    """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
+    notes, classes, loss = [], None, chosen.loss
     try:
-        chosen.loss.targets.check(triples.values, type(chosen.loss).__name__)
+        if loss.targets is SIGNS:
+            classes = two_classes(entries.values)
+            entries = entries.replaced(signs(entries.values, classes))
+            lower, upper = (f"{value:g}" for value in classes)
+            notes.append(f"Values {lower} and {upper} are two classes; predictions are probabilities of {upper}.")
+        loss.targets.check(entries.values, type(loss).__name__)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    if triples.missing and triples.width is None:
-        notes.append(f"{triples.missing:,} lines without a value were left out.")
-    return triples, notes
+    if entries.origin is not None and entries.origin.missing and not entries.origin.wide:
+        notes.append(f"{entries.origin.missing:,} lines without a value were left out.")
+    return entries, classes, notes
 
 
 def _fitted(
-    triples: Triples, pairs: Observations, chosen: Settings, holdout: float, notes: list[str]
+    data: Observations, classes: Array | None, chosen: Settings, holdout: float, notes: list[str]
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
     """The fit to all entries; the one that the ridge was chosen for; what was held out from it, and scores on that."""
-    data, marks, held_out = triples.observations(), {}, None
+    marks: dict[str, Any] = {}
     if chosen.n_components is not None and chosen.n_components > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
     hidden = np.random.default_rng(chosen.seed).random(data.values.size) < holdout
     if holdout and (hidden.all() or not hidden.any()):
         raise InputError(f"{data.values.size} entries are too few for --holdout {holdout:g}. Leave it out.")
-    train = data.part(~hidden) if holdout else data
+    train, held_out = data.part(~hidden) if holdout else data, None
     model = first = _run(train, replace(chosen, checkpoint=None) if holdout else chosen, None, notes)
-    fit = Fit(model, triples.rows, triples.cols, pairs)
+    fit = Fit.of(model, data, classes)
+    if fit.seen.size < data.values.size:
+        repeated = data.values.size - fit.seen.size
+        notes.append(f"{repeated:,} entries repeat a pair; each was kept as a measurement of its own.")
     if holdout:
         part = data.part(hidden)
         marks["held out"], predicted = scores(fit, part.rows, part.cols, part.values)
         held_out = part.values, predicted
         if first.result.status is not Status.INTERRUPTED:
-            rank = int(first.U.shape[1]) - first.fixed_columns
-            model = _run(data, replace(chosen, n_components=rank, alpha=first.ridge), first, notes)
+            model = _run(data, replace(chosen, n_components=first.rank, alpha=first.ridge), first, notes)
     if model.result.status is Status.INTERRUPTED:
         rest = " to the entries that were not held out" if holdout and model is first else ""
         notes.append(f"Interrupted: this is the best fit{rest} so far.")
@@ -185,42 +169,42 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
     before = "choosing the ridge" if chosen.alpha is None else "choosing the rank" if automatic else "starting"
     with warnings.catch_warnings(record=True) as caught, watch.fitting(what, before) as show:
         warnings.simplefilter("always")
-        model = fit_model(data, replace(chosen, callback=show), start)
+        watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
+        model = fit_model(data, watched, start)
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:
         notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
     return model
 
 
+def _tested(fit: Fit, tests: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
+    """Scores at other entries, what is predicted there, and their values."""
+    assert tests.row_names is not None
+    assert tests.column_names is not None
+    i = fit.places(tests.row_names.values, "row")[tests.rows]
+    j = fit.places(tests.column_names.values, "column")[tests.cols]
+    try:
+        values = fit.encoded(tests.values)
+        fit.model.loss.targets.check(values, type(fit.model.loss).__name__)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return *scores(fit, i, j, values), values
+
+
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("rank", "loss", "alpha", "offsets", "max_iter", "tol", "seed", "row", "col", "value", "wide")
+    names = ("rank", "loss", "alpha", "offsets", "max_iter", "tol", "seed", "row", "col", "value", "weight", "wide")
     return {name: options[name] for name in names}
 
 
-def _written(fit: Fit, output: Path, held_out: tuple[Array, Array] | None) -> None:
-    with new_folder(output) as folder:
-        fit.save(folder)
-        (folder / REPORT).write_text(report(fit.card, held_out), encoding="utf-8")
-
-
-def _told(card: dict[str, Any], output: Path) -> None:
-    """The answer, and an exit code that tells whether it was cut short."""
-    data, fit = card["data"], card["fit"]
-    if wants_json():
-        emit_json({"output": str(output), **card})
-    else:
-        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-        table.add_row("data", f"{data['file']}, {data['layout']}")
-        table.add_row("", f"{data['entries']:,} entries of {data['rows']:,} × {data['cols']:,}")
-        table.add_row("fit", f"rank {fit['rank']}, ridge {fit['alpha']:.4g}, {fit['iterations']} iterations")
-        table.add_row("status", fit["sentence"])
-        for name, score in card["scores"].items():
-            table.add_row(name, spoken(score))
-        for note in card["notes"]:
-            table.add_row("note", note)
-        timings = card["timings"]
-        table.add_row("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s")
-        table.add_row("written", f"{output} (look at {output / REPORT})")
-        Console(highlight=False, markup=False).print(table)
-    if fit["status"] == Status.INTERRUPTED.name:
-        click.get_current_context().exit(INTERRUPTED)
+def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
+    data, fit, timings = card["data"], card["fit"], card["timings"]
+    return [
+        ("data", f"{data['file']}, {data['layout']}"),
+        ("", f"{data['entries']:,} entries of {data['rows']:,} × {data['cols']:,}"),
+        ("fit", f"rank {fit['rank']}, ridge {fit['alpha']:.4g}, {fit['iterations']} iterations"),
+        ("status", fit["sentence"]),
+        *((name, spoken(score)) for name, score in card["scores"].items()),
+        *noted(card["notes"]),
+        ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
+        ("written", f"{output} (look at {output / REPORT})"),
+    ]

@@ -2,13 +2,14 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from bifactor.arrays import Array
+from bifactor.cli.look import code_of, tell, wants_json
+from bifactor.cli.options import json_option
 from bifactor.errors import BifactorError
 from bifactor.losses import Squared
 from bifactor.operators import Entries
@@ -25,6 +26,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
 @click.option("--observed", default=0.35, show_default=True, help="Fraction of pixels kept, between 0 and 1.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Which pixels are kept.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.png", show_default=True)
+@json_option
 def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     """Complete a photograph from some of its pixels and write original | observed | recovered."""
     if not 0 < observed <= 1:
@@ -36,21 +38,23 @@ def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     mask = np.random.default_rng(seed).random(picture.shape) < observed
     problem = Problem(Squared(), *Entries.from_dense(picture, mask))
     started = time.perf_counter()
-    result = solve(problem, rank, rng=seed, max_iter=1000, tol=1e-4, progress=True)
+    result = solve(problem, rank, rng=seed, max_iter=1000, tol=1e-4, progress=not wants_json())
     seconds = time.perf_counter() - started
     recovered = np.clip(result.matrix(), 0, 1)
 
-    table = Table(title=f"{picture.shape[0]}×{picture.shape[1]} pixels, {mask.mean():.0%} observed", show_header=False)
-    table.add_row("rank", str(rank))
-    table.add_row("PSNR", f"{psnr(recovered, picture):.2f} dB")
-    table.add_row("PSNR of the whole picture cut to that rank", f"{psnr(_truncated(picture, rank), picture):.2f} dB")
-    table.add_row("iterations", str(result.n_iter))
-    table.add_row("time", f"{seconds:.1f} s")
-    table.add_row("status", str(result.status))
     _write(output, picture, np.where(mask, picture, np.nan), recovered)
-    console = Console()
-    console.print(table)
-    console.print(f"original | observed | recovered: {output}")
+    height, width = picture.shape
+    best = psnr(_truncated(picture, rank), picture)
+    answer: dict[str, Any] = {"width": width, "height": height, "observed": float(mask.mean()), "rank": rank}
+    answer |= {"psnr": psnr(recovered, picture), "psnr_of_rank": best, "iterations": result.n_iter}
+    answer |= {"seconds": seconds, "status": result.status.name, "output": str(output)}
+    lines = [
+        ("picture", f"{width}×{height} pixels, {mask.mean():.0%} observed"),
+        ("PSNR", f"{answer['psnr']:.2f} dB; of the whole picture cut to rank {rank}, {best:.2f} dB"),
+        ("run", f"{result.status} ({result.n_iter} iterations, {seconds:.1f} s)"),
+        ("written", f"{output}: original | observed | recovered"),
+    ]
+    tell(answer, lines, code_of(result.status))
 
 
 def _photograph() -> Array:

@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from threadpoolctl import threadpool_info
 
-from bifactor.cli.options import emit_json, json_option, wants_json
+from bifactor.cli.look import DONE, FAILED, tell
+from bifactor.cli.options import json_option
 from bifactor.kernels import compiled, entries_reference, has_compiled
 from bifactor.kernels.layout import arrange
 from bifactor.kernels.pool import threads
@@ -67,12 +66,7 @@ def doctor() -> None:
     }
     shown = [{name: value for name, value in check.items() if name != "advice"} for check in checks]
     answer |= {"checks": shown, "advice": [*wrong, *_advice(compiler, machine["usable"])]}
-    if wants_json():
-        emit_json(answer)
-    else:
-        _told(answer)
-    if wrong:
-        click.get_current_context().exit(1)
+    tell(answer, _summary(answer), FAILED if wrong else DONE)
 
 
 def _versions() -> dict[str, str | None]:
@@ -198,22 +192,17 @@ def _speed() -> dict[str, Any]:
     }
 
 
-def _told(answer: dict[str, Any]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    table = Table(show_header=False, box=None)
+def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     told, machine, compiler = answer["versions"], answer["machine"], answer["numba"]
-    table.add_row("versions", ", ".join(f"{name} {told[name]}" for name in ("python", *NEEDED) if told[name]))
-    table.add_row("optional", ", ".join(f"{name} {told[name] or '(absent)'}" for name in OPTIONAL))
-    table.add_row("machine", f"{machine['system']}, {machine['usable']} of {machine['cores']} cores")
     state = "writable" if compiler["cache_writable"] else "not writable"
     layer = f"{compiler['threads']} threads (layer: {compiler['threading_layer']})"
-    on = f"{layer}, cache {compiler['cache']} ({state})" if compiler["compiled"] else "turned off"
-    table.add_row("numba", on)
-    for library in answer["blas"]:
-        table.add_row("BLAS", f"{library['library']} {library['version']}, {library['threads']} threads")
-    for check in answer["checks"]:
-        table.add_row("ok" if check["ok"] else "FAILED", f"{check['name']}: {check['found']}")
-    console.print(table)
-    for sentence in answer["advice"]:
-        console.print(sentence, markup=False)
-    console.print("All is well." if answer["ok"] else "Something is wrong: see above.")
+    return [
+        ("versions", ", ".join(f"{name} {told[name]}" for name in ("python", *NEEDED) if told[name])),
+        ("optional", ", ".join(f"{name} {told[name] or '(absent)'}" for name in OPTIONAL)),
+        ("machine", f"{machine['system']}, {machine['usable']} of {machine['cores']} cores"),
+        ("numba", f"{layer}, cache {compiler['cache']} ({state})" if compiler["compiled"] else "turned off"),
+        *(("BLAS", f"{one['library']} {one['version']}, {one['threads']} threads") for one in answer["blas"]),
+        *(("ok" if check["ok"] else "FAILED", f"{check['name']}: {check['found']}") for check in answer["checks"]),
+        *(("advice", sentence) for sentence in answer["advice"]),
+        ("", "All is well." if answer["ok"] else "Something is wrong: see above."),
+    ]

@@ -11,10 +11,12 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.options import INPUT, emit_json, force_option, json_option, say, seed_option, wants_json
-from bifactor.cli.output import new_file, opened, require_free
+from bifactor.cli.look import notes as noted
+from bifactor.cli.look import tell
+from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.imputer import LowRankImputer
+from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables.layout import DELIMITERS, INDEX, plain
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import Progress, chunks, head, require_file
@@ -29,23 +31,23 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("table", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="File to write, gzipped if it ends in .gz.")
-@click.option("--rank", default="auto", show_default=True, help="Components of the fit, or auto.")
+@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components of the fit.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column of numbers as it is, and out of the fit.")
 @click.option("--delimiter", help="One character, or tab; sniffed by default.")
 @seed_option
 @force_option
 @json_option
 def impute(
-    table: Path, output: Path, rank: str, keep: tuple[str, ...], delimiter: str | None, seed: int, force: bool
+    table: Path, output: Path, rank: Any, keep: tuple[str, ...], delimiter: str | None, seed: int, force: bool
 ) -> None:
     """Fill in the holes of TABLE, a csv or tsv file with a header.
 
     Empty cells and NA, NaN, null or ? in columns of numbers are filled in; all other cells stay as they are, letter by
     letter, and columns of words are kept.
     """
-    if rank != "auto" and not (rank.isdigit() and int(rank) >= 1):
+    if rank != "auto" and rank < 1:
         raise InputError(f"--rank {rank} is not an integer ≥ 1, nor auto.")
-    require_free(output, force, folder=False)
+    require_free(output, force)
     require_file(table)
     separator = _delimiter(table, delimiter)
     with watch.reading(table.name) as progress:
@@ -56,7 +58,7 @@ def impute(
     if holes.any():
         with warnings.catch_warnings(record=True) as caught, watch.fitting("fitting", "filling in"):
             warnings.simplefilter("always")
-            full = filled(numbers, "auto" if rank == "auto" else int(rank), seed)
+            full = filled(numbers, rank, seed)
         notes = [str(warning.message) for warning in caught]
         for r, c in np.argwhere(holes).tolist():
             body[r][numeric[c]] = f"{full[r, c]:.6g}"
@@ -92,7 +94,7 @@ def _cells(path: Path, delimiter: str, progress: Progress) -> tuple[list[str], l
             else:
                 body.append(words)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} is no csv in UTF-8 ({error}). Convert it.") from None
+        raise FileError(f"{path} is not csv in UTF-8 ({error}). Convert it.") from None
     if not body:
         raise FileError(f"{path} has a header and nothing below it. Pass a table with at least one row.")
     return header, body
@@ -103,7 +105,7 @@ def _delimiter(path: Path, told: str | None) -> str:
     if told is not None:
         told = {"tab": "\t", "\\t": "\t"}.get(told, told)
         if len(told) != 1 or told in '"\n\r':
-            raise InputError(f"--delimiter {told!r} is no delimiter. Pass one character, or tab.")
+            raise InputError(f"--delimiter {told!r} is not a delimiter. Pass one character, or tab.")
         return told
     single = [mark for mark in DELIMITERS if len(mark) == 1 and mark != " "]
     counts = {mark: len(next(csv.reader(lines[:1], delimiter=mark))) for mark in single}
@@ -133,12 +135,9 @@ def _numeric(header: list[str], body: list[list[str]], keep: tuple[str, ...], pa
 
 def _told(header: list[str], numeric: list[int], holes: Array, notes: list[str], output: Path) -> None:
     left = [name for k, name in enumerate(header) if k not in numeric]
-    if wants_json():
-        answer: dict[str, Any] = {"output": str(output), "rows": int(holes.shape[0]), "filled": int(holes.sum())}
-        emit_json({**answer, "columns": [header[k] for k in numeric], "kept": left, "notes": notes})
-        return
-    say(f"{int(holes.sum()):,} of {holes.size:,} cells in {len(numeric)} columns of numbers filled in: {output}")
+    answer: dict[str, Any] = {"output": str(output), "rows": int(holes.shape[0]), "filled": int(holes.sum())}
+    lines = [("filled in", f"{int(holes.sum()):,} of {holes.size:,} cells in {len(numeric)} columns of numbers")]
     if left:
-        say(f"Kept as they are: {', '.join(left[:10])}{' …' if len(left) > 10 else ''}")
-    for note in notes:
-        say(f"Note: {note}")
+        lines.append(("kept", f"{', '.join(left[:10])}{' …' if len(left) > 10 else ''}"))
+    lines += [*noted(notes), ("written", str(output))]
+    tell({**answer, "columns": [header[k] for k in numeric], "kept": left, "notes": notes}, lines)

@@ -10,23 +10,15 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.options import (
-    INPUT,
-    INTERRUPTED,
-    emit_json,
-    force_option,
-    json_option,
-    say,
-    seed_option,
-    wants_json,
-)
-from bifactor.cli.output import new_file, require_free
+from bifactor.cli.look import DONE, code_of, tell
+from bifactor.cli.look import notes as noted
+from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.models.model import Model, Settings, fit_model
 from bifactor.models.settings import settings
+from bifactor.running.places import new_file, require_free
 from bifactor.running.result import Status
-from bifactor.tables.numbers import number_of
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 from bifactor.tables.pictures import FORMATS, LUMA, kept, opened, psnr, read_pixels
 
 EXAMPLES = """\b
@@ -43,8 +35,16 @@ Examples:
 @click.option("--keep", type=float, help="Instead: hide pixels at random, and keep this share of them.")
 @click.option("--truth", type=INPUT, help="With --mask: the whole picture, to compare with.")
 @click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
-@click.option("--rank", default="40", show_default=True, help="Of each channel, or auto, which takes longer.")
-@click.option("--alpha", default="auto", show_default=True, help="Ridge of each channel; a number saves its choice.")
+@click.option(
+    "--rank", type=Auto(int), default=40, show_default=True, help="Of each channel, or auto, which takes longer."
+)
+@click.option(
+    "--alpha",
+    type=Auto(float),
+    default="auto",
+    show_default=True,
+    help="Ridge of each channel; a number saves its choice.",
+)
 @seed_option
 @force_option
 @json_option
@@ -54,8 +54,8 @@ def inpaint(
     keep: float | None,
     truth: Path | None,
     output: Path,
-    rank: str,
-    alpha: str,
+    rank: Any,
+    alpha: Any,
     seed: int,
     force: bool,
 ) -> None:
@@ -69,10 +69,11 @@ def inpaint(
     kind = FORMATS.get(output.suffix.lower())
     if kind is None:
         raise InputError(f"{output} should end in one of {', '.join(FORMATS)}.")
-    require_free(output, force, folder=False)
+    require_free(output, force)
     pixels, notes = read_pixels(picture)
+    whole: Array | None = pixels
     if keep is not None:
-        known, whole = kept(pixels.shape[:2], keep, seed), pixels
+        known = kept(pixels.shape[:2], keep, seed)
     else:
         assert mask is not None
         known = _known(mask, pixels.shape[:2], picture)
@@ -86,21 +87,16 @@ def inpaint(
     answer |= {"rank": None if model is None else int(model.U.shape[1]) - model.fixed_columns}
     answer |= {"alpha": None if model is None else model.ridge}
     answer |= {"psnr": _ratio(full, whole), "psnr_hidden": _ratio(full, whole, ~known)}
-    _told({**answer, "notes": notes}, whole is not None)
-    if model is not None and model.result.status is Status.INTERRUPTED:
-        click.get_current_context().exit(INTERRUPTED)
+    answer |= {"notes": notes}
+    code = DONE if model is None else code_of(model.result.status)
+    tell(answer, _summary(answer, whole is not None), code)
 
 
-def _settings(rank: str, alpha: str, seed: int) -> Settings:
-    if rank != "auto" and not (rank.isdecimal() and int(rank) >= 1):
-        raise InputError(f"--rank {rank} is not an integer ≥ 1, nor auto.")
-    ridge = number_of(alpha)
-    if alpha != "auto" and (ridge is None or not ridge >= 0):
-        raise InputError(f"--alpha {alpha} is not a number ≥ 0, nor auto.")
+def _settings(rank: Any, alpha: Any, seed: int) -> Settings:
     return settings(
         loss="squared",
-        n_components=rank if rank == "auto" else int(rank),
-        alpha=alpha if alpha == "auto" else ridge,
+        n_components=rank,
+        alpha=alpha,
         offsets=True,
         solver=None,
         max_iter=500,
@@ -168,7 +164,7 @@ def _fit(plane: Array, known: Array, chosen: Settings, before: str) -> Model:
     rows, cols = np.nonzero(known)
     data = Observations(rows, cols, (plane[known] / 255).astype(np.float32), known.shape)
     with watch.fitting("filling in", before) as show:
-        return fit_model(data, replace(chosen, callback=show))
+        return fit_model(data, replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage))
 
 
 def _shades(model: Model, known: Array) -> Array:
@@ -193,16 +189,13 @@ def _ratio(full: Array, whole: Array | None, where: Array | None = None) -> floa
     return None if np.array_equal(a, b) else psnr(a / 255, b / 255)
 
 
-def _told(answer: dict[str, Any], compared: bool) -> None:
-    if wants_json():
-        emit_json(answer)
-        return
+def _summary(answer: dict[str, Any], compared: bool) -> list[tuple[str, str]]:
     kind = "grey" if answer["channels"] == 1 else "colour"
-    say(f"{answer['width']}×{answer['height']} pixels in {kind}, {answer['known']:.1%} known: {answer['output']}")
+    known = f"{answer['known']:.1%} known"
+    lines = [("picture", f"{answer['width']}×{answer['height']} pixels in {kind}, {known}")]
     if answer["alpha"] is not None:
-        say(f"rank {answer['rank']}, ridge {answer['alpha']:.3g}, {answer['seconds']:.1f} s")
+        lines.append(("fit", f"rank {answer['rank']}, ridge {answer['alpha']:.3g}, {answer['seconds']:.1f} s"))
     if compared:
         whole, hidden = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in ("psnr", "psnr_hidden"))
-        say(f"PSNR {whole}, of the hidden pixels {hidden}")
-    for note in answer["notes"]:
-        say(f"Note: {note}")
+        lines.append(("PSNR", f"{whole}, of the hidden pixels {hidden}"))
+    return [*lines, *noted(answer["notes"]), ("written", answer["output"])]

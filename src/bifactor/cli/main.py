@@ -5,7 +5,7 @@ from importlib.metadata import entry_points
 
 import click
 
-from bifactor.cli.options import INTERRUPTED, JSON, emit_json
+from bifactor.cli.look import INTERRUPTED, JSON, emit_json
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b

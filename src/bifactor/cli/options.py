@@ -1,24 +1,32 @@
-"""What the commands share: options, and how mistakes and answers are shown."""
+"""The options that commands share."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
-from bifactor.tables import Asked
+from bifactor.cli.look import JSON
+from bifactor.models.fit import UNKNOWN
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-JSON = "bifactor.json"
-"""Where a context notes that its output is for machines."""
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
-
 INPUT = click.Path(readable=False, path_type=Path)  # what cannot be read gets an error of ours
+
+
+class Auto(click.ParamType):
+    """A number, or the word auto."""
+
+    def __init__(self, kind: type[int] | type[float]):
+        self.kind, self.name = kind, f"{'integer' if kind is int else 'number'}|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if value == "auto":
+            return value
+        try:
+            return self.kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is not {'an integer' if self.kind is int else 'a number'}, nor auto.", param, context)
 
 
 def _note_json(context: click.Context, option: click.Parameter, value: bool) -> bool:
@@ -42,6 +50,14 @@ seed_option = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same answer."
 )
 
+unknown_option = click.option(
+    "--unknown",
+    type=click.Choice(UNKNOWN),
+    default="mean",
+    show_default=True,
+    help="Names that were not in the fit: count them with an offset of 0, or refuse them.",
+)
+
 
 def column_options(value: bool) -> Callable[[Command], Command]:
     """The options that say what the columns of a file are."""
@@ -52,8 +68,16 @@ def column_options(value: bool) -> Callable[[Command], Command]:
         click.option("--header/--no-header", default=None, help="Whether the first line holds names."),
     ]
     if value:
-        added.insert(2, click.option("--value", metavar="COLUMN", help="The same for the values."))
-        added.append(click.option("--wide/--long", default=None, help="One line per row, or per entry."))
+        added[2:2] = [
+            click.option("--value", metavar="COLUMN", help="The same for the values."),
+            click.option("--weight", metavar="COLUMN", help="The same for weights; by default there are none."),
+        ]
+        added += [
+            click.option("--wide/--long", default=None, help="One line per row, or per entry."),
+            click.option(
+                "--decimal", type=click.Choice([".", ","]), help="Decimal point or comma; sniffed by default."
+            ),
+        ]
 
     def decorate(command: Command) -> Command:
         for option in reversed(added):
@@ -63,27 +87,7 @@ def column_options(value: bool) -> Callable[[Command], Command]:
     return decorate
 
 
-def asked(options: dict[str, Any], **more: Any) -> Asked:
-    """What the options of `column_options` say."""
-    names = ("row", "col", "value", "delimiter", "header", "wide")
-    told: dict[str, Any] = {name: options.get(name) for name in names}
-    return Asked(**told, **more)
-
-
-def wants_json() -> bool:
-    return bool(click.get_current_context().meta.get(JSON, False))
-
-
-def emit_json(answer: dict[str, Any]) -> None:
-    """An answer for machines."""
-    click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
-
-
-def say(text: str) -> None:
-    """A sentence for people, kept out of what a machine reads."""
-    if not wants_json():
-        Console(highlight=False, soft_wrap=True).print(text, markup=False)
-
-
-def stderr() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+def columns(options: dict[str, Any]) -> dict[str, Any]:
+    """What the options of `column_options` say, as `tables.read` takes it."""
+    names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal")
+    return {name: options[name] for name in names if name in options}

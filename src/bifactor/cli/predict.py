@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,19 +12,13 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.options import (
-    INPUT,
-    asked,
-    column_options,
-    emit_json,
-    force_option,
-    json_option,
-    stderr,
-    wants_json,
-)
-from bifactor.cli.output import new_file, opened, require_free
-from bifactor.models.fit import Fit, known
-from bifactor.tables import Triples, read
+from bifactor.cli.look import emit_json, stderr, wants_json
+from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
+from bifactor.models import Fit, load
+from bifactor.models.fit import known
+from bifactor.running.places import new_file, opened, require_free
+from bifactor.tables import Names, Observations, read
+from bifactor.tables.names import listed
 
 BLOCK = 100_000
 """Lines that are written at a time."""
@@ -33,6 +28,7 @@ Examples:
   bifactor predict fit pairs.csv
   bifactor predict fit pairs.csv -o predictions.csv
   bifactor predict fit pairs.tsv.gz --row user --col song --json
+  bifactor predict fit pairs.csv --ratings new.csv
 """
 
 
@@ -40,66 +36,83 @@ Examples:
 @click.argument("fit", type=INPUT)
 @click.argument("pairs", type=INPUT)
 @click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
+@click.option("--ratings", type=INPUT, help="File of entries of new rows, which are found from these first.")
+@unknown_option
 @column_options(value=False)
 @force_option
 @json_option
-def predict(fit: Path, pairs: Path, output: Path | None, force: bool, **options: Any) -> None:
+def predict(
+    fit: Path, pairs: Path, output: Path | None, ratings: Path | None, unknown: str, force: bool, **options: Any
+) -> None:
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
     One line is written per pair: the row, the column, the prediction, and what of the pair the fit knows: both, row,
     column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are left aside.
     """
     if output is not None:
-        require_free(output, force, folder=False)
-    model = Fit.load(fit)
-    names = model.card["data"]["columns"]
+        require_free(output, force)
+    model = load(fit)
+    if ratings is not None:
+        model = model.fold_in(read(ratings, hints=model.header))
     with watch.reading(pairs.name) as progress:
-        triples = read(pairs, asked(options, values=False, hints=(names[0], names[1])), progress)
-    i = model.places(triples.rows.names, "row")[triples.i]
-    j = model.places(triples.cols.names, "column")[triples.j]
-    predicted, flags = model.model.loss.mean(model.scores(i, j)), known(i, j)
-    unknown = int(np.count_nonzero(flags != "both"))
+        asked = read(pairs, progress=progress, values=False, hints=model.header, **columns(options))
+    answer = Answer.of(model, asked, unknown)
+    strange = int(np.count_nonzero(answer.flags != "both"))
     if output is not None:
         with new_file(output) as temporary, opened(temporary, output) as file:
-            _write(file, triples, predicted, flags)
+            answer.write(file)
     if wants_json():
-        answer: dict[str, Any] = {"pairs": int(i.size), "unknown": unknown}
-        emit_json(answer | ({"predictions": _records(triples, predicted, flags)} if output is None else _where(output)))
+        told = {"predictions": answer.records()} if output is None else {"output": str(output)}
+        emit_json({"pairs": answer.flags.size, "unknown": strange, **told})
         return
     if output is None:
-        _write(sys.stdout, triples, predicted, flags)
-    said = f"{i.size:,} pairs predicted" + (f", written to {output}" if output is not None else "")
-    stderr().print(said + (f"; {unknown:,} with a name that is not in the fit" if unknown else ""), markup=False)
+        answer.write(sys.stdout)
+    said = f"{answer.flags.size:,} pairs predicted" + (f", written to {output}" if output is not None else "")
+    stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
 
 
-def _where(output: Path) -> dict[str, Any]:
-    return {"output": str(output)}
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a fit says of pairs: names on both sides, predictions, and what is known of each pair."""
+
+    header: tuple[str, ...]
+    rows: tuple[Names, Array, Array]
+    """The names of the fit, the place of each pair among them, and what the file calls it."""
+    cols: tuple[Names, Array, Array]
+    predicted: Array
+    flags: Array
+
+    @classmethod
+    def of(cls, fit: Fit, pairs: Observations, unknown: str) -> "Answer":
+        assert pairs.row_names is not None
+        assert pairs.column_names is not None
+        rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
+        i, j = fit.known_pairs(rows, cols, unknown)
+        header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
+        called = ("row", "column") if all(name.isdigit() for name in header) else header
+        predicted = fit.model.loss.mean(fit.scores(i, j))
+        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), predicted, known(i, j))
+
+    def write(self, file: TextIO) -> None:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*self.header, "prediction", "known"])
+        for rows, cols, numbers, words in self.blocks():
+            texts = [f"{number:.6g}" for number in numbers]
+            writer.writerows(zip(rows, cols, texts, words, strict=True))
+
+    def records(self) -> list[dict[str, Any]]:
+        keys = ("row", "column", "prediction", "known")
+        return [dict(zip(keys, record, strict=True)) for block in self.blocks() for record in zip(*block, strict=True)]
+
+    def blocks(self) -> Iterator[tuple[list[Any], ...]]:
+        for first in range(0, self.predicted.size, BLOCK):
+            part = slice(first, first + BLOCK)
+            names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
+            yield *names, self.predicted[part].tolist(), self.flags[part].tolist()
 
 
-def _write(file: TextIO, triples: Triples, predicted: Array, flags: Array) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*_header(triples), "prediction", "known"])
-    for rows, cols, numbers, words in _blocks(triples, predicted, flags):
-        texts = [f"{number:.6g}" for number in numbers]
-        writer.writerows(zip(rows, cols, texts, words, strict=True))
-
-
-def _header(triples: Triples) -> tuple[str, ...]:
-    named = not all(name.isdigit() for name in triples.header[:2])
-    return triples.header[:2] if named else ("row", "column")
-
-
-def _blocks(triples: Triples, predicted: Array, flags: Array) -> Iterator[tuple[list[Any], ...]]:
-    for first in range(0, predicted.size, BLOCK):
-        part = slice(first, first + BLOCK)
-        rows, cols = triples.rows.names[triples.i[part]], triples.cols.names[triples.j[part]]
-        yield rows.tolist(), cols.tolist(), predicted[part].tolist(), flags[part].tolist()
-
-
-def _records(triples: Triples, predicted: Array, flags: Array) -> list[dict[str, Any]]:
-    keys = ("row", "column", "prediction", "known")
-    return [
-        dict(zip(keys, record, strict=True))
-        for block in _blocks(triples, predicted, flags)
-        for record in zip(*block, strict=True)
-    ]
+def _called(names: Names, places: Array, given: Array) -> list[Any]:
+    """Names as the fit has them, so that they are of one type in all answers; unknown ones as they were given."""
+    known_ones = listed(names[places]) if len(names) else [None] * places.size
+    own = zip(places.tolist(), known_ones, listed(given), strict=True)
+    return [name if place >= 0 else other for place, name, other in own]

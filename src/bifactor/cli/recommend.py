@@ -8,48 +8,65 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bifactor.cli.options import INPUT, emit_json, json_option, wants_json
-from bifactor.models.fit import Fit
+from bifactor.arrays import Array
+from bifactor.cli.look import emit_json, wants_json
+from bifactor.cli.options import INPUT, json_option
+from bifactor.errors import InputError
+from bifactor.models import Fit, load
+from bifactor.tables import read
+from bifactor.tables.names import listed
 
 EXAMPLES = """\b
 Examples:
   bifactor recommend fit --user 42
   bifactor recommend fit --user alice --user bob -n 5 --json
+  bifactor recommend fit --ratings new.csv
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("fit", type=INPUT)
-@click.option("--user", "--row", "users", multiple=True, required=True, help="Name of a row; may be given many times.")
+@click.option("--user", "--row", "users", multiple=True, help="Name of a row; may be given many times.")
+@click.option("--ratings", type=INPUT, help="File of entries of new rows: these are found first, and served.")
 @click.option("-n", "count", type=click.IntRange(min=1), default=10, show_default=True, help="How many columns.")
 @click.option("--include-seen", is_flag=True, help="Do not leave out the columns that the row is known in.")
 @json_option
-def recommend(fit: Path, users: tuple[str, ...], count: int, include_seen: bool) -> None:
+def recommend(fit: Path, users: tuple[str, ...], ratings: Path | None, count: int, include_seen: bool) -> None:
     """Show the columns of FIT, a folder, with the largest predictions for a row.
 
-    Pairs that were in the data are left out: the folder holds which they were.
+    Pairs that were in the data are left out: the folder holds which they were. Rows that were not are served from a
+    file of what is known of them, --ratings; a row of the fit that is in this file is found from the file alone.
     """
-    model = Fit.load(fit)
-    found = model.recommend(np.array(users, object), count, exclude_seen=not include_seen)
+    if not users and ratings is None:
+        raise InputError("There is nobody to serve. Pass --user, or --ratings, a file of entries of new rows.")
+    model = load(fit)
+    asked: Any = np.array(users, object)
+    if ratings is not None:
+        new = read(ratings, hints=model.header)
+        assert new.row_names is not None
+        model = model.fold_in(new)
+        asked = asked if users else new.row_names.values
+    names, predicted = model.recommend(asked, count, exclude_known=not include_seen)
+    rows = listed(model.rows[model.places(asked, "row")])
+    found = [(row, _found(line, values)) for row, line, values in zip(rows, names, predicted, strict=True)]
     if wants_json():
-        answer: list[dict[str, Any]] = [
-            {
-                "row": user,
-                "recommended": [
-                    {"column": name, "prediction": value}
-                    for name, value in zip(names.tolist(), values.tolist(), strict=True)
-                ],
-            }
-            for user, (names, values) in zip(users, found, strict=True)
-        ]
-        emit_json({"rows": answer})
+        told = [{"row": row, "recommended": [{"column": c, "prediction": z} for c, z in best]} for row, best in found]
+        emit_json({"rows": told})
         return
-    row, column = model.card["data"]["columns"][:2]
-    called = column if not column.isdigit() else "column"
-    for user, (names, values) in zip(users, found, strict=True):
-        table = Table(title=f"for {user if row.isdigit() else f'{row} {user}'}", title_justify="left")
-        table.add_column(called)
-        table.add_column("prediction", justify="right")
-        for name, value in zip(names.tolist(), values.tolist(), strict=True):
-            table.add_row(str(name), f"{value:.4g}")
-        Console(highlight=False, markup=False).print(table)
+    for row, best in found:
+        _show(model, row, best)
+
+
+def _found(names: Array, predicted: Array) -> list[tuple[Any, float]]:
+    there = ~np.isnan(predicted)
+    return list(zip(listed(names[there]), predicted[there].tolist(), strict=True))
+
+
+def _show(model: Fit, row: Any, best: list[tuple[Any, float]]) -> None:
+    called, column = model.header[:2]
+    table = Table(title=f"for {row if called.isdigit() else f'{called} {row}'}", title_justify="left")
+    table.add_column(column if not column.isdigit() else "column")
+    table.add_column("prediction", justify="right")
+    for name, value in best:
+        table.add_row(str(name), f"{value:.4g}")
+    Console(highlight=False, markup=False).print(table)

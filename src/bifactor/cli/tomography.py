@@ -13,11 +13,12 @@ from rich.table import Table
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.options import INPUT, INTERRUPTED, emit_json, force_option, json_option, seed_option, wants_json
-from bifactor.cli.output import new_file, require_free
+from bifactor.cli.look import INTERRUPTED, emit_json, wants_json
+from bifactor.cli.options import INPUT, force_option, json_option, seed_option
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.linear_inversion import check_labels, state_factor
 from bifactor.estimators.state_tomography import StateTomography
+from bifactor.running.places import new_file, require_free
 from bifactor.running.result import Status
 from bifactor.tables.numbers import number_of
 from bifactor.tables.source import chunks, head, reading, require_file
@@ -63,7 +64,7 @@ def tomography(
     if output is not None:
         if output.suffix != ".npz":
             raise InputError(f"{output} should end in .npz.")
-        require_free(output, force, folder=False)
+        require_free(output, force)
     settings, y, n = _read(counts, qubits)
     if rank != "auto" and int(rank) > 2**n:
         raise InputError(f"--rank {rank} is more than the {2**n} that {n} qubits allow.")

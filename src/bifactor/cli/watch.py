@@ -3,9 +3,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-from bifactor.cli.options import stderr
+from bifactor.cli.look import stderr
 from bifactor.problems.state import State
 from bifactor.tables.source import Progress as Read
 
@@ -19,21 +28,48 @@ def reading(name: str) -> Iterator[Read]:
         BarColumn(),
         DownloadColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-@contextmanager
-def fitting(what: str, first: str) -> Iterator[Callable[[int, State], None]]:
-    """How long it takes, and once there are iterations, how they go; `first` says what is done before them."""
-    console = stderr()
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(first, total=None)
+class Fitting:
+    """A line that tells what is being done, how far it is, and how long it takes at most."""
+
+    def __init__(self, bar: Progress, first: str, what: str):
+        self._bar, self._task, self._what, self._most = bar, bar.add_task(first, total=None), what, 0
+
+    def stage(self, what: str, done: int, most: int) -> None:
+        """A step of what comes before the iterations."""
+        self._bar.update(self._task, description=what, completed=done, total=most)
+
+    def iterations(self, most: int) -> Callable[[int, State], None]:
+        """A callback for so many iterations at most."""
 
         def show(iteration: int, state: State) -> None:
-            bar.update(task, description=f"{what}: iteration {iteration}, objective {state.value:.6g}")
+            described = f"{self._what}: objective {state.value:.6g}, iteration"
+            if not self._most:
+                self._bar.reset(self._task)
+                self._most = most
+            self._bar.update(self._task, description=described, completed=iteration, total=most)
 
-        yield show
+        return show
+
+
+@contextmanager
+def fitting(what: str, first: str) -> Iterator[Fitting]:
+    """How far a fit is; `first` says what is done before the iterations."""
+    console = stderr()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left at most"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield Fitting(bar, first, what)

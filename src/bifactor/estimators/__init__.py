@@ -1,24 +1,31 @@
 """Ready-made estimators for common tasks, with scikit-learn's habits."""
 
-from bifactor.estimators import displays
-from bifactor.estimators.imputer import LowRankImputer
-from bifactor.estimators.linear_inversion import linear_inversion, nearest_state
-from bifactor.estimators.logistic_pca import LogisticPCA
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
-from bifactor.estimators.poisson_pca import PoissonPCA
-from bifactor.estimators.state_tomography import StateTomography
-from bifactor.models.fit import Fit
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Fit",
-    "LogisticPCA",
-    "LowRankImputer",
-    "MatrixCompletion",
-    "OneBitCompletion",
-    "PoissonPCA",
-    "StateTomography",
-    "displays",
-    "linear_inversion",
-    "nearest_state",
-]
+from bifactor.lazy import lazy
+
+if TYPE_CHECKING:
+    from bifactor.estimators import displays as displays
+    from bifactor.estimators.imputer import LowRankImputer as LowRankImputer
+    from bifactor.estimators.linear_inversion import linear_inversion as linear_inversion
+    from bifactor.estimators.linear_inversion import nearest_state as nearest_state
+    from bifactor.estimators.logistic_pca import LogisticPCA as LogisticPCA
+    from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
+    from bifactor.estimators.one_bit import OneBitCompletion as OneBitCompletion
+    from bifactor.estimators.poisson_pca import PoissonPCA as PoissonPCA
+    from bifactor.estimators.state_tomography import StateTomography as StateTomography
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "LogisticPCA": "logistic_pca",
+            "LowRankImputer": "imputer",
+            "MatrixCompletion": "matrix_completion",
+            "OneBitCompletion": "one_bit",
+            "PoissonPCA": "poisson_pca",
+            "StateTomography": "state_tomography",
+            "displays": "displays",
+            "linear_inversion": "linear_inversion",
+            "nearest_state": "linear_inversion",
+        },
+    )

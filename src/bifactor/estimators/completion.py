@@ -1,5 +1,6 @@
 """What estimators of matrices with holes share: all but what an entry means."""
 
+import os
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Self
@@ -10,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
+from bifactor.estimators.convergence import warn_unless_converged
+from bifactor.estimators.inputs import frame_header, note_columns, observations
+from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.models.fit import Fit
 from bifactor.models.model import Model, Settings, updated
-from bifactor.models.ranking import best_columns
 from bifactor.models.scoring import explained, left_out_scores
-from bifactor.models.settings import warn_unless_converged
-from bifactor.tables.labels import Labels
-from bifactor.tables.observations import Observations, is_triples, long_form, note_columns, observations
-from bifactor.validation import is_count
+from bifactor.tables import Observations, read
+from bifactor.tables.matrices import is_triples
 
 LARGEST = 100_000_000
 """Entries of a completed matrix that are made at once."""
@@ -34,16 +36,8 @@ class Completed:
         return self._fitted(settings, X, data).complete()
 
 
-class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fits a matrix to some of its entries, and tells the others."""
-
-    @abstractmethod
-    def _settings(self) -> Settings:
-        """The parameters, checked."""
-
-    @abstractmethod
-    def _encoded(self, data: Observations, reset: bool) -> Observations:
-        """The values as the loss wants them."""
 
     @abstractmethod
     def _decoded(self, values: Array) -> Array:
@@ -56,7 +50,8 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         ----------
         X : array, frame, sparse matrix, or tuple
             An array or frame with NaN where nothing is known; a sparse matrix, of which what is stored is known, zeros
-            too; a masked array; or triples (rows, cols, values) that count from 0.
+            too; a masked array; or triples (rows, cols, values) that count from 0. For a frame or file with one line
+            per entry there is `fit_long`.
         y : ignored
         sample_weight : array, optional
             One weight per row, or one per entry; an entry of weight 0 is as good as missing.
@@ -64,35 +59,12 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         settings = self._settings()
         return self._fitted(settings, X, observations(self, X, sample_weight))
 
-    def fit_long(self, frame: Any, *, row: str, col: str, value: str, weight: str | None = None) -> Self:
-        """Fit to a frame of one line per known entry.
-
-        Parameters
-        ----------
-        frame : pandas, polars or any frame that narwhals knows
-        row, col, value : str
-            The columns with the names of rows and columns, of any kind, and the values. Lines without a value are
-            left out; two lines of the same names are two measurements.
-        weight : str, optional
-            The column with weights.
-        """
-        settings = self._settings()
-        long = long_form(frame, row, col, value, weight)
-        rows, i = Labels.of(long.rows, "row")
-        cols, j = Labels.of(long.cols, "column")
-        shape = (rows.names.size, cols.names.size)
-        note_columns(self, shape[1])
-        return self._fitted(settings, frame, Observations(i, j, long.values, shape, long.weights).weighed(), rows, cols)
-
-    def _fitted(
-        self, settings: Settings, X: Any, data: Observations, rows: Labels | None = None, cols: Labels | None = None
-    ) -> Self:
+    def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one that is not missing.")
         data = self._encoded(data, reset=True)
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start)
-        self.row_labels_, self.column_labels_ = rows, cols
         self._keep(model, data)
         self.result_, self.ridge_path_, self.alpha_ = model.result, model.path, model.ridge
         self.n_iter_ = model.result.n_iter
@@ -103,9 +75,11 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         """Note a model, and the data that it rests on."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data
+        self.fit_ = Fit.of(model, data, getattr(self, "classes_", None))
+        self.row_names_, self.column_names_ = data.row_names, data.column_names
         self.components_ = model.V[:, extra:].T
         self.row_factors_ = model.U[:, extra:]
-        self.n_components_ = int(self.components_.shape[0])
+        self.n_components_ = model.rank
         self.intercept_ = model.intercept
         self.row_offsets_: Array = model.U[:, 1] if model.offsets else np.zeros(model.U.shape[0], model.U.dtype)
         self.column_offsets_: Array = model.V[:, 0] if model.offsets else np.zeros(model.V.shape[0], model.V.dtype)
@@ -118,29 +92,15 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         """
         if not hasattr(self, "model_"):
             return self.fit(X, sample_weight=sample_weight)
-        if self.row_labels_ is not None:
+        if self.row_names_ is not None:
             raise InputError("This estimator was fitted to names. Use partial_fit_long.")
-        known = self.observations_
+        old = self.observations_
         if is_triples(X):
             new = observations(BaseEstimator(), X, sample_weight)
         else:
             new = observations(self, X, sample_weight, reset=False)
-            new = replace(new, rows=new.rows + known.shape[0], shape=(known.shape[0] + new.shape[0], known.shape[1]))
+            new = replace(new, rows=new.rows + old.shape[0], shape=(old.shape[0] + new.shape[0], old.shape[1]))
         return self._updated(new)
-
-    def partial_fit_long(self, frame: Any, *, row: str, col: str, value: str, weight: str | None = None) -> Self:
-        """Take in lines with new names, or more lines for names that are there; see `partial_fit`."""
-        if not hasattr(self, "model_"):
-            return self.fit_long(frame, row=row, col=col, value=value, weight=weight)
-        if self.row_labels_ is None or self.column_labels_ is None:
-            raise InputError("This estimator was not fitted to names. Use partial_fit, or fit_long from the start.")
-        long = long_form(frame, row, col, value, weight)
-        rows, i = self.row_labels_.extended(long.rows, "row")
-        cols, j = self.column_labels_.extended(long.cols, "column")
-        shape = (rows.names.size, cols.names.size)
-        self._updated(Observations(i, j, long.values, shape, long.weights).weighed())
-        self.row_labels_, self.column_labels_ = rows, cols
-        return self
 
     def _updated(self, new: Observations) -> Self:
         model, data = updated(self.model_, self.observations_, self._encoded(new, reset=False))
@@ -149,25 +109,35 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         self._keep(model, data)
         return self
 
-    def decision_function(self, rows: Any, cols: Any = None) -> Array:
+    def decision_function(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
         """z at the entries (rows[t], cols[t]), before the link of the loss.
 
-        Without `cols`, `rows` is a table of new rows as for `transform`, and z is told in all their columns.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and z
+        is told in all their columns. `unknown` says what to do about names that were not in the fit, see `predict`.
         """
         check_is_fitted(self, "model_")
         if cols is not None:
-            return self.model_.scores(*self._places(rows, cols))
+            if self.row_names_ is not None:
+                return self.fit_.decision_function(rows, cols, unknown)
+            sides = [np.atleast_1d(np.asarray(side)) for side in (rows, cols)]
+            return self.model_.scores(*(np.broadcast_arrays(*sides) if 1 in (sides[0].size, sides[1].size) else sides))
+        if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
+            return self.fit_.decision_function(*self._pairs_of(rows), unknown)
         data = self._encoded(observations(self, rows, reset=False), reset=False)
         return self._everywhere(self.model_.rows(data))
 
-    def _places(self, rows: Any, cols: Any) -> tuple[Array, Array]:
-        """Names, or numbers, as numbers; a single one on one side goes with all of the other."""
-        sides = []
-        for values, labels, what in ((rows, self.row_labels_, "row"), (cols, self.column_labels_, "column")):
-            sides.append(np.atleast_1d(np.asarray(values)) if labels is None else labels.known(values, what))
-        if 1 in (sides[0].size, sides[1].size):
-            sides = list(np.broadcast_arrays(*sides))
-        return sides[0], sides[1]
+    def _has_pairs(self, header: list[str] | None) -> bool:
+        """Whether a frame holds pairs: by the names of its columns, else as it has not the columns of the matrix."""
+        if header is None:
+            return False
+        return set((self._header or ())[:2]) <= set(header) or len(header) != self.n_features_in_
+
+    def _pairs_of(self, frame: Any, row: Column = None, col: Column = None) -> tuple[Array, Array]:
+        """The names in each line of a frame, by default in the columns that the fit had them in."""
+        pairs = read(frame, row=row, col=col, values=False, hints=self._header)
+        assert pairs.row_names is not None
+        assert pairs.column_names is not None
+        return pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
 
     def transform(self, X: Any) -> Array:
         """Factors of new rows, of which some entries are known: b and u, or u alone where there are no offsets.
@@ -204,30 +174,10 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
     def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
-        Where fewer than n columns are left the rest is -1, or None among names, with NaN for predictions.
-
-        Parameters
-        ----------
-        rows : sequence, optional
-            Numbers, or names after `fit_long`; by default all.
-        n : int
-        exclude_known : bool
-            Leave out columns in which an entry of the row is known.
+        See `bifactor.models.Fit.recommend`; rows and columns are called by their numbers, or by names after `fit_long`.
         """
         check_is_fitted(self, "model_")
-        if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
-        model = self.model_
-        index = np.arange(model.U.shape[0])
-        if rows is not None:
-            first = 0 if self.column_labels_ is None else self.column_labels_.names[:1]
-            index = self._places(rows, first)[0]
-            model.scores(index, np.zeros_like(index))  # refuses what are no rows
-        columns, predicted = best_columns(model, index, int(n), self.observations_ if exclude_known else None)
-        if self.column_labels_ is None:
-            return columns, predicted
-        names = self.column_labels_.names[columns]
-        return np.where(columns < 0, None, names) if np.any(columns < 0) else names, predicted
+        return self.fit_.recommend(rows, n, exclude_known=exclude_known)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The fraction of deviance explained, D²: R² for squared errors. 1 is perfect, 0 as good as a constant.
@@ -242,6 +192,23 @@ class Completion(Completed, CallbackSupportMixin, TransformerMixin, BaseEstimato
         if is_triples(X):
             return explained(self.model_, data, self.model_.scores(data.rows, data.cols))
         return explained(self.model_, data, left_out_scores(self.model_, data))
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the fit into a new folder, which `bifactor.load` and the commands of the shell read.
+
+        Parameters
+        ----------
+        folder : path
+        force : bool
+            Replace a fit that is in that place.
+        """
+        check_is_fitted(self, "model_")
+        told = {name: value for name, value in self.get_params().items() if isinstance(value, (str, int, float))}
+        origin = self.observations_.origin
+        card: dict[str, Any] = {"estimator": type(self).__name__, "settings": told}
+        if origin is not None:
+            card["data"] = {"columns": list(origin.header), "layout": origin.layout}
+        replace(self.fit_, card=card).save(folder, force=force)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of what `transform` gives."""

@@ -5,15 +5,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.models.model import Settings
-from bifactor.models.settings import settings, warn_unless_converged
-from bifactor.tables.observations import Observations
+from bifactor.models.settings import settings
+from bifactor.tables import Observations
 from bifactor.validation import require_flag
 
 
@@ -40,6 +40,8 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         Append scikit-learn's `MissingIndicator` of the columns that had holes in the fit.
     max_iter, tol
         Of the fit.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
@@ -70,6 +72,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         add_indicator: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-5,
+        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -80,6 +83,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         self.add_indicator = add_indicator
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
@@ -98,7 +102,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         model = fit_watched(self, X, self._standardized(table), chosen)
         self.model_, self.result_, self.alpha_, self.n_iter_ = model, model.result, model.ridge, model.result.n_iter
         self.n_components_ = int(model.U.shape[1]) - model.fixed_columns
-        self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
+        self.indicator_ = _indicator(table) if self.add_indicator else None
         warn_unless_converged(model)
         return self
 
@@ -149,6 +153,12 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _indicator(table: Array) -> Any:
+    from sklearn.impute import MissingIndicator  # takes longer to import than a small table to fit
+
+    return MissingIndicator(error_on_new=False).fit(table)
 
 
 def _moments(table: Array) -> tuple[Array, Array]:

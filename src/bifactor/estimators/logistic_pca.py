@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.estimators.loss_pca import LossPCA
 from bifactor.models.two_classes import above, check_binarize, signs, two_classes
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 
 class LogisticPCA(LossPCA):
@@ -35,6 +35,8 @@ class LogisticPCA(LossPCA):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
@@ -75,6 +77,7 @@ class LogisticPCA(LossPCA):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -85,6 +88,7 @@ class LogisticPCA(LossPCA):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 

@@ -9,12 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
+from bifactor.estimators.convergence import warn_unless_converged
+from bifactor.estimators.inputs import observations
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.models.components import EFFECTS, fit_components, null_scores
 from bifactor.models.model import Settings
 from bifactor.models.scoring import explained, left_out_scores
-from bifactor.models.settings import settings, warn_unless_converged
-from bifactor.tables.observations import Observations, is_triples, observations
+from bifactor.models.settings import settings
+from bifactor.tables import Observations
+from bifactor.tables.matrices import is_triples
 
 LARGEST = 100_000_000
 """Entries of a sparse matrix, counted with its zeros, that are taken in."""

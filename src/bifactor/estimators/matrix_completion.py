@@ -6,7 +6,7 @@ from bifactor.arrays import Array
 from bifactor.estimators.completion import Completion
 from bifactor.models.model import Settings
 from bifactor.models.settings import settings
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 
 class MatrixCompletion(Completion):
@@ -31,6 +31,8 @@ class MatrixCompletion(Completion):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
@@ -50,8 +52,10 @@ class MatrixCompletion(Completion):
         How it was chosen.
     result_ : Result
         The run, with its history.
-    row_labels_, column_labels_ : Labels or None
+    row_names_, column_names_ : Names or None
         The names of rows and columns, after `fit_long`.
+    fit_ : Fit
+        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     """
@@ -67,6 +71,7 @@ class MatrixCompletion(Completion):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -78,21 +83,29 @@ class MatrixCompletion(Completion):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def predict(self, rows: Any, cols: Any = None) -> Array:
+    def predict(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
         """What is to be expected at the entries (rows[t], cols[t]).
 
-        Without `cols`, `rows` is a table of new rows as for `transform`, and all their entries are told.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
+        all their entries are told.
 
         Parameters
         ----------
         rows, cols : sequences
             Numbers, or names after `fit_long`; a single one on one side goes with all of the other.
+        unknown : {"mean", "raise"}
+            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells
+            (`predict_long` has a column for it), or raise `InputError`.
         """
-        z = self.decision_function(rows, cols)
+        z = self.decision_function(rows, cols, unknown)
         return self.model_.loss.mean(z)
+
+    def _told(self, z: Array) -> dict[str, Array]:
+        return {"prediction": self.model_.loss.mean(z)}
 
     def _settings(self) -> Settings:
         names = ("n_components", "loss", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")

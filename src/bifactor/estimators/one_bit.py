@@ -8,11 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion
+from bifactor.estimators.inputs import observations
 from bifactor.models.model import Settings
 from bifactor.models.scoring import left_out_scores
 from bifactor.models.settings import settings
 from bifactor.models.two_classes import above, check_binarize, signs, two_classes
-from bifactor.tables.observations import Observations, is_triples, observations
+from bifactor.tables import Observations
+from bifactor.tables.matrices import is_triples
 
 LINKS = ("logistic", "probit")
 
@@ -43,6 +45,8 @@ class OneBitCompletion(Completion):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
@@ -64,8 +68,10 @@ class OneBitCompletion(Completion):
         How it was chosen.
     result_ : Result
         The run, with its history.
-    row_labels_, column_labels_ : Labels or None
+    row_names_, column_names_ : Names or None
         The names of rows and columns, after `fit_long`.
+    fit_ : Fit
+        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -86,6 +92,7 @@ class OneBitCompletion(Completion):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -98,24 +105,25 @@ class OneBitCompletion(Completion):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def predict_proba(self, rows: Any, cols: Any = None) -> Array:
-        """The probabilities of the two `classes_` at the entries (rows[t], cols[t]), one pair for each.
-
-        Without `cols`, `rows` is a table of new rows as for `transform`, and there is a pair for all their entries.
-        """
-        z = self.decision_function(rows, cols)
+    def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
+        """The probabilities of the two `classes_`, one pair for each entry that `predict` would tell."""
+        z = self.decision_function(rows, cols, unknown)
         return np.stack([self.model_.loss.mean(-z), self.model_.loss.mean(z)], axis=-1)
 
-    def predict(self, rows: Any, cols: Any = None) -> Array:
+    def predict(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
         """The likelier of the two `classes_` at the entries (rows[t], cols[t]).
 
-        Without `cols`, `rows` is a table of new rows as for `transform`, and all their entries are told.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
+        all their entries are told. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
-        upper = self.decision_function(rows, cols) > 0
-        return self.classes_[upper.astype(np.intp)]
+        return self._told(self.decision_function(rows, cols, unknown))["prediction"]
+
+    def _told(self, z: Array) -> dict[str, Array]:
+        return {"prediction": self.classes_[(z > 0).astype(np.intp)], "probability": self.model_.loss.mean(z)}
 
     def accuracy(self, X: Any) -> float:
         """The share of the known entries of X whose class is told right, each predicted as `score` does."""

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.estimators.loss_pca import LossPCA
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 FAINTEST = 0.5
 """The count that a row without any is taken to have, where its exposure is found from its total."""
@@ -36,6 +36,8 @@ class PoissonPCA(LossPCA):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
@@ -76,6 +78,7 @@ class PoissonPCA(LossPCA):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ):
@@ -86,6 +89,7 @@ class PoissonPCA(LossPCA):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bifactor.models.model import Model, Settings, fit_model
 from bifactor.problems.state import State
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin

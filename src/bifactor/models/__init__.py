@@ -1,1 +1,7 @@
-"""What has been fitted: predict, recommend, fold in, save and load."""
+"""What has been fitted: predict, recommend, fold in, save and load. Nothing here needs scikit-learn."""
+
+from bifactor.models.fit import Fit
+from bifactor.models.model import Model
+from bifactor.models.store import load
+
+__all__ = ["Fit", "Model", "load"]

@@ -10,8 +10,9 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.metrics import triplets
+from bifactor.models.fit import Fit
 from bifactor.models.model import Model
-from bifactor.tables import Triples
+from bifactor.tables import Observations
 from bifactor.tables.source import checksum
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
@@ -20,20 +21,36 @@ POINTS = 200
 """Of a history that are kept; all of it is in the file of the factors."""
 
 
-def about_data(path: Path, triples: Triples) -> dict[str, Any]:
-    """The data, without its place on this machine."""
-    values = triples.values
+def model_card(fit: Fit) -> dict[str, Any]:
+    """What every fit can say of itself, beside what its card says already."""
+    model, data = fit.model, fit.card.get("data")
+    return {
+        "machine": about_machine(),
+        "data": {**(data if isinstance(data, dict) else {}), **about_names(fit)},
+        "fit": about_fit(model),
+        "path": fit.card["path"] if "path" in fit.card else about_path(model),
+    }
+
+
+def about_names(fit: Fit) -> dict[str, Any]:
+    return {"columns": list(fit.header), "rows": len(fit.rows), "cols": len(fit.cols), "pairs": fit.seen.size}
+
+
+def about_data(path: Path, data: Observations) -> dict[str, Any]:
+    """A file, without its place on this machine."""
+    values, origin = data.values, data.origin
+    assert origin is not None
     return {
         "file": path.name,
         "bytes": path.stat().st_size,
         "sha256": checksum(path),
-        "layout": triples.layout,
-        "columns": list(triples.header),
-        "rows": triples.shape[0],
-        "cols": triples.shape[1],
+        "layout": origin.layout,
+        "columns": list(origin.header),
+        "rows": data.shape[0],
+        "cols": data.shape[1],
         "entries": int(values.size),
-        "observed": values.size / (triples.shape[0] * triples.shape[1]),
-        "without_value": triples.missing,
+        "observed": values.size / (data.shape[0] * data.shape[1]),
+        "without_value": origin.missing,
         "values": {"least": float(values.min()), "mean": float(values.mean()), "largest": float(values.max())},
     }
 
@@ -44,7 +61,7 @@ def about_fit(model: Model) -> dict[str, Any]:
     history = result.history
     some = thinned(result.n_iter + 1)
     return {
-        "rank": int(model.U.shape[1]) - model.fixed_columns,
+        "rank": model.rank,
         "alpha": model.ridge,
         "status": result.status.name,
         "sentence": str(result.status),

@@ -15,7 +15,7 @@ from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
 from bifactor.solvers import PCG, RankContinuation
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 FIXED, EFFECTS = (1, 0), 0
 """One column of ones in U, whose partner in V has the effects of the columns; and which one that is."""
@@ -40,7 +40,9 @@ def fit_components(data: Observations, settings: Settings, earlier: Model | None
     start = problem.zero(0)
     start.right[:, EFFECTS] = _column_effects(data, settings, intercept, LIGHT)
     rng = np.random.default_rng(settings.seed)
-    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge)
+    rank, ridge, path = tuned(
+        problem, settings.n_components, settings.alpha, rng, start, component_ridge, settings.stage
+    )
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:

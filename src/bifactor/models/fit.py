@@ -1,196 +1,232 @@
-"""A fit in a folder: what `bifactor complete` writes, and how to predict from it."""
+"""A fitted matrix with names: how to predict and recommend from it, add rows to it, and keep it in a folder."""
 
-import json
 import os
+import warnings
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from bifactor.arrays import Array
-from bifactor.errors import FileError, InputError
-from bifactor.models.model import OFFSETS, Model
+from bifactor.arrays import Array, floating
+from bifactor.errors import InputError
+from bifactor.models.model import Model, lengthened
+from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns
-from bifactor.models.settings import LOSSES
-from bifactor.running import files
-from bifactor.running.result import Result
-from bifactor.tables.labels import Labels
-from bifactor.tables.observations import Observations
-from bifactor.validation import is_count
-
-FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
-
-FORMAT = 1
-"""Of the folder; a later one is refused."""
+from bifactor.models.scoring import explained
+from bifactor.models.two_classes import signs
+from bifactor.tables import Names, Observations
+from bifactor.tables.names import listed
+from bifactor.validation import is_count, require_finite
 
 KNOWN = ("neither", "row", "column", "both")
 """What is known of a pair, by 1 for the row plus 2 for the column."""
 
+UNKNOWN = ("mean", "raise")
+"""What to do about names that were not in the fit."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted matrix with the names of its rows and columns.
+    """What has been fitted: a matrix of low rank, and the names of its rows and columns.
 
-    `Fit.load("fit")` reads the folder that `bifactor complete … -o fit` wrote.
+    `bifactor.load("fit")` reads the folder that `bifactor complete … -o fit`, or `MatrixCompletion.save("fit")`, wrote.
+    Nothing here needs scikit-learn.
 
     Attributes
     ----------
     model : Model
         Factors, offsets and intercept, and the loss they are seen through.
-    rows, cols : Labels
-        The names.
-    seen : Observations
-        The pairs that were fitted, in the order of rows; the values are not kept.
+    rows, cols : Names
+        Of the rows and the columns; numbers from 0 where the data had none.
+    seen : Pairs
+        The columns that each row was known in.
+    classes : array of two, optional
+        Of labels: what −1 and +1 stand for. Predictions are probabilities of the second.
     card : dict
-        Versions, data, settings and scores.
+        Versions, data, settings and scores, as far as they are known.
     """
 
     model: Model
-    rows: Labels
-    cols: Labels
-    seen: Observations = field(repr=False)
+    rows: Names
+    cols: Names
+    seen: Pairs = field(repr=False)
+    classes: Array | None = None
     card: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":
+        """A model with the names of the data that it was fitted to."""
+        names = zip((data.row_names, data.column_names), data.shape, strict=True)
+        rows, cols = (Names.numbered(count) if given is None else given for given, count in names)
+        return cls(model, rows, cols, Pairs.of(data), classes)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """What the row, the column and the value were called where the data came from."""
+        data = self.card.get("data")
+        columns = data.get("columns") if isinstance(data, dict) else None
+        return (
+            tuple(map(str, columns)) if isinstance(columns, list) and len(columns) > 1 else ("row", "column", "value")
+        )
+
     def places(self, names: Any, side: str) -> Array:
-        """The place of each name among the rows, or the columns, -1 where it is unknown; 7 and "7" are one name."""
-        labels = self.rows if side == "row" else self.cols
-        names = np.asarray(names)
-        if labels.names.dtype.kind in "iu":
-            return labels.indices(names if names.dtype.kind in "iu" else _as_integers(names))
-        return labels.indices(np.array([str(name) for name in names.ravel().tolist()], object))
+        """The place of each name among the rows, or the columns, -1 where it is not known."""
+        return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
 
-    def scores(self, i: Array, j: Array) -> Array:
-        """z at places, before the link of the loss; by intercept and offsets alone where one of the two is -1."""
-        model = self.model
-        b, c = (F[:, k] if model.offsets else np.zeros(F.shape[0]) for F, k in ((model.U, 1), (model.V, 0)))
-        z = model.intercept + np.where(i >= 0, b[i], 0.0) + np.where(j >= 0, c[j], 0.0)
-        both = (i >= 0) & (j >= 0)
-        z[both] = model.scores(i[both], j[both])
-        return z
-
-    def predict(self, rows: Any, cols: Any) -> Array:
-        """What is to be expected at the pairs (rows[t], cols[t]) of names.
-
-        A name that was not in the fit counts with an offset of 0.
-        """
-        return self.model.loss.mean(self.scores(*self._pairs(rows, cols)))
-
-    def known(self, rows: Any, cols: Any) -> Array:
-        """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
-        i, j = self._pairs(rows, cols)
-        return known(i, j)
-
-    def _pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
-        i, j = self.places(np.atleast_1d(rows), "row"), self.places(np.atleast_1d(cols), "column")
+    def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """The places of pairs; a single name on one side goes with all of the other."""
+        i, j = self.places(rows, "row"), self.places(cols, "column")
+        if 1 in (i.size, j.size):
+            i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
             raise InputError(f"There are {i.size} rows and {j.size} columns. Pass one of each per pair.")
         return i, j
 
-    def recommend(self, rows: Any, n: int = 10, *, exclude_seen: bool = True) -> list[tuple[Array, Array]]:
-        """For each of the rows the names of the n columns with the largest prediction, and these predictions."""
+    def scores(self, i: Array, j: Array) -> Array:
+        """z at places, before the link of the loss; by intercept and offsets alone where one of the two is -1."""
+        model = self.model
+        both = (i >= 0) & (j >= 0)
+        if both.all():
+            return model.scores(i, j)
+        b, c = (F[:, k] if model.offsets else np.zeros(F.shape[0], F.dtype) for F, k in ((model.U, 1), (model.V, 0)))
+        z = model.intercept + np.where(i >= 0, b[i], 0) + np.where(j >= 0, c[j], 0)
+        z[both] = model.scores(i[both], j[both])
+        return z.astype(model.U.dtype)
+
+    def decision_function(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
+        """z at the pairs (rows[t], cols[t]) of names, before the link of the loss; see `predict`."""
+        i, j = self.known_pairs(rows, cols, unknown)
+        strange = int(np.count_nonzero((i < 0) | (j < 0)))
+        if strange:
+            warnings.warn(
+                f"{strange} of {i.size} pairs have a name that was not in the fit; it counts with an offset of 0. "
+                "Pass unknown='raise' to be stopped by such names.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self.scores(i, j)
+
+    def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
+        """The places of pairs, -1 for a name that was not in the fit unless such names are to be refused."""
+        if unknown not in UNKNOWN:
+            raise InputError(f"unknown={unknown!r} is neither 'mean' nor 'raise'.")
+        i, j = self.pairs(rows, cols)
+        for places, names, side in ((i, rows, "row"), (j, cols, "column")):
+            if unknown == "raise" and np.any(places < 0):
+                name = listed(np.broadcast_to(np.atleast_1d(names), places.shape)[places < 0])[0]
+                raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass unknown='mean'.")
+        return i, j
+
+    def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
+        """What is to be expected at the pairs (rows[t], cols[t]) of names; of labels, the probability of the upper one.
+
+        Parameters
+        ----------
+        rows, cols : names, or sequences of them
+            A single one on one side goes with all of the other.
+        unknown : {"mean", "raise"}
+            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
+            raise `InputError`.
+        """
+        return self.model.loss.mean(self.decision_function(rows, cols, unknown))
+
+    def encoded(self, values: Array) -> Array:
+        """Values as the loss wants them: classes of labels as −1 and +1."""
+        return values if self.classes is None else signs(values, self.classes)
+
+    def known(self, rows: Any, cols: Any) -> Array:
+        """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
+        return known(*self.pairs(rows, cols))
+
+    def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
+        """For each row the n columns with the largest prediction, best first, and these predictions.
+
+        Where fewer than n columns are left the rest is -1 or, among names that are not numbers, None; with NaN for
+        predictions.
+
+        Parameters
+        ----------
+        rows : sequence of names, optional
+            By default all.
+        n : int
+        exclude_known : bool
+            Leave out columns in which an entry of the row is known.
+        """
         if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1.")
-        names = np.atleast_1d(rows)
-        index = self.places(names, "row")
+            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
+        index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
-            unknown = names[index < 0][0]
-            raise InputError(f"There is no row {str(unknown)!r} in this fit. Check the name.")
-        part = None
-        if exclude_seen:
-            starts: Array = np.searchsorted(self.seen.rows, index)
-            ends: Array = np.searchsorted(self.seen.rows, index, side="right")
-            chosen = np.unique(np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)]))
-            part = self.seen.part(chosen.astype(np.int64))
-        columns, predicted = best_columns(self.model, index, int(n), part)
-        return [(self.cols.names[c[c >= 0]], z[c >= 0]) for c, z in zip(columns, predicted, strict=True)]
+            name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
+            raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
+        columns, predicted = best_columns(self.model, index, int(n), self.seen.__getitem__ if exclude_known else None)
+        none = columns < 0
+        names = self.cols[columns]
+        if none.any():
+            names = np.where(none, -1 if names.dtype.kind in "iu" else None, names)
+        return names, predicted
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write everything into a folder that is there."""
-        folder, model = Path(folder), self.model
-        replace(model.result, U=model.U, V=model.V, problem=None).save(folder / FACTORS)
-        files.write(folder / IDS, "ids", {**_packed(self.rows, "row"), **_packed(self.cols, "column")}, {})
-        starts = np.searchsorted(self.seen.rows, np.arange(model.U.shape[0] + 1))
-        files.write(folder / SEEN, "seen", {"starts": starts, "columns": self.seen.cols.astype(np.int32)}, {})
-        name = next(name for name, loss in LOSSES.items() if loss == model.loss)
-        core = {"loss": name, "intercept": model.intercept, "offsets": model.offsets, "ridge": model.ridge}
-        text = json.dumps({"format": FORMAT, **self.card, "model": core}, indent=2, ensure_ascii=False)
-        (folder / CARD).write_text(text + "\n", encoding="utf-8")
+    def fold_in(self, data: Observations) -> "Fit":
+        """With the rows of some data, found from their entries there, while all columns stay as they are.
 
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> "Fit":
-        """Read a folder that `save`, or `bifactor complete`, wrote."""
-        folder = Path(folder)
-        card = _card(folder)
-        result = Result.load(folder / FACTORS)
-        ids, seen = files.read(folder / IDS, "ids")[0], files.read(folder / SEEN, "seen")[0]
-        try:
-            core = card["model"]
-            loss = LOSSES[core["loss"]]
-            fixed = OFFSETS if core["offsets"] else (0, 0)
-            model = Model(loss, core["intercept"], fixed, core["ridge"], result.U, result.V, result)
-            rows, cols = _unpacked(ids, "row"), _unpacked(ids, "column")
-            i = np.repeat(np.arange(result.shape[0]), np.diff(seen["starts"]))
-            pairs = Observations(i, seen["columns"].astype(np.int64), np.zeros(i.size), result.shape)
-        except (KeyError, TypeError) as error:
-            raise FileError(f"{folder} lacks {error}. It was written by another version of bifactor.") from None
-        if (rows.names.size, cols.names.size) != result.shape or i.size != pairs.cols.size:
-            raise FileError(f"The files in {folder} do not belong together. Fit again.")
-        return cls(model, rows, cols, pairs, card)
+        A row that was in the fit is found anew from these entries alone. Entries in columns that are not known are left
+        out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
+        `bifactor.tables.read` makes observations of files and frames.
+        """
+        if data.values.size != data.rows.size:
+            raise InputError("There are pairs without values, from which nothing can be found. Pass entries.")
+        cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values
+        along = self.places(cols, "column")
+        here = data.part(along[data.cols] >= 0)
+        if here.values.size == 0:
+            raise InputError("No entry is in a column of the fit, so nothing can be found from it. Check the names.")
+        rows, places = self.rows.extended(self._new_names(data), "row")
+        model, values = self.model, self.encoded(here.values)
+        model.loss.targets.check(values, type(model.loss).__name__)
+        part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
+        found = np.unique(part.rows)
+        U = lengthened(model.U, len(rows), slice(model.fixed[0]))
+        U[places[found]] = model.rows(part)[found]
+        seen = self.seen.with_rows(replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols))))
+        return replace(self, model=replace(model, U=U), rows=rows, seen=seen)
 
+    def _new_names(self, data: Observations) -> Array:
+        """The names of the rows of some data or, where they have none, numbers that no row has."""
+        if data.row_names is not None:
+            return data.row_names.values
+        integers = self.rows.values.dtype.kind in "iu" and len(self.rows) > 0
+        first = int(self.rows.values.max()) + 1 if integers else len(self.rows)
+        return np.arange(first, first + data.shape[0])
 
-def seen_pairs(data: Observations) -> Observations:
-    """The pairs of some data in the order of rows, each once."""
-    # Counting is quicker than sorting: a sparse matrix puts them in order.
-    matrix = sparse.csr_array((np.ones(data.values.size, bool), (data.rows, data.cols)), shape=data.shape)
-    matrix.sum_duplicates()
-    rows = np.repeat(np.arange(data.shape[0]), np.diff(matrix.indptr))
-    return Observations(rows, matrix.indices, np.zeros(rows.size), data.shape)
+    def score(self, rows: Any, cols: Any, values: Any, weights: Any = None, unknown: str = "mean") -> float:
+        """The fraction of deviance explained, D², at some pairs; see `MatrixCompletion.score`."""
+        i, j = self.known_pairs(rows, cols, unknown)
+        y = floating(values, "values").ravel()
+        require_finite(y, "values", "Leave out entries that are not known.")
+        w = None if weights is None else floating(weights, "weights").ravel()
+        if y.size == 0 or y.size != i.size or (w is not None and w.size != y.size):
+            raise InputError(
+                f"There are {i.size} pairs and {y.size} values. Pass one value, and weight, for each pair."
+            )
+        shape = (len(self.rows), len(self.cols))
+        here = Observations(i, j, self.encoded(y), shape, w).weighed()
+        return explained(self.model, here, self.scores(here.rows, here.cols))
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False, report: str | None = None) -> None:
+        """Write everything into a new folder, which appears whole or not at all.
+
+        Parameters
+        ----------
+        folder : path
+        force : bool
+            Replace a fit that is in that place.
+        report : str, optional
+            An HTML page to keep beside it.
+        """
+        from bifactor.models.store import save
+
+        save(self, folder, force, report)
 
 
 def known(i: Array, j: Array) -> Array:
     """What is known of pairs of places."""
     return np.array(KNOWN)[(i >= 0) + 2 * (j >= 0)]
-
-
-def _card(folder: Path) -> dict[str, Any]:
-    path = folder / CARD
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{folder} is no folder of a fit: {CARD} cannot be read ({error.strerror}).") from None
-    except ValueError:
-        raise FileError(f"{path} is damaged. Fit again.") from None
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise FileError(f"{path} is of another format than {FORMAT}. Use the version of bifactor that wrote it.")
-    return card
-
-
-def _as_integers(names: Array) -> Array:
-    """Names as integers; those that are none stay text, which is the name of nothing here."""
-    words = [str(name) for name in names.ravel().tolist()]
-    short = [word.removeprefix("-") for word in words]
-    good = [
-        text.isascii() and text.isdigit() and len(text) <= 18 and str(int(word)) == word
-        for word, text in zip(words, short, strict=True)
-    ]
-    return np.array([int(word) if fine else word for word, fine in zip(words, good, strict=True)], object)
-
-
-def _packed(labels: Labels, side: str) -> dict[str, Array]:
-    """Integers as they are; text as bytes, one name after the other, and where each ends."""
-    if labels.names.dtype.kind in "iu":
-        return {f"{side}:integers": labels.names.astype(np.int64)}
-    words = [str(name).encode() for name in labels.names.tolist()]
-    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    return {f"{side}:utf8": np.frombuffer(b"".join(words), np.uint8), f"{side}:ends": ends}
-
-
-def _unpacked(ids: dict[str, Array], side: str) -> Labels:
-    if f"{side}:integers" in ids:
-        return Labels(ids[f"{side}:integers"])
-    text, ends = ids[f"{side}:utf8"].tobytes(), ids[f"{side}:ends"].tolist()
-    names = np.empty(len(ends), object)
-    names[:] = [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-    return Labels(names)

@@ -20,7 +20,7 @@ from bifactor.problems.problem import Problem
 from bifactor.running.result import Result
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG, Solver
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 OFFSETS = (1, 1)
 """The fixed columns that make offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
@@ -46,6 +46,8 @@ class Settings:
     progress: bool = False
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    stage: Callable[[str, int, int], None] | None = None
+    """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class Model:
     def offsets(self) -> bool:
         """Whether both rows and columns have offsets."""
         return self.fixed == OFFSETS
+
+    @property
+    def rank(self) -> int:
+        """Components, the effects aside."""
+        return int(self.U.shape[1]) - self.fixed_columns
 
     @property
     def fixed_columns(self) -> int:
@@ -118,7 +125,7 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
     problem = as_problem(data, settings, intercept)
-    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng)
+    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=settings.stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
     init = resumed(start, penalized, rank)
     solver = settings.solver if init is None or settings.solver is not None else PCG()
@@ -198,7 +205,7 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
     m, n = model.U.shape[0], model.V.shape[0]
     touched = np.union1d(np.unique(new.rows[new.cols < n]), np.arange(m, shape[0]))
     k = model.fixed[0]
-    U, V = _lengthened(model.U, shape[0], slice(k)), _lengthened(model.V, shape[1], slice(k, model.fixed_columns))
+    U, V = lengthened(model.U, shape[0], slice(k)), lengthened(model.V, shape[1], slice(k, model.fixed_columns))
     if touched.size:
         place = np.full(shape[0], -1)
         place[touched] = np.arange(touched.size)
@@ -224,10 +231,12 @@ def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Ob
         sides = [np.ones(d.values.size) if d.weights is None else d.weights for d in (known, new)]
         weights = np.concatenate(sides)[stay]
     values = np.concatenate([known.values, new.values])
-    return Observations(rows[stay], cols[stay], values[stay], shape, weights)
+    row_names = known.row_names if new.row_names is None else new.row_names
+    column_names = known.column_names if new.column_names is None else new.column_names
+    return Observations(rows[stay], cols[stay], values[stay], shape, weights, row_names, column_names, known.origin)
 
 
-def _lengthened(F: Array, rows: int, ones: slice) -> Array:
+def lengthened(F: Array, rows: int, ones: slice) -> Array:
     """With rows of zeros at the end, but for the columns that are all ones."""
     longer = np.zeros((rows, F.shape[1]), F.dtype)
     longer[: F.shape[0]] = F

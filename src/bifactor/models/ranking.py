@@ -1,16 +1,20 @@
 """The best columns of each row."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.models.model import Model
-from bifactor.tables.observations import Observations
 
 BLOCK = 20_000_000
 """Scores that are held at a time."""
 
+Seen = Callable[[int], Array]
+"""Of a row, the columns that are left out."""
 
-def best_columns(model: Model, rows: Array, count: int, seen: Observations | None) -> tuple[Array, Array]:
+
+def best_columns(model: Model, rows: Array, count: int, seen: Seen | None) -> tuple[Array, Array]:
     """For each of the rows the `count` columns with the largest prediction, best first, and these predictions.
 
     Columns in which a row was `seen` are left out; where fewer remain the rest is -1, with NaN for predictions.
@@ -18,17 +22,13 @@ def best_columns(model: Model, rows: Array, count: int, seen: Observations | Non
     U, V = model.U, model.V
     count = min(count, V.shape[0])
     columns, scores = np.empty((rows.size, count), np.int64), np.empty((rows.size, count), U.dtype)
-    order = starts = np.empty(0, np.int64)
-    if seen is not None:
-        order = np.argsort(seen.rows, kind="stable")
-        starts = np.searchsorted(seen.rows[order], np.arange(U.shape[0] + 1))
     step = max(1, BLOCK // V.shape[0])
     for first in range(0, rows.size, step):
         part = rows[first : first + step]
         z = U[part] @ V.T
         if seen is not None:
-            for k, row in enumerate(part):
-                z[k, seen.cols[order[starts[row] : starts[row + 1]]]] = -np.inf
+            for k, row in enumerate(part.tolist()):
+                z[k, seen(row)] = -np.inf
         top = np.argpartition(-z, count - 1, axis=1)[:, :count]
         values = np.take_along_axis(z, top, axis=1)
         rank = np.argsort(-values, axis=1, kind="stable")

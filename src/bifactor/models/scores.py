@@ -8,7 +8,7 @@ from bifactor.arrays import Array
 from bifactor.losses.base import SIGNS
 from bifactor.models.fit import Fit
 from bifactor.models.scoring import explained
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 
 def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
@@ -16,15 +16,14 @@ def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any],
     model, z = fit.model, fit.scores(i, j)
     predicted = model.loss.mean(z)
     loss = model.loss.value(z.astype(np.float64), values)
-    # Places do not matter to a score, and unknown ones have none.
-    data = Observations(np.zeros(values.size, np.int64), np.zeros(values.size, np.int64), values, (1, 1))
     answer: dict[str, Any] = {"entries": int(values.size), "unknown": int(np.count_nonzero((i < 0) | (j < 0)))}
     if model.loss.targets is SIGNS:
         answer["accuracy"] = float(np.mean((predicted >= 0.5) == (values > 0)))
     else:
         error = predicted - values
         answer["rmse"], answer["mae"] = float(np.mean(error**2) ** 0.5), float(np.mean(np.abs(error)))
-    answer["mean_loss"], answer["explained"] = float(np.mean(loss)), explained(model, data, z)
+    here = Observations(i, j, values, (len(fit.rows), len(fit.cols)))
+    answer["mean_loss"], answer["explained"] = float(np.mean(loss)), explained(model, here, z)
     return answer, predicted
 
 

@@ -1,12 +1,12 @@
 """How well a fit predicts: the fraction of deviance explained."""
 
 import numpy as np
-from scipy.special import xlogy
+import scipy
 
 from bifactor.arrays import Array
 from bifactor.losses import Poisson
 from bifactor.models.model import Model, constant
-from bifactor.tables.observations import Observations
+from bifactor.tables import Observations
 
 FOLDS = 5
 """Into which the entries of new rows are split, to predict each part from the others."""
@@ -42,4 +42,4 @@ def _least(model: Model, y: Array) -> Array | float:
     """The loss of a perfect prediction; 0 where it is not known, so that D² is the share of the loss itself."""
     if not isinstance(model.loss, Poisson):
         return model.loss.least or 0.0
-    return y - xlogy(y, y)  # at z = log y
+    return y - scipy.special.xlogy(y, y)  # at z = log y

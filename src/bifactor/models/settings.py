@@ -1,26 +1,14 @@
 """Estimators' parameters, checked, as the settings of a fit."""
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from bifactor.errors import InputError
-from bifactor.losses import Huber, Logistic, Loss, Poisson, Probit, Squared
-from bifactor.models.model import Model, Settings
-from bifactor.running.result import Status
+from bifactor.losses.named import loss_of
+from bifactor.models.model import Settings
 from bifactor.solvers import Solver
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
-
-LOSSES: dict[str, Loss] = {
-    "squared": Squared(),
-    "huber": Huber(),
-    "logistic": Logistic(),
-    "probit": Probit(),
-    "poisson": Poisson(),
-}
 
 
 def settings(
@@ -36,8 +24,6 @@ def settings(
     verbose: Any,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
-    if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
-        raise InputError(f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. See bifactor.losses.")
     if n_components != "auto" and not is_count(n_components, 1):
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1, nor 'auto'.")
     if alpha != "auto" and not is_at_least_zero(alpha):
@@ -48,19 +34,28 @@ def settings(
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
-        loss=loss if isinstance(loss, Loss) else LOSSES[loss],
+        loss=loss_of(loss),
         n_components=None if n_components == "auto" else int(n_components),
         alpha=None if alpha == "auto" else float(alpha),
         offsets=bool(offsets),
         solver=solver,
         max_iter=int(max_iter),
         tol=positive(tol, "tol", "It is relative to X."),
-        seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
+        seed=seed_of(random_state),
         progress=bool(verbose),
     )
 
 
-def warn_unless_converged(model: Model) -> None:
-    status = model.result.status
-    if not status.converged and status is not Status.CALLBACK:  # a callback's stop is what was wanted
-        warnings.warn(f"The fit has {status}.", ConvergenceWarning, stacklevel=3)
+def seed_of(random_state: Any) -> int:
+    """A number that an int, RandomState, Generator or None stands for, as scikit-learn reads them."""
+    if random_state is None:
+        random_state = np.random.mtrand._rand
+    elif is_count(random_state, 0) and random_state < 1 << 32:
+        random_state = np.random.RandomState(int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
+    if not isinstance(random_state, np.random.RandomState):
+        raise InputError(
+            f"random_state={random_state!r} is not an integer from 0 to 2³² − 1, a RandomState, a Generator or None."
+        )
+    return int(random_state.randint(np.iinfo(np.int32).max))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil, log
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from bifactor.svd import spectral_norm
 FACTOR, LIGHTEST = 0.7, 1e-3
 """What the ridge is multiplied by along its path, and the share of the first at which it ends."""
 
+LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
+"""Ridges of a path."""
+
 PATIENCE = 3
 """Ridges in a row without a better held-out loss after which no lighter ones are tried."""
 
@@ -37,6 +41,10 @@ alike, and counts that are all 0, drive a fit to infinity."""
 
 VANISHED = 1e-6
 """The share of the longest below which a column counts as zero."""
+
+
+Stage = Callable[[str, int, int], None]
+"""Told what is chosen, how many choices were tried, and how many there are at most."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ def tuned(
     rng: np.random.Generator,
     start: Factors | None = None,
     penalty: Callable[[float], Penalty] = Ridge,
+    stage: Stage | None = None,
 ) -> tuple[int, float, RidgePath | None]:
     """The rank, the ridge, and how it was found; None leaves either to the data.
 
@@ -82,12 +91,12 @@ def tuned(
     if not many or first == 0:
         return most, CAUTIOUS * first, None
     holdout = Holdout(problem, rng)
-    paths = {most: ridge_path(holdout, most, first, start, penalty)}
+    paths = {most: ridge_path(holdout, most, first, start, penalty, stage)}
     if n_components is None and problem.loss.quadratic and not paths[most].interrupted:
         try:
             few = _free_rank(holdout.train, rng)
             for columns in {few, max(few, round((few * most) ** 0.5))} - {most}:
-                paths[columns] = ridge_path(holdout, columns, first, start, penalty)
+                paths[columns] = ridge_path(holdout, columns, first, start, penalty, stage)
         except KeyboardInterrupt:  # what is there is a choice already
             paths[most] = replace(paths[most], interrupted=True)
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
@@ -100,7 +109,12 @@ def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
 
 
 def ridge_path(
-    holdout: Holdout, columns: int, first: float, start: Factors, penalty: Callable[[float], Penalty]
+    holdout: Holdout,
+    columns: int,
+    first: float,
+    start: Factors,
+    penalty: Callable[[float], Penalty],
+    stage: Stage | None = None,
 ) -> RidgePath:
     """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
     train, x = holdout.train, start
@@ -118,6 +132,8 @@ def ridge_path(
             break
         losses.append(holdout.losses(result.U, result.V))
         means.append(holdout.mean(losses[-1]))
+        if stage is not None:
+            stage(f"choosing the ridge, {columns} components at most", len(means), LONGEST)
         best = int(np.argmin(means))
         interrupted = result.status is Status.INTERRUPTED
         if interrupted or len(means) - 1 - best >= PATIENCE or ridges[-1] < LIGHTEST * first:

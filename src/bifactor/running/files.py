@@ -14,6 +14,9 @@ from safetensors.numpy import save as to_bytes
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 
+FORMAT = 1
+"""Of files. Those of earlier formats can be read, later ones are refused; one that names none is of the first."""
+
 _COMPLEX = "complex:"
 
 
@@ -24,7 +27,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.asarray(a, order="C"))
         for name, a in arrays.items()
     }
-    blob = to_bytes(flat, metadata={"bifactor": kind, "json": json.dumps(metadata)})
+    blob = to_bytes(flat, metadata={"bifactor": kind, "format": str(FORMAT), "json": json.dumps(metadata)})
     put(Path(path), blob)
 
 
@@ -67,6 +70,8 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dic
             flat = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if header.get("bifactor") != kind:
             raise FileError(f"{path} is not a bifactor {kind}. It may have been written by something else.")
+        if int(header.get("format", 1)) > FORMAT:
+            raise FileError(f"{path} was written by a later version of bifactor. Use that version to read it.")
         metadata = json.loads(header["json"])
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         if isinstance(error, FileError):

@@ -1,7 +1,7 @@
-"""Readers of files."""
+"""Data on their way in: readers of files and frames, names, and known entries."""
 
-from bifactor.tables.layout import Asked
+from bifactor.tables.names import Names
+from bifactor.tables.observations import Observations, Origin
 from bifactor.tables.read import read
-from bifactor.tables.triples import Triples
 
-__all__ = ["Asked", "Triples", "read"]
+__all__ = ["Names", "Observations", "Origin", "read"]

@@ -1,4 +1,4 @@
-"""Names of rows and columns as they come by in blocks, as numbers from 0."""
+"""Collects the names of rows and columns as they come by in blocks."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import FileError
 from bifactor.tables.fields import Block
-from bifactor.tables.labels import Labels
+from bifactor.tables.names import Names
 from bifactor.tables.numbers import integers
 
 WIDE = 1 << 23
@@ -17,7 +17,7 @@ SPARE = 1 << 20
 """Integers are looked up in a table where their range is no longer than four times their number and this."""
 
 
-class Names:
+class Collector:
     """Collects the names of one side.
 
     As long as all of them are integers in their shortest form they are kept as such, and sorted in the end; from the
@@ -85,16 +85,16 @@ class Names:
 
     def _become_text(self) -> None:
         labels, places = _numbered(self._parts)
-        self._order = {str(name): k for k, name in enumerate(labels.names.tolist())}
+        self._order = {str(name): k for k, name in enumerate(labels.values.tolist())}
         self._parts = [places]
 
-    def done(self) -> tuple[Labels, Array]:
+    def done(self) -> tuple[Names, Array]:
         """The distinct names, and the place of each that was added."""
         if self._order is None:
             return _numbered(self._parts)
         names = np.empty(len(self._order), object)
         names[:] = list(self._order)
-        return Labels(names), np.concatenate(self._parts)
+        return Names(names), np.concatenate(self._parts)
 
 
 def _compact(values: Array) -> Array:
@@ -103,17 +103,17 @@ def _compact(values: Array) -> Array:
     return values.astype(np.int32 if fits else np.int64)
 
 
-def _numbered(parts: list[Array]) -> tuple[Labels, Array]:
+def _numbered(parts: list[Array]) -> tuple[Names, Array]:
     """The distinct integers, sorted, and the place of each."""
     values = np.concatenate(parts) if parts else np.empty(0, np.int64)
     parts.clear()  # twice the data is more than need be held
     if values.size == 0:
-        return Labels(np.empty(0, np.int64)), np.empty(0, np.int32)
+        return Names(np.empty(0, np.int64)), np.empty(0, np.int32)
     low, high = int(values.min()), int(values.max())
     if high - low >= 4 * values.size + SPARE:
         distinct, inverse = np.unique(values, return_inverse=True)
-        return Labels(distinct.astype(np.int64)), inverse.astype(np.int32)
+        return Names(distinct.astype(np.int64)), inverse.astype(np.int32)
     present = np.zeros(high - low + 1, bool)
     present[values - low] = True
     place = np.cumsum(present, dtype=np.int32) - 1
-    return Labels(np.flatnonzero(present) + low), place[values - low].astype(np.int32)
+    return Names(np.flatnonzero(present) + low), place[values - low].astype(np.int32)

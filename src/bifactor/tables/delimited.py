@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.errors import FileError
+from bifactor.errors import FileError, InputError
+from bifactor.tables.collector import Collector
 from bifactor.tables.fields import SPACES, Block, records
-from bifactor.tables.labels import Labels
 from bifactor.tables.layout import Asked, Layout, sniffed
 from bifactor.tables.names import Names
 from bifactor.tables.numbers import decimals, number_of
+from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress, head, line_blocks
-from bifactor.tables.triples import Triples
 
 _SPOKEN = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", SPACES: "spaces"}
 
 
-def read_delimited(path: Path, asked: Asked, progress: Progress) -> Triples:
+def read_delimited(path: Path, asked: Asked, progress: Progress) -> Observations:
     """A text file with one record per line."""
     layout = sniffed(head(path), asked, path)
     skip = 0 if layout.header is None else 1
@@ -26,9 +26,9 @@ def read_delimited(path: Path, asked: Asked, progress: Progress) -> Triples:
     return _wide(layout, blocks, path) if layout.wide else _long(layout, blocks, path)
 
 
-def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Triples:
-    names = Names("row", path), Names("column", path)
-    values = [np.empty(0)]
+def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
+    names = Collector("row", path), Collector("column", path)
+    values, weights = [np.empty(0)], [np.empty(0)]
     row, col, value = (*layout.places, None)[:3]
     assert row is not None
     assert col is not None
@@ -36,50 +36,52 @@ def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Triples:
         names[0].add(block, row)
         names[1].add(block, col)
         if value is not None:
-            values.append(decimals(block, value, path, "value"))
-    (rows, i), (cols, j) = names[0].done(), names[1].done()
+            values.append(decimals(block, value, path, "value", layout.point))
+        if layout.weight is not None:
+            weights.append(decimals(block, layout.weight, path, "weight", layout.point))
     header = tuple(layout.name(k) for k in (row, col, value) if k is not None)
     sides = zip(("rows", "columns", "values"), header, strict=False)
     spoken = ", ".join(f"{side} in {_called(name, layout)}" for side, name in sides)
     text = f"a long table ({_delimiter(layout)}): {spoken}, {layout.reason}"
-    return Triples(rows, cols, i, j, np.concatenate(values), text, header).known()
+    w = None if layout.weight is None else np.concatenate(weights)
+    return named(names[0].done(), names[1].done(), np.concatenate(values), Origin(text, header), w).known().weighed()
 
 
-def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Triples:
-    names = Names("row", path)
+def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
+    names = Collector("row", path)
     place = layout.places[0]
     i, j, values, count, cells = [], [], [np.empty(0)], 0, 0
     for block in blocks:
         if place is not None:
             names.add(block, place)
         for k, column in enumerate(layout.numeric):
-            numbers = decimals(block, column, path, f"entry of {_called(layout.name(column), layout)}")
+            numbers = decimals(block, column, path, f"entry of {_called(layout.name(column), layout)}", layout.point)
             seen = np.flatnonzero(~np.isnan(numbers))
             i.append((seen + count).astype(np.int32))
             j.append(np.full(seen.size, k, np.int32))
             values.append(numbers[seen])
             cells += numbers.size
         count += block.lines.size
-    rows, places = names.done() if place is not None else (Labels(np.arange(1, count + 1)), np.arange(count))
-    cols = labelled([layout.name(k) for k in layout.numeric], path)
+    rows, places = names.done() if place is not None else (Names.numbered(count, 1), np.arange(count))
+    cols = column_names([layout.name(k) for k in layout.numeric], path)
     text = f"a wide table ({_delimiter(layout)}; {layout.reason}): {_wide_names(layout)}"
     known = np.concatenate(values)
     at = places[np.concatenate(i)] if i else np.empty(0, np.int32)
     along = np.concatenate(j) if j else np.empty(0, np.int32)
     header = ("row" if place is None else layout.name(place), "column", "value")
-    return Triples(rows, cols, at, along, known, text, header, cells - known.size, cols.names.size)
+    return named((rows, at), (cols, along), known, Origin(text, header, cells - known.size, wide=True))
 
 
-def labelled(names: list[str], path: Path) -> Labels:
+def column_names(names: list[str], path: Path | str) -> Names:
     """Names of the columns of a wide table: integers where all of them are."""
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise FileError(f"{path} has two columns called {twice!r}. Give each a name of its own.")
     if all(name.isdigit() and str(int(name)) == name for name in names):
-        return Labels(np.array([int(name) for name in names]))
+        return Names(np.array([int(name) for name in names]))
     distinct = np.empty(len(names), object)
     distinct[:] = names
-    return Labels(distinct)
+    return Names(distinct)
 
 
 def _wide_names(layout: Layout) -> str:
@@ -87,7 +89,7 @@ def _wide_names(layout: Layout) -> str:
     rows = "rows are numbered" if place is None else f"row names in {_called(layout.name(place), layout)}"
     kept = {*layout.numeric, place}
     left_out = [layout.name(k) for k in range(layout.width) if k not in kept]
-    return rows + (f", without what is no number: {', '.join(left_out[:5])}" if left_out else "")
+    return rows + (f", without columns of words: {', '.join(left_out[:5])}" if left_out else "")
 
 
 def _called(name: str, layout: Layout) -> str:
@@ -98,8 +100,10 @@ def _delimiter(layout: Layout) -> str:
     return f"{_SPOKEN.get(layout.delimiter, layout.delimiter)}, {'a' if layout.header is not None else 'no'} header"
 
 
-def read_market(path: Path, asked: Asked, progress: Progress) -> Triples:
+def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     """MatrixMarket's coordinate format; rows and columns are called by their numbers from 1, as in the file."""
+    if asked.weight is not None:
+        raise InputError(f"{path} is a MatrixMarket file, which holds no weights. Leave out weight.")
     lines = head(path)
     words = lines[0].lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
@@ -124,8 +128,8 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Triples:
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
-    (rows, at), (cols, along) = Labels.of(i, "row"), Labels.of(j, "column")
-    return Triples(rows, cols, at, along, values, f"MatrixMarket, {m}×{n}, {symmetry}, numbered from 1").known()
+    origin = Origin(f"MatrixMarket, {m}×{n}, {symmetry}, numbered from 1")
+    return named(Names.of(i, "row"), Names.of(j, "column"), values, origin).known()
 
 
 def _entries(blocks: Iterator[Block], path: Path) -> tuple[Array, Array, Array]:
@@ -134,7 +138,7 @@ def _entries(blocks: Iterator[Block], path: Path) -> tuple[Array, Array, Array]:
         for side, what in ((0, "row"), (1, "column")):
             numbers = decimals(block, side, path, what)
             if not np.all(numbers == np.floor(numbers)):
-                raise FileError(f"{path} has a {what} that is no integer. Fetch or save it again.")
+                raise FileError(f"{path} has a {what} that is not an integer. Fetch or save it again.")
             parts[side].append(numbers.astype(np.int64))
         parts[2].append(decimals(block, 2, path, "value"))
     i, j, values = (np.concatenate(part) for part in parts)

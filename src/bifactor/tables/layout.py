@@ -10,8 +10,20 @@ from bifactor.errors import InputError
 from bifactor.tables.fields import SPACES
 from bifactor.tables.numbers import MISSING, number_of
 
-DELIMITERS = ("\t", ",", ";", "|", "::", SPACES)
-"""In the order in which they are tried."""
+DELIMITERS = ("\t", ";", ",", "|", "::", SPACES)
+"""In the order in which they are tried; a semicolon first, as commas may be decimal ones."""
+
+FIGURES = re.compile(r"[+-]?\d[\d.,' ]*")
+"""What looks like a number in some dress, with separators of thousands perhaps, and is no name of a column."""
+
+COMMA, POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
+"""Numbers with a decimal comma, and with a point."""
+
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+"""Numbers whose commas may stand between thousands."""
+
+TIMES = ((3e8, 5e9), (3e11, 5e12))
+"""Seconds and milliseconds since 1970, from 1979 on: what no rating is."""
 
 SAMPLE = 200
 """Lines that are looked at."""
@@ -36,13 +48,16 @@ class Asked:
     row: str | None = None
     col: str | None = None
     value: str | None = None
+    weight: str | None = None
     delimiter: str | None = None
     header: bool | None = None
     wide: bool | None = None
+    decimal: str | None = None
+    """The decimal point, or comma."""
     values: bool = True
     """Whether a long table needs a value, or pairs alone."""
-    hints: tuple[str, str] | None = None
-    """What the row and the column are called, if there is a header with these words."""
+    hints: tuple[str, ...] | None = None
+    """What the row, the column and the value are called, if there is a header with these words."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,10 @@ class Layout:
     numeric: tuple[int, ...]
     """The columns of a wide table that hold values."""
     reason: str
+    point: str = "."
+    """The decimal point, or comma."""
+    weight: int | None = None
+    """Of the column with weights."""
 
     def name(self, place: int) -> str:
         """What a column is called: by the header, or its number from 1."""
@@ -70,20 +89,43 @@ def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
     delimiter = _delimiter(lines, asked, path)
     cells = split(lines, delimiter)
     width = len(cells[0])
-    if asked.hints is not None and asked.row is None and asked.col is None and set(asked.hints) <= set(cells[0]):
-        asked = replace(asked, row=asked.hints[0], col=asked.hints[1])
+    asked = hinted(asked, tuple(cells[0]))
     named = [choice for choice in (asked.row, asked.col, asked.value) if choice is not None]
-    header = _has_header(cells, named) if asked.header is None else asked.header
+    point = _point(cells, delimiter, asked)
+    header = _has_header(cells, named, point) if asked.header is None else asked.header
     body = [row for row in (cells[1:] if header else cells) if len(row) == width]
     if not body:
         raise InputError(f"{path} has a header and nothing below it. Pass a file with at least one entry.")
-    layout = Layout(delimiter, width, tuple(cells[0]) if header else None, False, (), (), "")
+    layout = Layout(delimiter, width, tuple(cells[0]) if header else None, False, (), (), "", point)
     return with_columns(layout, body, asked, path)
 
 
-def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path) -> Layout:
+def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
+    """With the hints, where nothing is told and the header has them."""
+    row, col, value = (*(asked.hints or ()), None, None, None)[:3]
+    told = asked.row is not None or asked.col is not None or asked.value is not None
+    if told or row not in header or col not in header:
+        return asked
+    return replace(asked, row=row, col=col, value=value if asked.values and value in header else None)
+
+
+def _point(cells: list[list[str]], delimiter: str, asked: Asked) -> str:
+    if asked.decimal is not None:
+        if asked.decimal not in (".", ",") or asked.decimal == delimiter:
+            raise InputError(f"decimal={asked.decimal!r} is neither a point nor a comma that splits no columns.")
+        return asked.decimal
+    words = [word for row in cells for word in row]
+    commas = [word for word in words if COMMA.fullmatch(word)] if delimiter != "," else []
+    if not commas or any(POINT.fullmatch(word) for word in words):
+        return "."
+    if all(THOUSANDS.fullmatch(word) for word in commas):
+        raise InputError(f"{commas[0]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'.")
+    return ","
+
+
+def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str) -> Layout:
     """Wide or long, and which columns are what."""
-    usual = _usual(layout.header)
+    usual = usual_columns(layout.header)
     named = asked.col is not None or asked.value is not None
     holes = any(cell.strip().lower() in MISSING for row in body for cell in row)
     needed = 3 if asked.values else 2
@@ -91,32 +133,52 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     if wide is None:
         wide = asked.values and not named and layout.width > 3 and holes and None in usual
     if wide:
-        why = "--wide" if asked.wide else f"{layout.width} columns with holes, none of them called row, column or value"
+        why = (
+            "as told" if asked.wide else f"{layout.width} columns with holes, none of them called row, column or value"
+        )
+        if asked.weight is not None:
+            raise InputError(f"{path} is wide, and weights are read from long tables only. Leave out weight.")
         return _wide(replace(layout, wide=True, reason=why), body, asked, path)
     if layout.width < needed:
         raise InputError(
             f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
-            f"{', '.join(SIDES[:needed])}. Check the delimiter, or pass --wide for a table with holes."
+            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
         )
     choices = (asked.row, asked.col, asked.value)[:needed]
     if None in usual[:needed] and None in choices and layout.width > needed + 1:
         raise InputError(
             f"{path} has {layout.width} columns, and it is not clear which are {', '.join(SIDES[:needed])}. "
-            "Name them with --row, --col and --value, or pass --wide for a table with holes."
+            "Name them: row, col and value. Or say that it is wide, a table with holes."
         )
     by_name = None not in usual[:needed]
     fallback = usual if by_name else (0, 1, 2)
     places = tuple(
         fallback[k] if choice is None else _place(choice, layout, path, SIDES[k]) for k, choice in enumerate(choices)
     )
-    if len(set(places)) < needed:
+    weight = None if asked.weight is None else _place(asked.weight, layout, path, "weight")
+    if len(set(places)) < needed or weight in places:
         raise InputError(f"{path}: one column cannot be two of {', '.join(SIDES[:needed])}. Name all of them.")
     why = "as told" if None not in choices else "by their names" if by_name else "by their order"
-    return replace(layout, places=places, reason=why)
+    if asked.values and asked.value is None and not by_name:
+        _question(layout, body, places[2], path)
+    return replace(layout, places=places, reason=why, weight=weight)
 
 
-def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path) -> Layout:
-    numeric = tuple(k for k in range(layout.width) if all(number_of(row[k]) is not None for row in body))
+def _question(layout: Layout, body: list[list[str]], place: int | None, path: Path | str) -> None:
+    """Refuse to take times for values, which a log of clicks has in their place."""
+    assert place is not None
+    words = [row[place] for row in body]
+    numbers = [number_of(word, layout.point) for word in words]
+    for low, high in TIMES:
+        if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
+            raise InputError(
+                f"Column {layout.name(place)} of {path} holds {words[0]} and the like, which look like times. "
+                f"Name the column with the values; pass value={layout.name(place)} if they are right."
+            )
+
+
+def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str) -> Layout:
+    numeric = tuple(k for k in range(layout.width) if all(number_of(row[k], layout.point) is not None for row in body))
     place = None
     if asked.row is not None:
         place = _place(asked.row, layout, path, "row")
@@ -141,7 +203,7 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     if asked.delimiter is not None:
         told = {"\\t": "\t", "tab": "\t", "space": SPACES}.get(asked.delimiter, asked.delimiter)
         if told == "" or (len(told) > 1 and told != "::") or told in '"\n\r':
-            raise InputError(f"--delimiter {asked.delimiter!r} is no delimiter. Pass one character, tab or space.")
+            raise InputError(f"delimiter={asked.delimiter!r} is not a delimiter. Pass one character, tab or space.")
         return told
     needed = 3 if asked.values else 2
     likely = ""
@@ -157,22 +219,22 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
         if len(split(lines[:1], candidate)[0]) > 1:
             return candidate
     raise InputError(
-        f"No comma, tab, semicolon, bar or space splits the lines of {path} into columns. Pass --delimiter."
+        f"No comma, tab, semicolon, bar or space splits the lines of {path} into columns. Pass the delimiter."
     )
 
 
-def _has_header(cells: list[list[str]], named: list[str]) -> bool:
+def _has_header(cells: list[list[str]], named: list[str], point: str) -> bool:
     """Whether the first line is made of words, one of them above a number, or has the names that were asked for."""
     first, below = cells[0], [row for row in cells[1:] if len(row) == len(cells[0])]
     if any(name in first and not name.isdigit() for name in named):
         return True
-    words = [k for k, cell in enumerate(first) if number_of(cell) is None]
+    words = [k for k, cell in enumerate(first) if number_of(cell, point) is None and not FIGURES.fullmatch(cell)]
     if len(words) + sum(cell.lower() in MISSING for cell in first) < len(first):
         # Numbers may be names of columns, beside a corner that is empty or says what the rows are.
-        over_numbers = words == [0] and any(number_of(row[0]) is not None for row in below)
+        over_numbers = words == [0] and any(number_of(row[0], point) is not None for row in below)
         return len(first) > 3 and (plain(first[0]) in INDEX or over_numbers)
-    usual = None not in _usual(tuple(first))[:2]
-    return usual or not below or any(number_of(row[k]) is not None for row in below for k in words)
+    usual = None not in usual_columns(tuple(first))[:2]
+    return usual or not below or any(number_of(row[k], point) is not None for row in below for k in words)
 
 
 def plain(name: str) -> str:
@@ -181,7 +243,7 @@ def plain(name: str) -> str:
     return letters.removesuffix("id") or letters
 
 
-def _usual(header: tuple[str, ...] | None) -> tuple[int | None, ...]:
+def usual_columns(header: tuple[str, ...] | None) -> tuple[int | None, ...]:
     """The columns that are called as rows, columns and values mostly are."""
     found: list[int | None] = []
     for words in USUAL:
@@ -190,7 +252,8 @@ def _usual(header: tuple[str, ...] | None) -> tuple[int | None, ...]:
     return tuple(found)
 
 
-def _place(choice: str, layout: Layout, path: Path, what: str) -> int:
+def _place(choice: object, layout: Layout, path: Path | str, what: str) -> int:
+    choice = str(choice)
     if layout.header is not None and choice in layout.header:
         return layout.header.index(choice)
     if choice.isdigit() and 1 <= int(choice) <= layout.width:

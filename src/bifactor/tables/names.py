@@ -1,5 +1,6 @@
 """Names of rows and columns, of any kind, as numbers from 0."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,37 +16,64 @@ SORTABLE = "biufmM"
 DENSE = 4
 """Integers that span no more than this many times their number are counted instead of sorted."""
 
+WHOLE = np.iinfo(np.int64)
+"""Integers that are names as such; longer ones are text."""
 
-@dataclass(frozen=True)
-class Labels:
-    """Distinct names in a fixed order."""
 
-    names: Array
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Distinct names in a fixed order: `names[3]`, `len(names)`, `"ann" in names`, `for name in names`.
+
+    7 and "7" are one name: files hold text, tables in memory hold integers, and both must find each other.
+    """
+
+    values: Array
 
     @classmethod
-    def of(cls, values: Any, what: str) -> tuple["Labels", Array]:
+    def of(cls, values: Any, what: str) -> tuple["Names", Array]:
         """The distinct values, sorted where they are numbers or dates, else as they come; the place of each value."""
         distinct, inverse = _distinct(np.asarray(values), what)
         return cls(distinct), inverse
 
-    def extended(self, values: Any, what: str) -> tuple["Labels", Array]:
+    @classmethod
+    def numbered(cls, count: int, first: int = 0) -> "Names":
+        """The integers from `first` on."""
+        return cls(np.arange(first, first + count))
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.values[place]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(listed(self.values))
+
+    def __contains__(self, name: object) -> bool:
+        return bool(self.indices(_filled([name]) if isinstance(name, tuple) else [name])[0] >= 0)
+
+    def __repr__(self) -> str:
+        some = ", ".join(
+            str(name) if self.values.dtype.kind in "mM" else repr(name) for name in listed(self.values[:3])
+        )
+        return f"Names({len(self)}: {some}{', …' if len(self) > 3 else ''})"
+
+    def extended(self, values: Any, what: str) -> tuple["Names", Array]:
         """With the values that are new at the end; and the place of each value."""
-        distinct, inverse = _distinct(np.asarray(values), what)
-        if (distinct.dtype.kind in SORTABLE) != (self.names.dtype.kind in SORTABLE):
+        distinct, inverse = _distinct(self._alike(np.asarray(values)), what)
+        if (distinct.dtype.kind in SORTABLE) != (self.values.dtype.kind in SORTABLE):
             raise InputError(
-                f"The {what} names were {self.names.dtype}, the new ones are {distinct.dtype}. Make them of one kind."
+                f"The {what} names were {self.values.dtype}, the new ones are {distinct.dtype}. Make them of one kind."
             )
         places = self.indices(distinct)
         new = places < 0
-        places[new] = self.names.size + np.arange(int(new.sum()))
-        return Labels(np.concatenate([self.names, distinct[new]])), places[inverse]
+        places[new] = len(self) + np.arange(int(new.sum()))
+        return Names(np.concatenate([self.values, distinct[new]])), places[inverse]
 
     def indices(self, values: Any) -> Array:
         """The place of each value, -1 where it is not known."""
-        values = np.asarray(values).ravel()
-        if self.names.dtype.kind in "mM" and values.dtype.kind not in "mM":
-            values = _dates(values, self.names.dtype)
-        if not _comparable(self.names.dtype, values.dtype) or self.names.size == 0:
+        values = self._alike(np.asarray(values).ravel())
+        if not _comparable(self.values.dtype, values.dtype) or len(self) == 0:
             places = self._places
             return np.fromiter((places.get(name, -1) for name in values.tolist()), np.int64, values.size)
         order, ranked = self._ranked
@@ -53,22 +81,44 @@ class Labels:
         near = np.minimum(np.searchsorted(ranked, sought), ranked.size - 1)
         return np.where(ranked[near] == sought, order[near], -1)[inverse]
 
-    def known(self, values: Any, what: str) -> Array:
-        """The place of each value; all of them must have one."""
-        places = self.indices(values)
-        if np.any(places < 0):
-            name = np.asarray(values).ravel()[places < 0].tolist()[0]
-            raise InputError(f"There was no {what} named {name!r} in the fit. Use partial_fit_long for new ones.")
-        return places
+    def used(self, places: Array) -> tuple["Names", Array]:
+        """The names that occur among some places, and these places among them."""
+        present = np.zeros(len(self), bool)
+        present[places] = True
+        new = np.cumsum(present, dtype=np.int32) - 1
+        return Names(self.values[present]), new[places]
+
+    def _alike(self, values: Array) -> Array:
+        """Values in the form that names have here, where they can be."""
+        kind = self.values.dtype.kind
+        if kind in "mM" and values.dtype.kind not in "mM":
+            return _dates(values, self.values.dtype)
+        if kind in "iu" and values.dtype.kind in "OUST":
+            return _integers(values)
+        if values.dtype.kind in "iuO" and self._text:
+            return _filled([str(value) if type(value) is int else value for value in values.tolist()])
+        return values
+
+    @cached_property
+    def _text(self) -> bool:
+        """Whether all names are text."""
+        return self.values.dtype.kind in "UT" or (
+            self.values.dtype.kind == "O" and all(isinstance(name, str) for name in self.values.tolist())
+        )
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {name: k for k, name in enumerate(self.names.tolist())}
+        return {name: k for k, name in enumerate(self.values.tolist())}
 
     @cached_property
     def _ranked(self) -> tuple[Array, Array]:
-        order = np.argsort(self.names, kind="stable")
-        return order, self.names[order]
+        order = np.argsort(self.values, kind="stable")
+        return order, self.values[order]
+
+
+def listed(values: Array) -> list[Any]:
+    """As Python has them, but for dates, which Python has not in all precisions."""
+    return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 
 def _distinct(values: Array, what: str) -> tuple[Array, Array]:
@@ -78,6 +128,8 @@ def _distinct(values: Array, what: str) -> tuple[Array, Array]:
         raise InputError(f"Some {what} names are missing. Drop these lines, or give every {what} a name.")
     if values.dtype.kind in SORTABLE:
         return _sorted(values)
+    if values.dtype.kind == "O" and {type(name) for name in values.tolist()} == {int, str}:
+        values = _filled([str(name) for name in values.tolist()])
     places: dict[Any, int] = {}
     try:
         numbers = (places.setdefault(name, len(places)) for name in values.tolist())
@@ -127,4 +179,35 @@ def _dates(values: Array, dtype: np.dtype[Any]) -> Array:
     try:
         return values.astype(dtype)
     except (TypeError, ValueError):
-        return values
+        return np.array([_date(value, dtype) for value in values.tolist()], dtype)
+
+
+def _date(value: Any, dtype: np.dtype[Any]) -> Any:
+    try:
+        return np.array(value).astype(dtype)
+    except (TypeError, ValueError):
+        return np.array("NaT", dtype)
+
+
+def _integers(values: Array) -> Array:
+    """Text as integers where it is one in its shortest form; all other values as they are."""
+    listed = [_integer(value) for value in values.tolist()]
+    if all(isinstance(value, int) for value in listed) and listed:
+        return np.array(listed, np.int64)
+    found = np.empty(len(listed), object)
+    found[:] = listed
+    return found
+
+
+def _integer(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    digits = value.removeprefix("-")
+    short = digits.isascii() and digits.isdigit() and len(digits) <= 19 and str(int(value)) == value
+    return int(value) if short and WHOLE.min <= int(value) <= WHOLE.max else value
+
+
+def _filled(values: list[Any]) -> Array:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found

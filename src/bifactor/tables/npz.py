@@ -9,16 +9,16 @@ from scipy import sparse
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import FileError, InputError
-from bifactor.tables.labels import Labels
 from bifactor.tables.layout import USUAL, Asked, plain
+from bifactor.tables.names import Names
+from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress, reading
-from bifactor.tables.triples import Triples
 
 LARGEST = 1 << 36
 """Bytes of an array."""
 
 
-def read_npz(path: Path, asked: Asked, progress: Progress) -> Triples:
+def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
     """Arrays for the row, the column and the value, or one matrix of which NaN is missing."""
     arrays = _arrays(path)
     progress(1, 1)
@@ -34,7 +34,8 @@ def read_npz(path: Path, asked: Asked, progress: Progress) -> Triples:
                 return _table(wanted[0], arrays[wanted[0]])
         chosen = usual
     names = [_name(choice, arrays, side, path) for choice, side in zip(chosen, ("row", "col", "value"), strict=False)]
-    return _triples([arrays[name] for name in names], names, path)
+    weights = None if asked.weight is None else arrays[_name(asked.weight, arrays, "weight", path)]
+    return _triples([arrays[name] for name in names], names, path, weights)
 
 
 def _arrays(path: Path) -> dict[str, Array]:
@@ -49,7 +50,7 @@ def _arrays(path: Path) -> dict[str, Array]:
                 return {name: stored[name] for name in stored.files}
         except (zipfile.BadZipFile, ValueError, EOFError):
             raise FileError(
-                f"{path} is no npz file of plain arrays: it is damaged, cut short, or holds Python objects. "
+                f"{path} is not an npz file of plain arrays: it is damaged, cut short, or holds Python objects. "
                 "Save it again with numpy.savez."
             ) from None
 
@@ -63,18 +64,20 @@ def _require_size(file: Any, size: int, path: Path) -> None:
         raise FileError(f"{path} says that it holds an array of {shape}, and it does not. Save it again.")
 
 
-def _sparse(path: Path) -> Triples:
+def _sparse(path: Path) -> Observations:
     try:
         matrix = sparse.load_npz(path)
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path} is no sparse matrix of SciPy ({error}). Save it with scipy.sparse.save_npz.") from None
+        raise FileError(
+            f"{path} is not a sparse matrix of SciPy ({error}). Save it with scipy.sparse.save_npz."
+        ) from None
     coo = matrix.tocoo()
     text = f"a sparse matrix of {matrix.shape[0]}×{matrix.shape[1]}, numbered from 0"
     values = floating(coo.data, "the matrix").astype(np.float64)
     return _from_numbers(np.asarray(coo.row), np.asarray(coo.col), values, text, ("row", "column", "value"), path)
 
 
-def _table(name: str, table: Array) -> Triples:
+def _table(name: str, table: Array) -> Observations:
     table = floating(table, name)
     if np.any(np.isinf(table)):
         raise FileError(f"The matrix {name} holds infinite values. Replace them by NaN where nothing is known.")
@@ -82,11 +85,11 @@ def _table(name: str, table: Array) -> Triples:
     m, n = table.shape
     text = f"the {m}×{n} matrix {name!r}, numbered from 0"
     values = table[i, j].astype(np.float64)
-    missing = table.size - values.size
-    return Triples(Labels(np.arange(m)), Labels(np.arange(n)), i, j, values, text, missing=missing, width=n)
+    origin = Origin(text, missing=table.size - values.size, wide=True)
+    return named((Names.numbered(m), i), (Names.numbered(n), j), values, origin)
 
 
-def _triples(arrays: list[Array], names: list[str], path: Path) -> Triples:
+def _triples(arrays: list[Array], names: list[str], path: Path, weights: Array | None = None) -> Observations:
     if any(array.ndim != 1 for array in arrays) or len({array.size for array in arrays}) > 1:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
         raise FileError(f"{path} has triples of different lengths: {shapes}. Pass vectors of one length.")
@@ -97,10 +100,18 @@ def _triples(arrays: list[Array], names: list[str], path: Path) -> Triples:
         values = floating(arrays[2], names[2]).astype(np.float64)
         if np.any(np.isinf(values)):
             raise FileError(f"{path}: {names[2]} holds infinite values. Leave them out, or NaN.")
-    return _from_numbers(arrays[0], arrays[1], values, f"the arrays {', '.join(names)}", tuple(names), path)
+    return _from_numbers(arrays[0], arrays[1], values, f"the arrays {', '.join(names)}", tuple(names), path, weights)
 
 
-def _from_numbers(i: Array, j: Array, values: Array, text: str, header: tuple[str, ...], path: Path) -> Triples:
+def _from_numbers(
+    i: Array,
+    j: Array,
+    values: Array,
+    text: str,
+    header: tuple[str, ...],
+    path: Path,
+    weights: Array | None = None,
+) -> Observations:
     sides = []
     for side, what in ((i, "row"), (j, "column")):
         if side.dtype.kind == "S":
@@ -109,9 +120,8 @@ def _from_numbers(i: Array, j: Array, values: Array, text: str, header: tuple[st
             side = side.astype(str)
         if side.dtype.kind not in "iuU":
             raise FileError(f"{path}: the {what} is of {side.dtype}, not integers or text. Convert it.")
-        sides.append(Labels.of(side, what))
-    (rows, at), (cols, along) = sides
-    return Triples(rows, cols, at, along, values, text, header).known()
+        sides.append(Names.of(side, what))
+    return named(sides[0], sides[1], values, Origin(text, header), weights).known()
 
 
 def _usual(arrays: dict[str, Array], words: frozenset[str]) -> str | None:
@@ -123,6 +133,6 @@ def _name(choice: str | None, arrays: dict[str, Array], side: str, path: Path) -
     if choice is None or choice not in arrays:
         raise InputError(
             f"{path} holds {', '.join(arrays) or 'nothing'}, and it is not clear which is the {side}. "
-            f"Name it with --{side}, or hold one matrix with NaN."
+            f"Name it: {side}. Or save one matrix with NaN."
         )
     return choice

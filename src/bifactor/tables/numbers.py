@@ -17,7 +17,7 @@ _DIGITS = 18
 _EXACT = 15
 """Digits that a double holds, so that dividing by a power of ten rounds once only."""
 
-_MINUS, _DOT, _ZERO = 45, 46, 48
+_MINUS, _ZERO = 45, 48
 
 
 def integers(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
@@ -36,13 +36,13 @@ def integers(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
     return np.where(negative, -value, value), good
 
 
-def decimals(block: Block, column: int, path: Path, what: str) -> Array:
+def decimals(block: Block, column: int, path: Path, what: str, point: str = ".") -> Array:
     """The numbers in a column, NaN where there is none; `FileError` names the line of what is neither."""
     starts, ends = block.starts[:, column], block.ends[:, column]
-    value, simple = _plain(block.text, starts, ends)
+    value, simple = _plain(block.text, starts, ends, ord(point))
     for record in np.flatnonzero(~simple).tolist():
         word = block.word(record, column)
-        number = number_of(word)
+        number = number_of(word, point)
         if number is None:
             raise FileError(
                 f"Line {block.lines[record]} of {path}: the {what} {word[:40]!r} is not a finite number. "
@@ -52,9 +52,11 @@ def decimals(block: Block, column: int, path: Path, what: str) -> Array:
     return value
 
 
-def number_of(word: str) -> float | None:
+def number_of(word: str, point: str = ".") -> float | None:
     """A number, NaN for a word that says there is none, None for any other word."""
     word = word.strip()
+    if point != ".":
+        word = word.replace(".", "_").replace(point, ".")  # a point is then no part of a number
     if word.lower() in MISSING:
         return float("nan")
     try:
@@ -64,7 +66,7 @@ def number_of(word: str) -> float | None:
     return number if np.isfinite(number) and "_" not in word else None
 
 
-def _plain(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
+def _plain(text: Array, starts: Array, ends: Array, point: int) -> tuple[Array, Array]:
     """Numbers of few digits, with or without a point, and where the text is one."""
     negative = text[np.minimum(starts, text.size - 1)] == _MINUS
     first = starts + negative
@@ -76,7 +78,7 @@ def _plain(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
         inside = k < count
         letter = text[np.minimum(first + k, text.size - 1)]
         digit = letter - np.uint8(_ZERO)
-        dot, figure = inside & (letter == _DOT), inside & (digit <= 9)
+        dot, figure = inside & (letter == point), inside & (digit <= 9)
         good &= ~inside | figure | (dot & ~dotted)
         dotted |= dot
         mantissa = np.where(figure, mantissa * 10 + digit, mantissa)

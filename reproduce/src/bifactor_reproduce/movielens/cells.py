@@ -16,7 +16,7 @@ from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
 from bifactor.solvers import BFGD, PCG, SPG, NuclearNorm, Solver
 from bifactor.steps import Smooth
-from bifactor.tables import Triples, read
+from bifactor.tables import Observations, read
 from bifactor_reproduce.harness.experiment import Outcome
 from bifactor_reproduce.harness.timed import timed
 
@@ -48,7 +48,7 @@ class RatingsCell:
     """A hash of the file of ratings."""
 
 
-def ratings(path: Path) -> Triples:
+def ratings(path: Path) -> Observations:
     """The table of users, films and ratings; `InputError` where the last are none."""
     table = read(path).known()
     values = table.values
@@ -76,7 +76,7 @@ def run_cell(cell: RatingsCell, path: Path) -> Outcome:
     mean = float(table.values.mean())
     known, hidden = parted(table.values.size, cell.split, cell.hidden)
     truth = table.values[hidden]
-    test = Entries(table.i[hidden], table.j[hidden], table.shape)
+    test = Entries(table.rows[hidden], table.cols[hidden], table.shape)
     cut = mean if cell.method == RAW else 0.0
 
     def right(U: Array, V: Array) -> Array:
@@ -109,8 +109,8 @@ def noise(known: int, shape: tuple[int, int], deviation: float) -> float:
     return deviation * float(np.sqrt(known / shape[0]) + np.sqrt(known / shape[1]))
 
 
-def _problem(cell: RatingsCell, table: Triples, known: Array, mean: float) -> Problem:
-    operator, values = Entries(table.i[known], table.j[known], table.shape), table.values[known]
+def _problem(cell: RatingsCell, table: Observations, known: Array, mean: float) -> Problem:
+    operator, values = Entries(table.rows[known], table.cols[known], table.shape), table.values[known]
     if cell.method == RAW:
         penalty = Ridge(cell.level * noise(known.size, table.shape, float(values.std())))
         return Problem(Squared(), operator, values, penalty=penalty)

@@ -1,0 +1,57 @@
+"""How every command shows its answer: a summary for people, one JSON object for machines, and an exit code."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+JSON = "bifactor.json"
+"""Where a context notes that its output is for machines."""
+
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: all went well; a mistake in the data, or something is wrong; a mistake in the options; Ctrl-C."""
+
+
+def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
+    """The answer for machines, or in lines of a name and some words for people; then the end of the command."""
+    if wants_json():
+        emit_json(answer)
+    else:
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+        for name, words in lines:
+            table.add_row(name, words)
+        Console(highlight=False, markup=False).print(table)
+    if code != DONE:
+        click.get_current_context().exit(code)
+
+
+def code_of(status: Any) -> int:
+    """The exit code after a run that ended like this."""
+    return INTERRUPTED if status.name == "INTERRUPTED" else DONE
+
+
+def notes(said: Iterable[str]) -> list[tuple[str, str]]:
+    """Notes as lines of a summary."""
+    return [("note", note) for note in said]
+
+
+def wants_json() -> bool:
+    return bool(click.get_current_context().meta.get(JSON, False))
+
+
+def emit_json(answer: dict[str, Any]) -> None:
+    """An answer for machines."""
+    click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str))  # dates are names too
+
+
+def say(text: str) -> None:
+    """A sentence for people, kept out of what a machine reads."""
+    if not wants_json():
+        Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def stderr() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)

@@ -1,0 +1,63 @@
+"""What scikit-learn's users pass, checked by its rules, as observations."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from bifactor.errors import InputError
+from bifactor.tables import Observations
+from bifactor.tables.layout import usual_columns
+from bifactor.tables.matrices import from_matrix, from_triples, is_triples
+
+LONG = 6
+"""Columns up to which a frame may be a long one."""
+
+
+def note_columns(estimator: BaseEstimator, count: int) -> None:
+    """What scikit-learn's validation notes, for data that it does not know: a number of columns without names."""
+    estimator.n_features_in_ = count
+    vars(estimator).pop("feature_names_in_", None)
+
+
+def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: bool = True) -> Observations:
+    """The known entries of X: not NaN in a table, stored in a sparse matrix, listed in triples.
+
+    With `reset` the number of columns, and their names, are noted on the estimator; else they are compared.
+    """
+    if is_triples(X):
+        data = from_triples(X, weights, None if reset else int(estimator.n_features_in_))
+        if reset:
+            note_columns(estimator, data.shape[1])
+        return data
+    require_wide(X)
+    if np.ma.isMaskedArray(X):
+        X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+    table = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=("csr", "csc", "coo"),
+        dtype=(np.float64, np.float32),
+        ensure_all_finite="allow-nan",
+    )
+    return from_matrix(table, weights)
+
+
+def frame_header(X: Any) -> list[str] | None:
+    """The names of the columns of a frame; None for anything else."""
+    frame = nw.from_native(X, pass_through=True)
+    return [str(n) for n in frame.collect_schema().names()] if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+
+
+def require_wide(X: Any) -> None:
+    """Raise `InputError` where X is a frame with one line per entry, which as a table would make no sense."""
+    header = frame_header(X)
+    if header is None or len(header) > LONG:
+        return
+    found = usual_columns(tuple(header))
+    if None not in found:
+        names = ", ".join(header[k] for k in found if k is not None)
+        raise InputError(f"X has one line per entry: {names}. Use fit_long, predict_long, … for such frames.")

@@ -1,0 +1,48 @@
+"""Which pairs of rows and columns were fitted, row by row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from bifactor.arrays import Array
+from bifactor.tables import Observations
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The columns of row i are columns[starts[i]:starts[i + 1]], each once, in order."""
+
+    starts: Array
+    columns: Array
+
+    @classmethod
+    def of(cls, data: Observations) -> "Pairs":
+        # Counting is quicker than sorting: a sparse matrix puts them in order.
+        matrix = scipy.sparse.csr_array((np.ones(data.rows.size, bool), (data.rows, data.cols)), shape=data.shape)
+        matrix.sum_duplicates()
+        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+
+    @property
+    def size(self) -> int:
+        return int(self.columns.size)
+
+    def fits(self, shape: tuple[int, int]) -> bool:
+        """Whether these are pairs of a matrix of this shape, as they may not be in a file."""
+        starts, columns = self.starts, self.columns
+        integers = starts.dtype.kind in "iu" and columns.dtype.kind in "iu"
+        if not integers or starts.shape != (shape[0] + 1,) or columns.ndim != 1:
+            return False
+        rising = starts[0] == 0 and starts[-1] == columns.size and bool(np.all(np.diff(starts.astype(np.int64)) >= 0))
+        return rising and (columns.size == 0 or (columns.min() >= 0 and columns.max() < shape[1]))
+
+    def __getitem__(self, row: int) -> Array:
+        return self.columns[self.starts[row] : self.starts[row + 1]]
+
+    def with_rows(self, data: Observations) -> "Pairs":
+        """With the rows of some data in the place of what was known of them; there may be more rows and columns."""
+        old = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+        stay = ~np.isin(old, data.rows)
+        rows = np.concatenate([old[stay], data.rows])
+        cols = np.concatenate([self.columns[stay], data.cols])
+        return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape))

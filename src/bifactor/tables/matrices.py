@@ -1,0 +1,85 @@
+"""Arrays with holes, sparse matrices and triples as observations."""
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from bifactor.arrays import Array, floating
+from bifactor.errors import InputError
+from bifactor.operators import Entries
+from bifactor.tables.observations import Observations
+from bifactor.validation import require_finite
+
+LARGEST_SIDE, SPARSEST = 10_000_000, 100
+"""Triples whose largest index is beyond the first, and this many times their number, hold names, not places."""
+
+
+def is_triples(X: Any) -> bool:
+    """Whether X is (rows, cols, values): a tuple of three vectors, which no table is."""
+    return isinstance(X, tuple) and len(X) == 3 and all(np.ndim(part) == 1 for part in X)
+
+
+def from_matrix(table: Any, weights: Any = None) -> Observations:
+    """The known entries of a floating matrix: not NaN in an array, stored in a sparse one.
+
+    `weights` has one number per row, or is of the kind that the table is; entries of weight 0 are as good as missing.
+    """
+    shape = (int(table.shape[0]), int(table.shape[1]))
+    if scipy.sparse.issparse(table):
+        coo = table.tocoo(copy=True)
+        coo.sum_duplicates()
+        seen = ~np.isnan(coo.data)
+        rows, cols, values = coo.row[seen].astype(np.int64), coo.col[seen].astype(np.int64), coo.data[seen]
+    else:
+        rows, cols = np.nonzero(~np.isnan(table))
+        values = table[rows, cols]
+    return Observations(rows, cols, values, shape, _weights(weights, rows, cols, shape)).weighed()
+
+
+def from_triples(X: Any, weights: Any = None, columns: int | None = None) -> Observations:
+    """Triples that count from 0; of a matrix of so many columns where that is known."""
+    values = floating(X[2], "values")
+    require_finite(values, "values", "Leave missing entries out of the triples.")
+    if columns is None and values.size == 0:
+        raise InputError("There are no observed entries. Pass at least one triple.")
+    sides = [np.asarray(part) for part in X[:2]]
+    largest = [_largest(side, values.size, what) for side, what in zip(sides, ("rows", "cols"), strict=True)]
+    shape = (largest[0], largest[1] if columns is None else columns)
+    if columns is not None and largest[1] > columns:
+        raise InputError(
+            f"A column {largest[1] - 1} was given, but the fit had {columns}. Use partial_fit for new ones."
+        )
+    if values.size:
+        operator = Entries(sides[0], sides[1], shape)  # refuses what are no coordinates
+        if operator.size != values.size:
+            raise InputError(f"There are {operator.size} coordinates and {values.size} values. Pass one of each.")
+    w = None if weights is None else floating(weights, "weights")
+    if w is not None and w.shape != values.shape:
+        raise InputError(f"There are {values.size} values and {w.size} weights. Pass one per triple.")
+    return Observations(sides[0].astype(np.int64), sides[1].astype(np.int64), values, shape, w).weighed()
+
+
+def _largest(side: Array, size: int, what: str) -> int:
+    """The length of a side: one more than its largest index."""
+    if side.dtype.kind not in "iu":  # refused with the other coordinates, or empty
+        return 1
+    count = int(side.max(initial=0)) + 1
+    if count > max(LARGEST_SIDE, SPARSEST * size):
+        raise InputError(
+            f"{what} goes up to {count - 1}, but there are {size} triples. Use fit_long for ids that are mere names."
+        )
+    return count
+
+
+def _weights(weights: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> Array | None:
+    if weights is None:
+        return None
+    if scipy.sparse.issparse(weights) and weights.shape == shape:
+        return floating(weights.tocsr()[rows, cols], "weights").ravel()
+    w = floating(weights, "weights")
+    if w.shape == shape[:1]:
+        return w[rows]
+    if w.shape == shape:
+        return w[rows, cols]
+    raise InputError(f"weights has shape {w.shape}, X has {shape}. Pass one weight per row, or one per entry.")

@@ -1,0 +1,380 @@
+"""What has been fitted, called by names: laws of predicting, recommending, scoring and adding rows."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bifactor as bf
+from bifactor.errors import InputError
+from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.models import Fit
+from bifactor.models.model import fit_model
+from bifactor.models.pairs import Pairs
+from bifactor.models.settings import settings
+from bifactor.models.two_classes import signs, two_classes
+from bifactor.tables import Observations, read
+from bifactor.tables.matrices import from_triples
+
+SHAPE = (25, 14)
+
+
+def chosen(**options):
+    """Settings of a small fit."""
+    usual = {"loss": "squared", "n_components": 2, "alpha": 0.5, "offsets": True, "solver": None, "max_iter": 1000}
+    return settings(**usual | {"tol": 1e-8, "random_state": 0, "verbose": 0} | options)
+
+
+def made(loss="squared", dtype=np.float64, **options):
+    """A fit of rows that are called u0, u1, … and columns that are called 0, 10, …"""
+    data = read(lines(loss, dtype))
+    classes = two_classes(data.values) if loss in ("logistic", "probit") else None
+    if classes is not None:
+        data = data.replaced(signs(data.values, classes))
+    return Fit.of(fit_model(data, chosen(loss=loss, **options)), data, classes)
+
+
+def lines(loss="squared", dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((SHAPE[0], 2)) @ rng.standard_normal((2, SHAPE[1])) + rng.standard_normal((SHAPE[0], 1))
+    i, j = np.nonzero(rng.random(SHAPE) < 0.6)
+    values = {
+        "logistic": np.where(X > 0, 5, 2),
+        "probit": np.where(X > 0, 5, 2),
+        "poisson": rng.poisson(np.exp(X / 3)),
+    }.get(loss, X + 3)
+    return pd.DataFrame({"user": [f"u{k}" for k in i], "item": 10 * j, "rating": values[i, j].astype(dtype)})
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return made()
+
+
+@pytest.fixture(scope="module")
+def numbered():
+    """A fit of rows and columns that have no names."""
+    frame = lines()
+    rows = frame["user"].str[1:].astype(int).to_numpy()
+    data = from_triples((rows, frame["item"].to_numpy() // 10, frame["rating"].to_numpy()))
+    return Fit.of(fit_model(data, chosen()), data)
+
+
+def scores(fit):
+    """μ + bᵢ + cⱼ + uᵢ·vⱼ everywhere."""
+    return fit.model.intercept + fit.model.U @ fit.model.V.T
+
+
+# Predicting
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "probit", "poisson"])
+@pytest.mark.parametrize("offsets", [True, False])
+def test_predictions_are_those_of_the_matrix(loss, offsets):
+    fit = made(loss, offsets=offsets)
+    rows, cols = np.repeat(list(fit.rows), len(fit.cols)), np.tile(list(fit.cols), len(fit.rows))
+    z = scores(fit).ravel()
+    np.testing.assert_allclose(fit.decision_function(rows, cols), z, atol=1e-12)
+    np.testing.assert_allclose(fit.predict(rows, cols), fit.model.loss.mean(z), atol=1e-12)
+
+
+def test_single_names_go_with_all_of_the_other_side(fit):
+    np.testing.assert_array_equal(fit.predict("u3", [0, 10, 20]), fit.predict(["u3"] * 3, [0, 10, 20]))
+    np.testing.assert_array_equal(fit.predict(["u3", "u4"], 10), fit.predict(["u3", "u4"], [10, 10]))
+    np.testing.assert_array_equal(fit.predict(["u3"], [0, 10]), fit.predict("u3", [0, 10]))
+    assert fit.predict("u3", 10).shape == (1,)
+    assert fit.known("u3", [10, 11]).tolist() == ["both", "row"]
+    with pytest.raises(InputError, match="3 rows and 2 columns"):
+        fit.predict(["u1", "u2", "u3"], [0, 10])
+
+
+@pytest.mark.parametrize(("rows", "cols"), [([], []), ("u3", []), ([], 10), (np.empty(0), np.empty(0, int))])
+def test_no_pairs(fit, rows, cols):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for unknown in ("mean", "raise"):
+            told = fit.predict(rows, cols, unknown=unknown)
+            assert (told.shape, told.dtype) == ((0,), np.float64)
+        assert fit.known(rows, cols).shape == (0,)
+
+
+def test_names_are_found_in_any_dress(fit):
+    told = fit.predict(["u3", "u4"], [10, 20])
+    for rows, cols in (
+        (("u3", "u4"), ("10", "20")),
+        (pd.Series(["u3", "u4"], index=[7, 7]), pd.array([10, 20], dtype="Int64")),
+        (np.array(["u3", "u4"]), np.array([10.0, 20.0])),
+        (pd.Categorical(["u3", "u4"]), np.array([10, 20], np.uint8)),
+    ):
+        np.testing.assert_array_equal(fit.predict(rows, cols, unknown="raise"), told)
+
+
+def test_seven_and_its_text_are_one_name():
+    frame = lines()
+    numbers = frame.assign(user=frame["user"].str[1:].astype(int))
+    text = numbers.assign(user=numbers["user"].astype(str), item=numbers["item"].astype(str))
+    words = text.assign(user=text["user"].where(text["user"] != "0", "zero"))
+    for data in (read(numbers), read(text), read(words)):
+        fit = Fit.of(fit_model(data, chosen(max_iter=50, tol=1e-3)), data)
+        np.testing.assert_array_equal(fit.predict(7, 10, unknown="raise"), fit.predict("7", "10", unknown="raise"))
+        assert fit.known([7, "7", "07"], 10).tolist() == ["both", "both", "column"]
+        assert np.array_equal(fit.recommend(7)[0], fit.recommend("7")[0])
+
+
+def test_unknown_names_count_with_an_offset_of_0(fit):
+    model = fit.model
+    a, b = fit.places(["u3"], "row")[0], fit.places([20], "column")[0]
+    wanted = model.intercept + np.array([model.U[a] @ model.V[b], model.V[b, 0], model.U[a, 1], 0])
+    rows, cols = ["u3", "nobody", "u3", "nobody"], [20, 20, 21, 21]
+    with pytest.warns(UserWarning, match="3 of 4 pairs have a name that was not in the fit") as caught:
+        np.testing.assert_allclose(fit.predict(rows, cols), wanted, atol=1e-12)
+    assert caught[0].filename == __file__
+    assert fit.known(rows, cols).tolist() == ["both", "column", "row", "neither"]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
+def test_unknown_names_are_seen_through_the_loss(loss):
+    fit = made(loss)
+    with pytest.warns(UserWarning, match="1 of 1"):
+        told = fit.predict("nobody", "nothing")
+    np.testing.assert_allclose(told, fit.model.loss.mean(np.array([fit.model.intercept])))
+
+
+def test_without_offsets_an_unknown_name_is_the_intercept():
+    fit = made(offsets=False)
+    with pytest.warns(UserWarning, match="2 of 2"):
+        np.testing.assert_array_equal(fit.predict(["nobody", "u3"], [20, 21]), [0, 0])
+
+
+def test_unknown_names_can_be_refused(fit):
+    with pytest.raises(InputError, match="no row named 'nobody' in the fit"):
+        fit.predict(["u3", "nobody", "else"], [10, 10, 10], unknown="raise")
+    with pytest.raises(InputError, match="no column named 21 in the fit"):
+        fit.predict("u3", [10, 21], unknown="raise")
+    with pytest.raises(InputError, match="unknown='drop' is neither 'mean' nor 'raise'"):
+        fit.predict("u3", 10, unknown="drop")
+    fit.predict(["u3", "u4"], 10, unknown="raise")
+
+
+def test_rows_without_names_are_called_by_their_numbers(fit, numbered):
+    assert list(numbered.rows) == list(range(SHAPE[0]))
+    np.testing.assert_allclose(numbered.predict(3, 2), fit.predict("u3", 20), atol=1e-3)
+    with pytest.warns(UserWarning, match="2 of 2"):
+        numbered.predict([-1, 99], 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_stays(dtype):
+    fit = made(dtype=dtype)
+    with pytest.warns(UserWarning, match="1 of 2"):
+        told = fit.predict(["u3", "nobody"], 10)
+    new = fit.fold_in(read(pd.DataFrame({"user": ["new"], "item": [10], "rating": [1.0]})))
+    assert {told.dtype, fit.recommend("u3")[1].dtype, new.predict("new", 20).dtype} == {np.dtype(dtype)}
+
+
+def test_it_can_be_pickled(fit):
+    again = pickle.loads(pickle.dumps(fit))
+    np.testing.assert_array_equal(again.predict("u3", [0, 10]), fit.predict("u3", [0, 10]))
+
+
+# Recommending
+
+
+def test_recommendations_are_the_largest_predictions_of_columns_that_were_not_seen(fit):
+    frame = lines()
+    names, told = fit.recommend(["u7", "u2"], n=4)
+    for user, best, values in zip(["u7", "u2"], names, told, strict=True):
+        unseen = np.setdiff1d(list(fit.cols), frame["item"][frame["user"] == user])
+        z = fit.predict(user, unseen)
+        order = np.argsort(-z, kind="stable")[:4]
+        assert best.tolist() == unseen[order].tolist()
+        np.testing.assert_allclose(values, z[order])
+
+
+def test_recommendations_for_all_and_for_none(fit):
+    names, told = fit.recommend(n=3)
+    assert names.shape == told.shape == (SHAPE[0], 3)
+    np.testing.assert_array_equal(names[[7, 2]], fit.recommend(fit.rows[[7, 2]], n=3)[0])
+    assert [part.shape for part in fit.recommend([], n=3)] == [(0, 3), (0, 3)]
+    everything, _ = fit.recommend("u3", n=100, exclude_known=False)
+    assert sorted(everything[0].tolist()) == sorted(fit.cols)
+
+
+def test_where_too_few_columns_are_left(fit):
+    frame = lines()
+    unseen = len(fit.cols) - frame["item"][frame["user"] == "u3"].nunique()
+    names, told = fit.recommend("u3", n=100)
+    assert names.shape == (1, len(fit.cols))
+    assert names.dtype.kind == "i"
+    assert np.all(names[0, unseen:] == -1)
+    assert np.isnan(told[0]).tolist() == [False] * unseen + [True] * (len(fit.cols) - unseen)
+    words = read(frame.assign(item="i" + frame["item"].astype(str)))
+    assert Fit(fit.model, fit.rows, words.column_names, fit.seen).recommend("u3", n=100)[0][0, -1] is None
+
+
+def test_recommendations_that_cannot_be_made(fit):
+    with pytest.raises(InputError, match=r"no row named 'nobody' in the fit.*fold it in"):
+        fit.recommend(["u3", "nobody"])
+    for n in (0, -1, 1.5, True, "3"):
+        with pytest.raises(InputError, match="is not an integer ≥ 1"):
+            fit.recommend("u3", n=n)
+
+
+# New rows
+
+NEW = pd.DataFrame({"user": ["ann", "ann", "bob", "ann"], "item": [10, 30, 50, 90], "rating": [4.0, 2.0, 1.5, 3.0]})
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "probit", "poisson"])
+@pytest.mark.parametrize("offsets", [True, False])
+def test_rows_that_are_folded_in_are_those_of_transform(loss, offsets):
+    fit = made(loss, offsets=offsets)
+    new = read(NEW.assign(rating={"logistic": 5, "probit": 2, "poisson": 3}.get(loss, NEW["rating"])))
+    table = np.full((2, len(fit.cols)), np.nan)
+    table[new.rows, fit.cols.indices(new.column_names.values)[new.cols]] = fit.encoded(new.values)
+    estimator = MatrixCompletion(loss=loss, offsets=offsets)
+    estimator.model_, estimator.n_features_in_ = fit.model, len(fit.cols)
+    wanted = estimator.transform(table)
+    folded = fit.fold_in(new)
+    found = folded.model.U[folded.places(list(new.row_names), "row")]
+    np.testing.assert_array_equal(found[:, int(offsets) :], wanted)
+    np.testing.assert_array_equal(found[:, : int(offsets)], 1)
+
+
+def test_rows_that_are_folded_in_are_served(fit):
+    folded = fit.fold_in(read(NEW))
+    assert list(folded.rows)[-2:] == ["ann", "bob"]
+    names, told = folded.recommend(["ann", "bob", "u3"], n=100)
+    kept = [set(row[row >= 0].tolist()) for row in names]
+    assert kept[0] == set(fit.cols) - {10, 30, 90}
+    assert kept[1] == set(fit.cols) - {50}
+    np.testing.assert_allclose(told[0, :3], folded.predict("ann", names[0, :3]))
+    np.testing.assert_array_equal(names[2], fit.recommend("u3", n=100)[0][0])
+    assert folded.known("ann", [10, 11]).tolist() == ["both", "row"]
+
+
+def test_all_else_stays_as_it_is(fit):
+    before = fit.model.U.copy(), fit.model.V.copy(), fit.seen.columns.copy()
+    folded = fit.fold_in(read(NEW))
+    np.testing.assert_array_equal(folded.model.U[: SHAPE[0]], fit.model.U)
+    assert folded.model.V is fit.model.V
+    assert all(np.array_equal(a, b) for a, b in zip(before, (fit.model.U, fit.model.V, fit.seen.columns), strict=True))
+    assert (len(fit.rows), len(folded.rows)) == (SHAPE[0], SHAPE[0] + 2)
+
+
+def test_a_row_of_the_fit_is_found_anew_from_the_new_entries_alone(fit):
+    folded = fit.fold_in(read(NEW.replace("ann", "u3")))
+    assert len(folded.rows) == SHAPE[0] + 1
+    other = fit.fold_in(read(NEW))
+    np.testing.assert_array_equal(folded.predict("u3", [0, 10]), other.predict("ann", [0, 10]))
+    names, _ = folded.recommend("u3", n=100)
+    assert set(names[names >= 0].tolist()) == set(fit.cols) - {10, 30, 90}
+
+
+def test_entries_in_columns_that_are_not_known_are_left_out(fit):
+    more = pd.concat([NEW, pd.DataFrame({"user": ["ann", "cyd"], "item": [11, 11], "rating": [9.0, 9.0]})])
+    folded, plain = fit.fold_in(read(more)), fit.fold_in(read(NEW))
+    np.testing.assert_array_equal(folded.predict("ann", [0, 10]), plain.predict("ann", [0, 10]))
+    np.testing.assert_allclose(folded.predict("cyd", 20), fit.model.intercept + fit.model.V[2, 0])
+    with pytest.raises(InputError, match="No entry is in a column of the fit"):
+        fit.fold_in(read(pd.DataFrame({"user": ["ann"], "item": [11], "rating": [9.0]})))
+
+
+def test_a_row_of_which_nothing_is_known_anew_stays(fit):
+    more = pd.concat([NEW, pd.DataFrame({"user": ["u3"], "item": [11], "rating": [9.0]})])
+    folded = fit.fold_in(read(more))
+    np.testing.assert_array_equal(folded.predict("u3", [0, 10]), fit.predict("u3", [0, 10]))
+    np.testing.assert_array_equal(folded.recommend("u3")[0], fit.recommend("u3")[0])
+
+
+def test_weights_of_new_rows_count(fit):
+    twice = fit.fold_in(read(pd.concat([NEW, NEW[:1]])))
+    weighed = fit.fold_in(read(NEW.assign(w=[2.0, 1.0, 1.0, 1.0]), weight="w"))
+    np.testing.assert_allclose(twice.predict("ann", [0, 10]), weighed.predict("ann", [0, 10]), atol=1e-8)
+
+
+def test_the_last_of_many_measurements_is_seen_once(fit):
+    folded = fit.fold_in(read(pd.concat([NEW, NEW])))
+    assert folded.seen.size == fit.seen.size + 4
+
+
+def test_names_of_new_rows_are_of_the_kind_of_the_old(fit):
+    folded = fit.fold_in(read(NEW.assign(user=[7, 7, 8, 7], item=NEW["item"].astype(str))))
+    np.testing.assert_array_equal(folded.predict(7, 10), folded.predict("7", "10"))
+    np.testing.assert_array_equal(folded.predict(7, 10), fit.fold_in(read(NEW)).predict("ann", 10))
+
+
+def test_rows_that_cannot_be_folded_in(fit, numbered):
+    with pytest.raises(InputError, match="X holds 4, but the fit had 2 and 5 only"):
+        made("logistic").fold_in(read(NEW))
+    with pytest.raises(InputError, match="Poisson takes y"):
+        made("poisson").fold_in(read(NEW.assign(rating=-1)))
+    with pytest.raises(InputError, match="one kind"):
+        numbered.fold_in(read(NEW.assign(item=NEW["item"] // 10)))
+    with pytest.raises(InputError, match="value"):
+        fit.fold_in(read(NEW, values=False))
+
+
+def test_pairs_are_counted_once_and_rows_replaced():
+    data = Observations(np.array([1, 0, 1, 1]), np.array([2, 0, 0, 2]), np.ones(4), (3, 3))
+    pairs = Pairs.of(data)
+    assert [pairs[k].tolist() for k in range(3)] == [[0], [0, 2], []]
+    assert pairs.size == 3
+    more = pairs.with_rows(Observations(np.array([1, 3]), np.array([1, 2]), np.ones(2), (4, 3)))
+    assert [more[k].tolist() for k in range(4)] == [[0], [1], [], [2]]
+
+
+# Scores
+
+
+def test_the_score_is_the_share_of_deviance_explained(fit):
+    frame = lines()
+    y, told = frame["rating"].to_numpy(), fit.predict(frame["user"], frame["item"])
+    wanted = 1 - np.sum((told - y) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert fit.score(frame["user"], frame["item"], y) == pytest.approx(wanted)
+    weights = np.arange(len(y)) % 3
+    mean = np.average(y, weights=weights)
+    wanted = 1 - np.sum(weights * (told - y) ** 2) / np.sum(weights * (y - mean) ** 2)
+    assert fit.score(frame["user"], frame["item"], y, weights) == pytest.approx(wanted)
+
+
+def test_labels_are_scored_as_they_are_written():
+    fit, frame = made("logistic"), lines("logistic")
+    assert fit.classes.tolist() == [2, 5]
+    assert fit.score(frame["user"], frame["item"], frame["rating"]) > 0.3
+    assert fit.score(frame["user"], frame["item"], 7 - frame["rating"]) < 0
+    with pytest.raises(InputError, match="the fit had 2 and 5 only"):
+        fit.score("u3", [0, 10], [1.0, 0.0])
+
+
+def test_scores_of_unknown_names(fit):
+    value = fit.score(["u3", "nobody"], [10, 20], [3.0, 1.0])
+    assert np.isfinite(value)
+    with pytest.raises(InputError, match="no row named 'nobody'"):
+        fit.score(["u3", "nobody"], [10, 20], [3.0, 1.0], unknown="raise")
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "values", "weights"),
+    [
+        ([], [], [], None),
+        ("u3", 10, [1.0, 2.0], None),
+        (["u3", "u4"], 10, [1.0], None),
+        (["u3", "u4"], 10, [1.0, np.nan], None),
+        (["u3", "u4"], 10, [1.0, np.inf], None),
+        (["u3", "u4"], 10, ["good", "bad"], None),
+        (["u3", "u4"], 10, [1.0, 2.0], [1.0]),
+        (["u3", "u4"], 10, [1.0, 2.0], [1.0, -1.0]),
+        (["u3", "u4"], 10, [1.0, 2.0], [0.0, 0.0]),
+    ],
+    ids=["none", "2 values", "1 value", "NaN", "infinite", "words", "1 weight", "negative weight", "no weight"],
+)
+def test_scores_that_cannot_be_told(fit, rows, cols, values, weights):
+    with pytest.raises(InputError):
+        fit.score(rows, cols, values, weights)
+
+
+def test_a_fit_is_public():
+    assert bf.models.Fit is Fit
