@@ -28,10 +28,11 @@ from bifactor.cli.options import (
 from bifactor.cli.output import REPORT, new_folder, require_free
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
+from bifactor.losses.named import LOSSES
 from bifactor.models.fit import Fit, seen_pairs
 from bifactor.models.model import Model, Settings, fit_model
 from bifactor.models.scores import scores, spoken
-from bifactor.models.settings import LOSSES, settings
+from bifactor.models.settings import settings
 from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
 from bifactor.running.result import Status

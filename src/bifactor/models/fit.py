@@ -11,9 +11,9 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
+from bifactor.losses.named import LOSSES
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.ranking import best_columns
-from bifactor.models.settings import LOSSES
 from bifactor.running import files
 from bifactor.running.result import Result
 from bifactor.tables.labels import Labels

@@ -8,19 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from bifactor.errors import InputError
-from bifactor.losses import Huber, Logistic, Loss, Poisson, Probit, Squared
+from bifactor.losses.named import loss_of
 from bifactor.models.model import Model, Settings
 from bifactor.running.result import Status
 from bifactor.solvers import Solver
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
-
-LOSSES: dict[str, Loss] = {
-    "squared": Squared(),
-    "huber": Huber(),
-    "logistic": Logistic(),
-    "probit": Probit(),
-    "poisson": Poisson(),
-}
 
 
 def settings(
@@ -36,8 +28,7 @@ def settings(
     verbose: Any,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
-    if not isinstance(loss, Loss) and not (isinstance(loss, str) and loss in LOSSES):
-        raise InputError(f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. See bifactor.losses.")
+    loss = loss_of(loss)
     if n_components != "auto" and not is_count(n_components, 1):
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1, nor 'auto'.")
     if alpha != "auto" and not is_at_least_zero(alpha):
@@ -48,7 +39,7 @@ def settings(
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
-        loss=loss if isinstance(loss, Loss) else LOSSES[loss],
+        loss=loss,
         n_components=None if n_components == "auto" else int(n_components),
         alpha=None if alpha == "auto" else float(alpha),
         offsets=bool(offsets),

@@ -1,0 +1,31 @@
+"""Losses by name, as estimators, problems and the command line take them."""
+
+from typing import Any
+
+from bifactor.errors import InputError
+from bifactor.losses.base import Loss
+from bifactor.losses.huber import Huber
+from bifactor.losses.logistic import Logistic
+from bifactor.losses.poisson import Poisson
+from bifactor.losses.probit import Probit
+from bifactor.losses.squared import Squared
+
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "huber": Huber(),
+    "logistic": Logistic(),
+    "probit": Probit(),
+    "poisson": Poisson(),
+}
+
+
+def loss_of(loss: Any) -> Loss:
+    """A loss from its name or from itself; `InputError` where it is neither."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    raise InputError(
+        f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. "
+        "Pass one of these names, or an instance such as losses.Squared()."
+    )
