@@ -72,7 +72,7 @@ PUBLIC = {
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
     ),
-    "bifactor.tables": "Asked Triples read",
+    "bifactor.tables": "Asked Triples read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 
