@@ -66,8 +66,8 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP"
     ),
     "bifactor.estimators": (
-        "Fit LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography displays "
-        "linear_inversion nearest_state"
+        "Fit LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
+        "StateTomography displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"

@@ -46,9 +46,23 @@ def settings(
         solver=solver,
         max_iter=int(max_iter),
         tol=positive(tol, "tol", "It is relative to X."),
-        seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
+        seed=seed_of(random_state),
         progress=bool(verbose),
     )
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed, drawn from what scikit-learn takes for a source of randomness, or from NumPy's new generators."""
+    most = np.iinfo(np.int32).max
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(most))
+    try:
+        return int(check_random_state(random_state).randint(most))
+    except ValueError:
+        raise InputError(
+            f"random_state={random_state!r} is not a source of randomness. "
+            "Pass a seed from 0 to 2³² − 1, a RandomState, a Generator or None."
+        ) from None
 
 
 def warn_unless_converged(model: Model) -> None:
