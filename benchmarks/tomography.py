@@ -15,13 +15,13 @@ import bifactor as bf
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.estimators import linear_inversion, nearest_state
-from bifactor.estimators.linear_inversion import eigenvectors
+from bifactor.models.linear_inversion import eigenvectors
 
 Counts = tuple[list[str], np.ndarray]
 
 
 def fit(n_qubits: int, rank: int, counts: Counts) -> bf.StateTomography:
-    return bf.StateTomography(n_qubits, rank, tol=1e-6, max_iter=500, rng=0).fit_counts(*counts)
+    return bf.StateTomography(n_qubits, rank, tol=1e-6, max_iter=500, random_state=0).fit_counts(*counts)
 
 
 def part(counts: Counts, index: np.ndarray) -> Counts:

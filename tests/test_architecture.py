@@ -66,14 +66,14 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP"
     ),
     "bifactor.estimators": (
-        "LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography displays "
-        "linear_inversion nearest_state"
+        "LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA StateTomography "
+        "displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
-    "bifactor.tables": "Names Observations Origin read",
+    "bifactor.tables": "Names Observations Origin read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

@@ -9,16 +9,16 @@ from typing import Any
 def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
-    `homes` says in which module of the package each name lives, such as {"solve": "running.solve"}; a module itself is
-    its own home.
+    `homes` says in which module each name lives, of the package or by its full name; a module is its own home.
     """
     names = sorted(homes)
 
     def __getattr__(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
-        value = getattr(module, name, module) if homes[name] == name else getattr(module, name)
+        home = homes[name]
+        module = import_module(home if home.startswith("bifactor.") else f"{package}.{home}")
+        value = module if home == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -194,7 +194,7 @@ def test_complex_measurements_may_have_groups():
         ([Squared(), Logistic()], [0.0, 1.0, 0.0], "one integer for each y"),
         ([Squared(), Logistic()], [0, 1, 2], "from 0 to 2, but there are 2 losses"),
         ([Squared(), Logistic()], [0, -1, 1], "from -1 to 1"),
-        ([Squared(), "Logistic"], [0, 1, 1], "not a Loss"),
+        ([Squared(), "Logistic"], [0, 1, 1], "loss='Logistic' is none of squared, .*, nor a Loss"),
         ([Squared(), Logistic()], [0, 0, 1], "Logistic takes y"),
         (Squared(), [0, 1, 0], "there are 1 losses"),
     ],

@@ -82,7 +82,7 @@ MISTAKES = {
     "y holds 1 NaN": lambda: bf.Problem(bf.losses.Squared(), OP, [1, np.nan, 2]),
     "2 NaN or infinite values": lambda: bf.Problem(bf.losses.Squared(), OP, [np.inf, -np.inf, 2]),
     "dtype <U1": lambda: bf.Problem(bf.losses.Squared(), OP, ["a", "b", "c"]),
-    "not a Loss": lambda: bf.Problem(bf.losses.Squared, OP, [1, 2, 3]),
+    "nor a Loss": lambda: bf.Problem(bf.losses.Squared, OP, [1, 2, 3]),
     "not an Operator": lambda: bf.Problem(bf.losses.Squared(), np.eye(3), [1, 2, 3]),
     "weights has shape": lambda: bf.Problem(bf.losses.Squared(), OP, [1, 2, 3], weights=[1, 2]),
     "not all zero": lambda: bf.Problem(bf.losses.Squared(), OP, [1, 2, 3], weights=0.0),

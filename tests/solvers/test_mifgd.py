@@ -119,7 +119,7 @@ def test_a_pure_state_from_a_fifth_of_the_strings_and_what_momentum_saves():
 def test_it_serves_the_estimator():
     psi = np.linalg.qr(gaussian(np.random.default_rng(0), (8, 1), complex))[0]
     operator = bf.operators.Pauli(3)
-    fit = bf.StateTomography(3, 1, solver=MiFGD(), rng=0, tol=1e-9)
+    fit = bf.StateTomography(3, 1, solver=MiFGD(), random_state=0, tol=1e-9)
     fit.fit_expectations(operator.labels[:50], operator.forward(psi, psi)[:50])
     assert fit.fidelity(psi[:, 0]) > 1 - 1e-8
 

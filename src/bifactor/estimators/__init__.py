@@ -7,13 +7,14 @@ from bifactor.lazy import lazy
 if TYPE_CHECKING:
     from bifactor.estimators import displays as displays
     from bifactor.estimators.imputer import LowRankImputer as LowRankImputer
-    from bifactor.estimators.linear_inversion import linear_inversion as linear_inversion
-    from bifactor.estimators.linear_inversion import nearest_state as nearest_state
     from bifactor.estimators.logistic_pca import LogisticPCA as LogisticPCA
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
     from bifactor.estimators.one_bit import OneBitCompletion as OneBitCompletion
     from bifactor.estimators.poisson_pca import PoissonPCA as PoissonPCA
     from bifactor.estimators.state_tomography import StateTomography as StateTomography
+    from bifactor.models.goodness_of_fit import MisfitWarning as MisfitWarning
+    from bifactor.models.linear_inversion import linear_inversion as linear_inversion
+    from bifactor.models.linear_inversion import nearest_state as nearest_state
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -25,7 +26,8 @@ else:
             "PoissonPCA": "poisson_pca",
             "StateTomography": "state_tomography",
             "displays": "displays",
-            "linear_inversion": "linear_inversion",
-            "nearest_state": "linear_inversion",
+            "MisfitWarning": "bifactor.models.goodness_of_fit",
+            "linear_inversion": "bifactor.models.linear_inversion",
+            "nearest_state": "bifactor.models.linear_inversion",
         },
     )

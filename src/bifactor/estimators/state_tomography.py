@@ -1,33 +1,27 @@
 """Quantum state tomography: a density matrix of low rank from counts or from expectation values."""
 
-from collections.abc import Sequence
-from typing import Any
+import os
+import warnings
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
-from bifactor.arrays import Array, floating, generator, herm, is_complex
+from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
-from bifactor.estimators.linear_inversion import (
-    TOLERANCE,
-    NearState,
-    check_counts,
-    check_labels,
-    eigenvectors,
-    linear_inversion,
-    pauli_sum,
-    state_factor,
-    symplectic,
-)
-from bifactor.linear_map import LinearMap
-from bifactor.losses import ExpectedCounts, Squared
-from bifactor.operators import Operator, Pauli, RankOne
-from bifactor.operators.base import power_norm_squared, probed_mean_square
-from bifactor.problems.problem import Problem
-from bifactor.running.solve import solve
+from bifactor.models.goodness_of_fit import MisfitWarning
+from bifactor.models.linear_inversion import outcome_probabilities, state_factor
+from bifactor.models.measurements import Counts, Expectations, Measurements
+from bifactor.models.settings import seed_of
+from bifactor.models.target_state import target_state
+from bifactor.models.tomography import RankChoice, Settings, State, choose_rank, fit_state, misfit
 from bifactor.solvers import PCG, Solver
-from bifactor.validation import is_count, require_finite
+from bifactor.tables.counts import bit_reversal, check_labels
+from bifactor.validation import is_at_least_zero, is_count
+
+ORDERS = ("same", "reversed")
 
 
 class StateTomography(BaseEstimator):  # type: ignore[misc]
@@ -37,27 +31,50 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
     Σ (tr(ρ P) − v)²/σ² over Pauli strings P. Both descend on the complex factor U, so that ρ is positive by
     construction and nothing but the start costs more than thin products.
 
-    A setting or Pauli string has one letter per qubit. Its first letter belongs to the first Kronecker factor, and to
-    the first bit of an outcome; bit 0 is the +1 eigenvector.
+    A setting or Pauli string has one letter per qubit, and its first letter belongs to the first Kronecker factor of ρ.
+    Bit 0 of an outcome is the +1 eigenvector.
 
     Parameters
     ----------
-    n_qubits : int
-    rank : int
-        r, from 1 (a pure state) to 2ⁿ (any state).
+    n_qubits : int, optional
+        By default as many as the labels have letters.
+    rank : int or "auto"
+        r, from 1 (a pure state) to 2ⁿ (any state). "auto" tries 1, 2, 4, … and takes the rank that best predicts
+        settings, or strings, that were held out; where there are fewer than ten of them, the full rank.
     solver : Solver, optional
         One that can find X = UUᴴ. By default PCG.
     max_iter, tol
         As in `bifactor.solve`.
-    rng : Generator, int or None
-        For the random part of the start.
+    bit_order : {"same", "reversed"}
+        Which letter of a setting the first bit of an outcome belongs to: the first ("same") or the last ("reversed").
+        Of the setting "XZ" and the outcome "01", "same" says that the qubit measured in X gave +1 and the one measured
+        in Z gave −1; "reversed" says that X gave −1 and Z gave +1. It concerns bit strings, numbers and the columns of
+        arrays alike.
+
+        Qiskit writes qubit 0 last, in bit strings and in Pauli labels. Labels and counts from Qiskit agree, so they
+        need "same", and ρ is what Qiskit calls the density matrix. Only where settings are written with qubit 0 first
+        and bit strings with qubit 0 last, or the other way round, is "reversed" needed.
+    random_state : int, RandomState, Generator or None
+        For the random part of the start, and for what is held out.
 
     Attributes
     ----------
+    n_qubits_, rank_ : int
+        n and r.
+    held_out_ : dict
+        For each rank that "auto" tried the log-likelihood per shot of what was held out. (For expectation values, minus
+        half the mean of (tr(ρ P) − v)²/σ².) Empty where nothing was tried.
+    choice_interrupted_ : bool
+        Whether Ctrl-C ended the choice of the rank.
     factor_ : array, 2ⁿ × r, complex
         U, with ‖U‖_F = 1. Its columns are orthogonal: eigenvectors of ρ times the roots of its eigenvalues, descending.
+    eigenvalues_ : array of length r
+    goodness_of_fit_ : GoodnessOfFit or None
+        `chi2`, `dof`, `p_value` and `explained`; None for expectation values without errors. Where the state does not
+        explain the data there is a `MisfitWarning`, which also says whether reversed bits would explain counts better.
     result_ : Result
         The run, with the factor as it came out of it.
+    n_iter_ : int
 
     References
     ----------
@@ -68,45 +85,38 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_qubits: int,
-        rank: int,
+        n_qubits: int | None = None,
+        rank: int | Literal["auto"] = "auto",
         solver: Solver | None = None,
         max_iter: int = 5000,
         tol: float = 1e-7,
-        rng: np.random.Generator | int | None = None,
+        bit_order: Literal["same", "reversed"] = "same",
+        random_state: Any = None,
     ):
         self.n_qubits = n_qubits
         self.rank = rank
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
-        self.rng = rng
+        self.bit_order = bit_order
+        self.random_state = random_state
 
-    def fit_counts(self, settings: Sequence[str], counts: Any) -> "StateTomography":
+    def fit_counts(self, settings: Any, counts: Any = None) -> "StateTomography":
         """Fit to how often each outcome of each setting was seen.
 
         Parameters
         ----------
-        settings : sequence of str
-            Such as "XZY": the Pauli matrix in whose eigenbasis each qubit was measured. Any subset of the 3ⁿ.
+        settings : sequence of str, or mapping
+            Such as "XZY": the Pauli matrix in whose eigenbasis each qubit was measured. Any subset of the 3ⁿ. A mapping
+            has counts for values, such as {"XX": {"00": 512, "01": 9, "11": 479}, …}.
         counts : array, n_settings × 2ⁿ, or list of dict
-            Outcomes in the order 00…0 to 11…1, or {bit string: count}.
+            The columns of an array are the outcomes 00…0 to 11…1. A dict has outcomes for keys: bit strings, with or
+            without spaces between registers ("01 10"), hexadecimal numbers ("0x3") or integers, as Qiskit writes them.
         """
-        settings, y = self._counts(settings, counts)
-        used = y.sum(axis=1) > 0
-        settings, y = [s for s, u in zip(settings, used, strict=True) if u], y[used]
-        scale = np.sqrt(np.repeat(y.sum(axis=1), y.shape[1]))
-        # With means N_s·tr(ρ Π) the trace comes out as 1 by itself: see ExpectedCounts.
-        problem = Problem(ExpectedCounts(), RankOne(scale[:, None] * eigenvectors(settings)), y.ravel(), symmetric=True)
-        return self._fit(problem, linear_inversion(settings, y))
+        return self._fit(self._counts(settings, counts, self.n_qubits))
 
-    def fit_expectations(self, paulis: Sequence[str], values: Any, errors: Any = None) -> "StateTomography":
+    def fit_expectations(self, paulis: Any, values: Any, errors: Any = None) -> "StateTomography":
         """Fit to estimates of tr(ρ P).
-
-        The unit trace is exact and costs nothing: the run minimises Σ w (tr(XP) − v·tr X)² + κ(tr X − 1)². Along X = tρ
-        that is t²A + κ(t − 1)², whose least value κA/(κ + A) grows with A, so for any κ > 0 the direction of the
-        minimiser is the ρ of unit trace with the least A = Σ w (tr(ρP) − v)². (A heavy weight on tr X = 1 in the plain
-        sum of squares would only be exact in the limit, and slow.)
 
         Parameters
         ----------
@@ -115,18 +125,10 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
         values : array, one per string
             May lie outside [−1, 1], as corrected or noisy estimates do.
         errors : array, one per string, optional
-            Standard errors σ > 0 of the values; by default all alike.
+            Standard errors σ > 0 of the values, taken as independent; by default all alike and not known.
         """
-        d = self._dimension()
-        labels, v, w = self._expectations(paulis, values, errors)
-        operator = Centred(Pauli(self.n_qubits, ["I" * self.n_qubits, *labels]), v)
-        y = np.concatenate([[1.0], np.zeros(v.size)])
-        # κ = Σw/d puts the trace on a par with the curvature of the rest over low ranks.
-        problem = Problem(Squared(), operator, y, np.concatenate([[w.sum() / d], w]), symmetric=True)
-        coefficients = np.zeros((d, d))
-        coefficients[symplectic(labels)] = v
-        coefficients[0, 0] = 1
-        return self._fit(problem, pauli_sum(coefficients))
+        self._check()
+        return self._fit(Expectations.of(paulis, values, errors, self.n_qubits))
 
     def density_matrix(self) -> Array:
         """ρ itself, 2ⁿ × 2ⁿ and dense."""
@@ -143,93 +145,69 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        state : array or StateTomography
-            A state vector, a density matrix, or another fitted estimator.
+        state : array, StateTomography, {"ghz", "w", "singlet"} or path
+            A state vector, a density matrix, another fitted estimator, a name, or an npy or npz file.
         """
         U = self._fitted()
+        if isinstance(state, (str, os.PathLike)):
+            state = target_state(state, self.n_qubits_)
         W = state._fitted() if isinstance(state, StateTomography) else state_factor(state)
         if W.shape[0] != U.shape[0]:
             raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. Compare like with like.")
         return min(float(np.linalg.norm(herm(U) @ W, "nuc") ** 2), 1.0)
 
-    def probabilities(self, settings: Sequence[str]) -> Array:
-        """What each outcome of each setting has, n_settings × 2ⁿ."""
+    def probabilities(self, settings: Any) -> Array:
+        """What each outcome of each setting has, n_settings × 2ⁿ, with the columns in the bit order of the counts."""
         U = self._fitted()
-        settings = check_labels(settings, "settings", "XYZ", self.n_qubits)
-        return np.stack([(np.abs(herm(eigenvectors([s]).T) @ U) ** 2).sum(axis=1) for s in settings])
+        p = outcome_probabilities(U, check_labels(settings, "settings", "XYZ", self.n_qubits_))
+        return p[:, bit_reversal(self.n_qubits_)] if self.bit_order == "reversed" else p
 
-    def log_likelihood(self, settings: Sequence[str], counts: Any) -> float:
+    def log_likelihood(self, settings: Any, counts: Any = None) -> float:
         """Σ y log p/Σ y: the mean logarithm, over the shots, of what was the probability of what was seen."""
-        p = self.probabilities(settings)
-        y = self._counts(settings, counts)[1]
-        return float(xlogy(y, p).sum() / y.sum())
+        U = self._fitted()
+        return self._counts(settings, counts, self.n_qubits_).log_likelihood(U)
 
-    def _fit(self, problem: Problem, estimate: Array) -> "StateTomography":
+    def save(self, path: str | Path) -> None:
+        """Write `rho`, `factor` and `eigenvalues` to an npz file, as `bifactor tomography -o` does."""
+        State(self._fitted(), self.result_).save(path)
+
+    def _fit(self, data: Measurements) -> "StateTomography":
+        n, d = data.n_qubits, 2**data.n_qubits
+        if self.rank != "auto" and self.rank > d:
+            raise InputError(f"rank={self.rank!r} is not possible for {n} qubits. Choose from 1 to {d}, or 'auto'.")
         solver = PCG() if self.solver is None else self.solver
-        rng, init = generator(self.rng), NearState(estimate)
-        result = solve(problem, self.rank, solver, init, rng, max_iter=self.max_iter, tol=self.tol)
-        vectors, sizes, _ = np.linalg.svd(result.U, full_matrices=False)
-        self.result_ = result
-        self.factor_ = vectors * (sizes / np.linalg.norm(sizes))
+        how = Settings(solver, self.max_iter, self.tol, seed_of(self.random_state))
+        choice = choose_rank(data, how) if self.rank == "auto" else RankChoice(int(self.rank), {})
+        state = fit_state(data, choice.rank, how)
+        self.n_qubits_, self.rank_, self.held_out_ = n, choice.rank, choice.held_out
+        self.choice_interrupted_ = choice.interrupted
+        self.factor_, self.eigenvalues_, self.result_ = state.factor, state.eigenvalues, state.result
+        self.n_iter_ = state.result.n_iter
+        self.goodness_of_fit_ = data.goodness_of_fit(state.factor)
+        if choice.interrupted:
+            warnings.warn(f"Ctrl-C ended the choice of the rank at {self.rank_}.", ConvergenceWarning, stacklevel=3)
+        if not state.result.status.converged:
+            warnings.warn(f"The fit has {state.result.status}.", ConvergenceWarning, stacklevel=3)
+        said = misfit(state, data, how, self.bit_order)
+        if said is not None:
+            warnings.warn(said, MisfitWarning, stacklevel=3)
         return self
+
+    def _counts(self, settings: Any, counts: Any, n_qubits: int | None) -> Counts:
+        self._check()
+        return Counts.of(settings, counts, n_qubits, self.bit_order == "reversed")
+
+    def _check(self) -> None:
+        if self.n_qubits is not None and not is_count(self.n_qubits, 1):
+            raise InputError(f"n_qubits={self.n_qubits!r} is not an integer ≥ 1. Leave it out to count letters.")
+        if self.rank != "auto" and not is_count(self.rank, 1):
+            raise InputError(f"rank={self.rank!r} is not an integer ≥ 1, nor 'auto'.")
+        if not is_at_least_zero(self.tol):
+            raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
+        if self.bit_order not in ORDERS:
+            raise InputError(f"bit_order={self.bit_order!r} is none of {', '.join(ORDERS)}. Pass one of these.")
 
     def _fitted(self) -> Array:
         if not hasattr(self, "factor_"):
             raise InputError("This StateTomography is not fitted yet. Call fit_counts or fit_expectations first.")
         return self.factor_
-
-    def _dimension(self) -> int:
-        if not is_count(self.n_qubits, 1):
-            raise InputError(f"n_qubits={self.n_qubits!r} is not an integer ≥ 1.")
-        d = 2 ** int(self.n_qubits)
-        if not is_count(self.rank, 1) or self.rank > d:
-            raise InputError(f"rank={self.rank!r} is not possible for {self.n_qubits} qubits. Choose from 1 to {d}.")
-        return d
-
-    def _counts(self, settings: Sequence[str], counts: Any) -> tuple[list[str], Array]:
-        self._dimension()
-        listed = check_labels(settings, "settings", "XYZ", self.n_qubits)
-        return listed, check_counts(counts, listed)
-
-    def _expectations(self, paulis: Sequence[str], values: Any, errors: Any) -> tuple[list[str], Array, Array]:
-        """Labels other than the identity, their values, and weights of mean 1."""
-        labels = check_labels(paulis, "paulis", "IXYZ", self.n_qubits)
-        v, e = floating(values, "values"), np.ones(len(labels)) if errors is None else floating(errors, "errors")
-        for numbers, name in ((v, "values"), (e, "errors")):
-            if numbers.shape != (len(labels),) or is_complex(numbers):
-                raise InputError(f"{name} has shape {numbers.shape}. Pass {len(labels)} real numbers, one per string.")
-            require_finite(numbers, name, "Leave out strings that were not measured.")
-        if np.any(e <= 0):
-            raise InputError(f"errors holds {e.min():g}. Standard errors are > 0; leave out what is not known.")
-        trivial = np.array([set(label) == {"I"} for label in labels])
-        if np.any(np.abs(v[trivial] - 1) > TOLERANCE):
-            raise InputError(f"values has {v[trivial][0]:g} for the identity. That is the trace, 1: leave it out.")
-        if trivial.all():
-            raise InputError("paulis holds nothing but the identity. Pass strings that say something about the state.")
-        w = 1 / e[~trivial].astype(np.float64) ** 2
-        return [s for s, t in zip(labels, trivial, strict=True) if not t], v[~trivial].astype(np.float64), w / w.mean()
-
-
-class Centred(Operator):
-    """z₀ = tr X and zᵢ = A(X)ᵢ − vᵢ·tr X, for an operator whose first measurement is the trace.
-
-    On unit traces zᵢ is the residual A(X)ᵢ − vᵢ, and unlike that it is linear in X.
-    """
-
-    def __init__(self, base: Operator, values: Array):
-        self.base, self.values = base, values
-        self.shape, self.size, self.complex_matrix = base.shape, base.size, base.complex_matrix
-
-    def forward(self, U: Array, V: Array) -> Array:
-        z = self.base.forward(U, V)
-        return np.concatenate([z[:1], z[1:] - self.values.astype(z.real.dtype) * z[0]])
-
-    def adjoint(self, w: Array) -> LinearMap:
-        first = w[:1] - self.values.astype(w.real.dtype) @ w[1:]
-        return self.base.adjoint(np.concatenate([first, w[1:]]))
-
-    def norm_squared(self, weights: Array | None = None) -> float:
-        return power_norm_squared(self, weights)
-
-    def mean_square(self, weights: Array | None = None) -> float:
-        return probed_mean_square(self, weights)

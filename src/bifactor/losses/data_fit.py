@@ -38,6 +38,7 @@ from bifactor.losses.checks import (
     smoothness_of,
 )
 from bifactor.losses.grouped import Grouped, records
+from bifactor.losses.named import loss_of
 from bifactor.validation import require_finite
 
 Moving = tuple[Array, Array, Array]
@@ -65,13 +66,14 @@ class DataFit:
 
     @classmethod
     def of(
-        cls, loss: Loss | Sequence[Loss], y: Array, weights: Array | float | None = None, group: Array | None = None
+        cls,
+        loss: Loss | str | Sequence[Loss | str],
+        y: Array,
+        weights: Array | float | None = None,
+        group: Array | None = None,
     ) -> "DataFit":
         """From what a user passes, copied and validated; only their shapes wait for an operator to compare with."""
-        losses = tuple(loss) if isinstance(loss, (tuple, list)) else (loss,)
-        for one in losses:
-            if not isinstance(one, Loss):
-                raise InputError(f"loss is {one!r}, not a Loss. Pass an instance such as losses.Squared().")
+        losses = tuple(loss_of(one) for one in (loss if isinstance(loss, (tuple, list)) else (loss,)))
         if not is_foreign(y) and np.ma.is_masked(y):
             raise InputError("y has masked values. Leave them out of y and of the operator, or use Entries.from_dense.")
         y = floating(y, "y")

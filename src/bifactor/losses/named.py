@@ -1,4 +1,4 @@
-"""The losses that go by a name."""
+"""Losses by name, as estimators, problems and the command line take them."""
 
 from typing import Any
 
@@ -19,10 +19,13 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-def loss_of(given: Any) -> Loss:
-    """A loss by its name, or as it is; `InputError` for anything else."""
-    if isinstance(given, Loss):
-        return given
-    if isinstance(given, str) and given in LOSSES:
-        return LOSSES[given]
-    raise InputError(f"loss={given!r} is none of {', '.join(LOSSES)}, nor a Loss. See bifactor.losses.")
+def loss_of(loss: Any) -> Loss:
+    """A loss from its name or from itself; `InputError` where it is neither."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    raise InputError(
+        f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. "
+        "Pass one of these names, or an instance such as losses.Squared()."
+    )

@@ -16,8 +16,9 @@ class Problem(Objective):
 
     Parameters
     ----------
-    loss : Loss or sequence of them
-        What yᵢ means, e.g. `losses.Squared()`. Several losses go with `group`, or with one part each of `Stacked`.
+    loss : Loss, {"squared", "huber", "logistic", "probit", "poisson"}, or sequence of them
+        What yᵢ means, e.g. `losses.Huber(0.5)`; a name stands for the loss with its defaults. Several losses go with
+        `group`, or with one part each of `Stacked`.
     operator : Operator
         How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
     y : array of length operator.size
@@ -52,7 +53,7 @@ class Problem(Objective):
 
     def __init__(
         self,
-        loss: Loss | Sequence[Loss],
+        loss: Loss | str | Sequence[Loss | str],
         operator: Operator,
         y: Array,
         weights: Array | float | None = None,

@@ -1,21 +1,22 @@
 """Local Pauli measurements of n qubits, and the state that linear inversion makes of their counts.
 
-Conventions, here and in `state_tomography`: a setting such as "XZY" has one letter per qubit, the first letter belongs
-to the first Kronecker factor and to the first bit of an outcome, and bit 0 is the +1 eigenvector.
+Conventions: a setting such as "XZY" has one letter per qubit, the first letter belongs to the first Kronecker factor
+and to the first bit of an outcome, and bit 0 is the +1 eigenvector.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import hadamard
 
-from bifactor.arrays import Array, floating, gaussian, herm, is_complex
+from bifactor.arrays import Array, floating, gaussian, herm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Init
 from bifactor.problems.objective import Objective
+from bifactor.tables.counts import counts_of
 from bifactor.validation import require_finite
 
 # Rows are ⟨+1| and ⟨−1| of each Pauli matrix.
@@ -33,7 +34,7 @@ JITTER = 0.1
 X_PART, Z_PART = str.maketrans("IXYZ", "0110"), str.maketrans("IXYZ", "0011")
 
 
-def linear_inversion(settings: Sequence[str], counts: Any) -> Array:
+def linear_inversion(settings: Any, counts: Any = None) -> Array:
     """ρ = 2⁻ⁿ Σ_P ⟨P⟩ P, with each ⟨P⟩ averaged, shot by shot, over the settings that measure P.
 
     The least-squares solution for the observed frequencies, Hermitian and of unit trace, but in general with negative
@@ -42,25 +43,22 @@ def linear_inversion(settings: Sequence[str], counts: Any) -> Array:
 
     Parameters
     ----------
-    settings : sequence of str
-        Such as "XZY"; any subset of the 3ⁿ, in any order.
-    counts : array, n_settings × 2ⁿ, or list of dict
-        Per setting, how often each outcome came, in the order 00…0 to 11…1, or {bit string: count}.
+    settings, counts
+        As in `StateTomography.fit_counts`, with the first bit of an outcome for the first letter of a setting.
 
     Returns
     -------
     array, 2ⁿ × 2ⁿ, complex
     """
-    settings = check_labels(settings, "settings", "XYZ")
-    y = check_counts(counts, settings)
-    x, z = symplectic(settings)
+    labels, y = counts_of(settings, counts)
+    x, z = symplectic(labels)
     d = y.shape[1]
     masks = np.arange(d)  # which letters of a setting make the Pauli; the others become I
     where = (masks & x[:, None], masks & z[:, None])
     total, shots = np.zeros((d, d)), np.zeros((d, d))
     np.add.at(total, where, y @ hadamard(d))
     np.add.at(shots, where, np.broadcast_to(y.sum(axis=1, keepdims=True), y.shape))
-    return pauli_sum(total / np.maximum(shots, 1))
+    return pauli_sum(np.divide(total, shots, out=np.zeros_like(total), where=shots > 0))
 
 
 def nearest_state(rho: Array) -> Array:
@@ -138,44 +136,6 @@ def eigenvectors(settings: Sequence[str]) -> Array:
     return np.concatenate(blocks).astype(np.complex128)
 
 
-def check_labels(labels: Sequence[str], what: str, letters: str, n_qubits: int | None = None) -> list[str]:
-    """The labels as a list, all of one length and of the given letters, or an `InputError`."""
-    if isinstance(labels, str):
-        raise InputError(f"{what} is the string {labels!r}. Pass a list of strings, such as [{labels!r}].")
-    listed = [str(label) for label in labels]
-    if not listed:
-        raise InputError(f"{what} is empty. Pass at least one label.")
-    n = n_qubits or len(listed[0])
-    for label in listed:
-        if len(label) != n or not n or set(label) - set(letters):
-            raise InputError(f"{what} holds {label!r}. Each must have {n} letters, one per qubit, out of {letters}.")
-    return listed
-
-
-def check_counts(counts: Any, settings: Sequence[str]) -> Array:
-    """Counts as a float64 array, n_settings × 2ⁿ, or an `InputError`."""
-    n = len(settings[0])
-    if isinstance(counts, Sequence) and counts and all(isinstance(row, Mapping) for row in counts):
-        counts = _from_dicts(counts, n)
-    y = floating(counts, "counts")
-    if y.shape != (len(settings), 2**n):
-        raise InputError(
-            f"counts has shape {y.shape}. For {len(settings)} settings of {n} qubits pass {(len(settings), 2**n)}: "
-            "one row per setting, one column per outcome from 00…0 to 11…1."
-        )
-    require_finite(y, "counts", "Leave out settings that were not measured.")
-    if is_complex(y) or np.any(y < 0):
-        raise InputError("counts holds a negative or complex number. Pass how often each outcome was seen.")
-    if not np.any(y > 0):
-        raise InputError("counts are all zero. At least one shot is needed.")
-    return y.astype(np.float64)
-
-
-def _from_dicts(rows: Sequence[Mapping[str, float]], n: int) -> Array:
-    y = np.zeros((len(rows), 2**n))
-    for total, row in zip(y, rows, strict=True):
-        for outcome, count in row.items():
-            if len(outcome) != n or set(outcome) - {"0", "1"}:
-                raise InputError(f"counts holds the outcome {outcome!r}. Each must have {n} bits, one per qubit.")
-            total[int(outcome, 2)] += count
-    return y
+def outcome_probabilities(U: Array, settings: Sequence[str]) -> Array:
+    """tr(UUᴴ Π) of each outcome of each setting, n_settings × 2ⁿ."""
+    return np.stack([(np.abs(eigenvectors([setting]).conj() @ U) ** 2).sum(axis=1) for setting in settings])

@@ -1,0 +1,97 @@
+"""Whether a fitted state explains what was measured: Pearson's χ², its degrees of freedom, and what they say."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from bifactor.arrays import Array
+
+LEAST = 1.0
+"""Expected counts of a cell of χ²; rarer outcomes of a setting are pooled."""
+
+LEVEL = 1e-3
+"""How improbable χ² has to be under the true state before the data count as not explained."""
+
+
+class MisfitWarning(UserWarning):
+    """The fitted state does not explain the measurements."""
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """How far the measurements are from what the fitted state predicts.
+
+    Attributes
+    ----------
+    chi2 : float
+        Of counts Σ (y − Np)²/(Np), Pearson's. Outcomes of a setting that are expected less than once are pooled,
+        beginning with the rarest, until each pool is expected once or more. Of expectation values Σ (tr(ρP) − v)²/σ².
+    dof : int
+        Degrees of freedom: the number of outcomes or pools less one, summed over settings, or the number of Pauli
+        strings; less the 2dr − r² − 1 parameters of a state of rank r in d = 2ⁿ dimensions. Where few settings were
+        measured it may be 0 or negative.
+    p_value : float or None
+        The probability of a χ² as large or larger with so many degrees of freedom; None where there are none. Where
+        the true state has a lower rank than r, fewer parameters are in use than were counted, and it is too small.
+    explained : bool
+        False where χ² is larger than chance makes it even for the true state, of which no parameter was fitted, at a
+        level of 1/1000. For sparse counts the exact variance of χ² is taken into account.
+    """
+
+    chi2: float
+    dof: int
+    p_value: float | None
+    explained: bool
+
+
+def goodness_of_fit(chi2: float, free: int, parameters: int, variance: float) -> GoodnessOfFit:
+    """From χ², the mean `free` and the variance that it has for the true state, and the number of parameters."""
+    dof = free - parameters
+    p_value = float(stats.chi2.sf(chi2, dof)) if dof > 0 else None
+    explained = True
+    if free > 0:
+        # The gamma distribution with this mean and variance; the χ² distribution where the variance is 2·free.
+        explained = bool(stats.gamma.sf(chi2, free**2 / variance, scale=variance / free) >= LEVEL)
+    return GoodnessOfFit(float(chi2), int(dof), p_value, explained)
+
+
+def n_parameters(dimension: int, rank: int) -> int:
+    """Real parameters of a state of this rank and unit trace."""
+    return 2 * dimension * rank - rank**2 - 1
+
+
+def pearson(y: Array, expected: Array) -> tuple[float, int, float]:
+    """χ² of counts, row by row the outcomes of a setting; and its mean and variance for the true state.
+
+    For multinomial counts both are exact: k − 1 and 2(k − 1) + (Σ 1/p − k² − 2k + 2)/N for k cells.
+
+    References
+    ----------
+    J. B. S. Haldane, The exact value of the moments of the distribution of χ², Biometrika 29 (1937).
+    """
+    cell, k = pools(expected)
+    place = (cell + expected.shape[1] * np.arange(len(k))[:, None]).ravel()
+    means, seen = (np.bincount(place, a.ravel(), a.size).reshape(a.shape) for a in (expected, y))
+    inside = (np.arange(expected.shape[1]) < k[:, None]) & (k > 1)[:, None]
+    means = np.where(inside, means, 1.0)
+    chi2 = np.sum(np.where(inside, (seen - means) ** 2 / means, 0.0))
+    shots = expected.sum(axis=1)
+    inverse = shots * np.sum(np.where(inside, 1 / means, 0.0), axis=1)
+    variance = 2 * (k - 1) + (inverse - k**2 - 2 * k + 2) / shots
+    return float(chi2), int(np.sum(k - 1)), float(np.sum(variance[k > 1]))
+
+
+def pools(expected: Array) -> tuple[Array, Array]:
+    """The pool of each outcome of each setting, and how many pools each setting has."""
+    order = np.argsort(expected, axis=1, kind="stable")
+    pool = np.zeros(expected.shape, dtype=np.int64)
+    current, held = np.zeros(len(expected), dtype=np.int64), np.zeros(len(expected))
+    for column in order.T:
+        rows = np.arange(len(expected))
+        pool[rows, column] = current
+        held = held + expected[rows, column]
+        full = held >= LEAST
+        current, held = current + full, np.where(full, 0.0, held)
+    count = np.maximum(current, 1)
+    return np.minimum(pool, count[:, None] - 1), count  # what is left over joins the last pool

@@ -1,0 +1,211 @@
+"""What was measured of some qubits: how a state is fitted to it, and how well a state explains it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import xlogy
+
+from bifactor.arrays import Array, floating, is_complex
+from bifactor.errors import InputError
+from bifactor.linear_map import LinearMap
+from bifactor.losses import ExpectedCounts, Squared
+from bifactor.models.goodness_of_fit import GoodnessOfFit, goodness_of_fit, n_parameters, pearson
+from bifactor.models.linear_inversion import (
+    TOLERANCE,
+    eigenvectors,
+    linear_inversion,
+    outcome_probabilities,
+    pauli_sum,
+    symplectic,
+)
+from bifactor.operators import Operator, Pauli, RankOne
+from bifactor.operators.base import power_norm_squared, probed_mean_square
+from bifactor.problems.problem import Problem
+from bifactor.tables.counts import bit_reversal, check_labels, counts_of
+from bifactor.validation import require_finite
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements(ABC):
+    """Labels, such as settings or Pauli strings, and what was measured of each."""
+
+    labels: list[str]
+
+    @property
+    def n_qubits(self) -> int:
+        return len(self.labels[0])
+
+    def log_likelihood(self, U: Array) -> float:
+        """Of UUᴴ, up to a constant, for each shot or value."""
+        return float(self.log_likelihoods(U).sum() / self.total)
+
+    def part(self, index: Array) -> Self:
+        """Some of the labels."""
+        return replace(self, labels=[self.labels[k] for k in index], **self._arrays(index))
+
+    @property
+    @abstractmethod
+    def total(self) -> float:
+        """How many shots, or values, there are."""
+
+    @abstractmethod
+    def problem(self) -> Problem:
+        """Whose solution UUᴴ, scaled to unit trace, is the state that explains this best."""
+
+    @abstractmethod
+    def inverted(self) -> Array:
+        """A Hermitian matrix near that state, to begin with."""
+
+    @abstractmethod
+    def log_likelihoods(self, U: Array) -> Array:
+        """Of UUᴴ, up to a constant, one for each label."""
+
+    @abstractmethod
+    def goodness_of_fit(self, U: Array) -> GoodnessOfFit | None:
+        """Of UUᴴ; None where nothing is known of errors."""
+
+    @abstractmethod
+    def _arrays(self, index: Array) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Measurements):
+    """How often each outcome of each setting was seen, n_settings × 2ⁿ; the first bit is that of the first letter."""
+
+    table: Array
+
+    @classmethod
+    def of(cls, settings: Any, counts: Any, n_qubits: int | None, reverse: bool) -> "Counts":
+        """From what a user passes, without settings of no shots; `reverse` for outcomes with the bits reversed."""
+        labels, table = counts_of(settings, counts, n_qubits)
+        shown = np.flatnonzero(table.sum(axis=1) > 0)
+        found = cls(labels, table).part(shown)
+        return found.reversed() if reverse else found
+
+    def reversed(self) -> "Counts":
+        """The same with the bits of every outcome in the opposite order."""
+        return replace(self, table=self.table[:, bit_reversal(self.n_qubits)])
+
+    @property
+    def total(self) -> float:
+        return float(self.table.sum())
+
+    def problem(self) -> Problem:
+        shots = self.table.sum(axis=1)
+        scale = np.sqrt(np.repeat(shots, self.table.shape[1]))
+        # With means N_s·tr(ρ Π) the trace comes out as 1 by itself: see ExpectedCounts.
+        operator = RankOne(scale[:, None] * eigenvectors(self.labels))
+        return Problem(ExpectedCounts(), operator, self.table.ravel(), symmetric=True)
+
+    def inverted(self) -> Array:
+        return linear_inversion(self.labels, self.table)
+
+    def log_likelihoods(self, U: Array) -> Array:
+        """Σ y log p over the outcomes."""
+        return xlogy(self.table, outcome_probabilities(U, self.labels)).sum(axis=1)
+
+    def goodness_of_fit(self, U: Array) -> GoodnessOfFit:
+        expected = self.table.sum(axis=1, keepdims=True) * outcome_probabilities(U, self.labels)
+        chi2, free, variance = pearson(self.table, expected)
+        return goodness_of_fit(chi2, free, n_parameters(*U.shape), variance)
+
+    def _arrays(self, index: Array) -> dict[str, Any]:
+        return {"table": self.table[index]}
+
+
+@dataclass(frozen=True, eq=False)
+class Expectations(Measurements):
+    """Estimates of tr(ρP) for Pauli strings P other than the identity, and their standard errors where they are known.
+
+    The unit trace is exact and costs nothing: the problem is Σ w (tr(XP) − v·tr X)² + κ(tr X − 1)². Along X = tρ that
+    is t²A + κ(t − 1)², whose least value κA/(κ + A) grows with A, so for any κ > 0 the direction of the minimiser is
+    the ρ of unit trace with the least A = Σ w (tr(ρP) − v)². (A heavy weight on tr X = 1 in the plain sum of squares
+    would only be exact in the limit, and slow.)
+    """
+
+    values: Array
+    errors: Array | None
+
+    @classmethod
+    def of(cls, paulis: Any, values: Any, errors: Any, n_qubits: int | None) -> "Expectations":
+        """From what a user passes, without identities."""
+        labels = check_labels(paulis, "paulis", "IXYZ", n_qubits)
+        v = _real(values, "values", len(labels))
+        e = None if errors is None else _real(errors, "errors", len(labels))
+        if e is not None and np.any(e <= 0):
+            raise InputError(f"errors holds {e.min():g}. Standard errors are > 0; leave out what is not known.")
+        trivial = np.array([set(label) == {"I"} for label in labels])
+        if np.any(np.abs(v[trivial] - 1) > TOLERANCE):
+            raise InputError(f"values has {v[trivial][0]:g} for the identity. That is the trace, 1: leave it out.")
+        if trivial.all():
+            raise InputError("paulis holds nothing but the identity. Pass strings that say something about the state.")
+        return cls(labels, v, e).part(np.flatnonzero(~trivial))
+
+    @property
+    def total(self) -> float:
+        return float(self.values.size)
+
+    def problem(self) -> Problem:
+        n, d = self.n_qubits, 2**self.n_qubits
+        w = np.ones(self.values.size) if self.errors is None else 1 / self.errors**2
+        w = w / w.mean()
+        operator = Centred(Pauli(n, ["I" * n, *self.labels]), self.values)
+        y = np.concatenate([[1.0], np.zeros(self.values.size)])
+        # κ = Σw/d puts the trace on a par with the curvature of the rest over low ranks.
+        return Problem(Squared(), operator, y, np.concatenate([[w.sum() / d], w]), symmetric=True)
+
+    def inverted(self) -> Array:
+        d = 2**self.n_qubits
+        coefficients = np.zeros((d, d))
+        coefficients[symplectic(self.labels)] = self.values
+        coefficients[0, 0] = 1
+        return pauli_sum(coefficients)
+
+    def log_likelihoods(self, U: Array) -> Array:
+        """−½ (tr(ρP) − v)²/σ², with σ = 1 where it is not known."""
+        away = Pauli(self.n_qubits, self.labels).forward(U, U) - self.values
+        return -0.5 * (away if self.errors is None else away / self.errors) ** 2
+
+    def goodness_of_fit(self, U: Array) -> GoodnessOfFit | None:
+        if self.errors is None:
+            return None
+        size = self.values.size
+        return goodness_of_fit(-2 * self.log_likelihoods(U).sum(), size, n_parameters(*U.shape), 2.0 * size)
+
+    def _arrays(self, index: Array) -> dict[str, Any]:
+        return {"values": self.values[index], "errors": None if self.errors is None else self.errors[index]}
+
+
+def _real(numbers: Any, name: str, size: int) -> Array:
+    found = floating(numbers, name)
+    if found.shape != (size,) or is_complex(found):
+        raise InputError(f"{name} has shape {found.shape}. Pass {size} real numbers, one per string.")
+    require_finite(found, name, "Leave out strings that were not measured.")
+    return found.astype(np.float64)
+
+
+class Centred(Operator):
+    """z₀ = tr X and zᵢ = A(X)ᵢ − vᵢ·tr X, for an operator whose first measurement is the trace.
+
+    On unit traces zᵢ is the residual A(X)ᵢ − vᵢ, and unlike that it is linear in X.
+    """
+
+    def __init__(self, base: Operator, values: Array):
+        self.base, self.values = base, values
+        self.shape, self.size, self.complex_matrix = base.shape, base.size, base.complex_matrix
+
+    def forward(self, U: Array, V: Array) -> Array:
+        z = self.base.forward(U, V)
+        return np.concatenate([z[:1], z[1:] - self.values.astype(z.real.dtype) * z[0]])
+
+    def adjoint(self, w: Array) -> LinearMap:
+        first = w[:1] - self.values.astype(w.real.dtype) @ w[1:]
+        return self.base.adjoint(np.concatenate([first, w[1:]]))
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        return power_norm_squared(self, weights)
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        return probed_mean_square(self, weights)

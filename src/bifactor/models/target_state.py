@@ -1,0 +1,72 @@
+"""States to compare with, by their names or from files."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError, InputError
+from bifactor.models.linear_inversion import state_factor
+from bifactor.tables.source import reading, require_file
+
+
+def target_state(name: str | os.PathLike[str], n: int) -> Array:
+    """The vector or density matrix of n qubits that is meant.
+
+    Parameters
+    ----------
+    name : {"ghz", "w", "singlet"} or path
+        A state by its name, or an npy or npz file; of an npz file the array `rho`, or else the first.
+    n : int
+    """
+    known = {"ghz": ghz, "w": w, "singlet": singlet}
+    if str(name).lower() in known:
+        return known[str(name).lower()](n)
+    path = Path(name)
+    if path.suffix not in (".npy", ".npz"):
+        raise InputError(f"The state {str(name)!r} is none of {', '.join(known)}, nor an npy or npz file. Pass either.")
+    loaded = _loaded(path)
+    if loaded.dtype.kind not in "iufc" or loaded.shape not in ((2**n,), (2**n, 2**n)):
+        raise InputError(f"{path} holds an array of shape {loaded.shape}. {n} qubits need {2**n}, or its square.")
+    state_factor(loaded)  # refuses what is no state
+    return loaded
+
+
+def _loaded(path: Path) -> Array:
+    require_file(path)
+    try:
+        with reading(path), path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.lib.npyio.NpzFile):
+                with loaded:
+                    loaded = loaded["rho" if "rho" in loaded.files else loaded.files[0]]
+    except (ValueError, EOFError, IndexError, zipfile.BadZipFile):
+        raise FileError(f"{path} is damaged, or holds no array of numbers. Save it again with numpy.") from None
+    return loaded
+
+
+def ghz(n: int) -> Array:
+    """(|0…0⟩ + |1…1⟩)/√2."""
+    state = np.zeros(2**n)
+    state[[0, -1]] = 2**-0.5
+    return state
+
+
+def w(n: int) -> Array:
+    """All states with a single 1, alike."""
+    state = np.zeros(2**n)
+    state[2 ** np.arange(n)] = n**-0.5
+    return state
+
+
+def singlet(n: int) -> Array:
+    """Total spin 0: of two spins, or of two pairs that have spin 1 each."""
+    if n == 2:
+        return np.array([0, 1, -1, 0]) / 2**0.5
+    if n == 4:
+        state = np.zeros(16)
+        state[[0b0011, 0b1100]], state[[0b0101, 0b0110, 0b1001, 0b1010]] = 2, -1
+        return state / 12**0.5
+    raise InputError(f"There is no singlet of {n} qubits here, but of 2 and 4. Pass a file.")

@@ -1,0 +1,138 @@
+"""The choice of the rank, and what is said of fits that explain little."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.qubits import drawn_state, labels, matrix, sample
+
+from bifactor.models import tomography
+from bifactor.models.measurements import Counts, Expectations
+from bifactor.models.tomography import Prediction, Settings, _as_good_as_the_best, choose_rank, fit_state, misfit
+from bifactor.running.result import Status
+from bifactor.solvers import PCG
+
+HOW = Settings(PCG(), 1000, 1e-6, seed=0)
+
+
+def counted(rho, n, shots=300, reverse=False, seed=0):
+    return Counts.of(labels(n), sample(rho, labels(n), shots, seed), None, reverse)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rank", [1, 2])
+def test_the_rank_of_a_state_is_found(rank, seed):
+    choice = choose_rank(counted(drawn_state(3, rank, seed), 3, 1000), HOW)
+    assert choice.rank == rank
+    assert list(choice.held_out) == [2**k for k in range(len(choice.held_out))]
+    assert choice.held_out[rank] == pytest.approx(max(choice.held_out.values()), abs=1e-4)
+    assert len(choice.held_out) == rank + 1  # the next one was tried, and is worse
+    assert not choice.interrupted
+
+
+@pytest.mark.parametrize(("explained", "tried", "wanted"), [({8}, [1, 2, 4, 8], 8), ({1, 8}, [1, 2], 1)])
+def test_ranks_that_explain_nothing_do_not_end_the_choice(explained, tried, wanted, monkeypatch):
+    """Of a very mixed state, rank 2 may predict worse than rank 1, and rank 8 better than both."""
+    values = {1: -2.6, 2: -2.8, 4: -2.3, 8: -2.1}
+
+    def predictions(data, rank, folds, how):
+        return Prediction(np.full(len(data.labels), values[rank]), rank in explained)
+
+    monkeypatch.setattr(tomography, "predict_held_out", predictions)
+    choice = choose_rank(counted(np.eye(8) / 8, 3), HOW)
+    assert choice.rank == wanted
+    assert list(choice.held_out) == tried
+
+
+def test_mixed_states_have_the_full_rank():
+    assert choose_rank(counted(np.eye(8) / 8, 3, 1000), HOW).rank == 8
+
+
+def test_a_lower_rank_has_to_predict_as_well():
+    """One standard error of the difference is allowed, and no rank is taken that explains less."""
+    rng = np.random.default_rng(0)
+    best = Prediction(rng.standard_normal(50), True)
+    near, far = best.values - 0.1 + rng.standard_normal(50), best.values - 0.1
+    for values, explained, wanted in ((near, True, 1), (near, False, 2), (far, True, 2), (near - np.inf, True, 2)):
+        assert _as_good_as_the_best({1: Prediction(values, explained), 2: best}) == wanted
+    unexplained = replace(best, explained=False)
+    assert _as_good_as_the_best({1: Prediction(near, False), 2: unexplained}) == 1
+    nowhere = Prediction(np.full(50, -np.inf), False)
+    assert _as_good_as_the_best({1: nowhere, 2: nowhere}) == 1
+
+
+def test_values_have_ranks_too():
+    rho, strings, rng = drawn_state(2, 1), labels(2, "IXYZ")[1:], np.random.default_rng(0)
+    values = np.array([np.trace(matrix(s) @ rho).real for s in strings]) + 0.05 * rng.standard_normal(15)
+    choice = choose_rank(Expectations.of(strings, values, np.full(15, 0.05), None), HOW)
+    assert choice.rank == 1
+    assert all(value < 0 for value in choice.held_out.values())
+
+
+def test_few_settings_have_the_full_rank():
+    choice = choose_rank(counted(drawn_state(2, 1), 2), HOW)  # nine
+    assert (choice.rank, choice.held_out, choice.interrupted) == (4, {}, False)
+
+
+@pytest.mark.parametrize(("fits", "rank", "tried"), [(7, 1, [1]), (3, 8, [])])
+def test_ctrl_c_ends_the_choice(fits, rank, tried, monkeypatch):
+    calls = []
+
+    def interrupted(data, rank, how):
+        state = fit_state(data, rank, how)
+        calls.append(rank)
+        broken = replace(state.result, status=Status.INTERRUPTED)
+        return replace(state, result=broken) if len(calls) == fits else state
+
+    monkeypatch.setattr(tomography, "fit_state", interrupted)
+    choice = choose_rank(counted(drawn_state(3, 1), 3), HOW)
+    assert len(calls) == fits
+    assert (choice.rank, list(choice.held_out), choice.interrupted) == (rank, tried, True)
+
+
+def said(data, rank, bit_order="same"):
+    return misfit(fit_state(data, rank, HOW), data, HOW, bit_order)
+
+
+def test_a_good_fit_is_passed_over_in_silence():
+    assert said(counted(drawn_state(2, 2), 2), 2) is None
+    assert said(Expectations.of(["XX", "ZZ"], [5.0, -5.0], None, None), 4) is None  # errors are not known
+
+
+def test_a_rank_too_low_is_said():
+    text = said(counted(drawn_state(2, 4), 2), 1)
+    assert "not explained by a state of rank 1: χ² = " in text
+    assert "degrees of freedom. Try a higher rank. Check" in text
+    assert "reversed" not in text
+
+
+@pytest.mark.parametrize(("n", "rank", "shots"), [(2, 1, 200), (3, 2, 100), (3, 8, 2000), (4, 1, 30)])
+def test_reversed_bits_are_found_out(n, rank, shots):
+    rho = drawn_state(n, rank)
+    for order, other in (("same", "reversed"), ("reversed", "same")):
+        text = said(counted(rho, n, shots, reverse=True), rank, order)
+        assert "With the bits of outcomes reversed the log-likelihood per shot is" in text
+        assert f"pass bit_order='{other}' (--bit-order {other})." in text
+
+
+def test_counts_of_no_state_get_no_wrong_hint():
+    """+1 with certainty in all directions: no state, and the same with reversed bits."""
+    text = said(Counts.of(labels(2), [[100, 0, 0, 0]] * 9, None, False), 4)
+    assert "not explained by any state of 2 qubits" in text
+    assert "degrees of freedom. Check that labels and values belong together" in text
+    single = said(Counts.of(["X", "Y", "Z"], [[100, 0]] * 3, None, False), 2)
+    assert "any state of 1 qubit:" in single
+
+
+def test_values_of_no_state_are_said():
+    text = said(Expectations.of(["XX", "ZZ", "YY"], [1, 1, 1], [0.01] * 3, None), 4)
+    assert "The expectation values are not explained by any state of 2 qubits" in text
+    assert "-12 degrees of freedom" in text
+
+
+def test_an_interrupted_fit_is_not_tried_in_reverse(monkeypatch):
+    data = counted(drawn_state(2, 1), 2, 1000, reverse=True)
+    state = fit_state(data, 1, HOW)
+    broken = replace(state, result=replace(state.result, status=Status.INTERRUPTED))
+    monkeypatch.setattr(tomography, "fit_state", None)
+    assert "higher rank" in misfit(broken, data, HOW, "same")
