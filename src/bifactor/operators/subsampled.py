@@ -1,13 +1,13 @@
 """What sub-sampled unitary transforms share: scrambling, sampling, and memory used again."""
 
 from abc import abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import Array, generator, herm, match_precision
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas, losses_numba

@@ -3,12 +3,12 @@
 import os
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, floating, herm, host
+from bifactor.caching import cached_property
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
 from bifactor.operators import Entries

@@ -1,12 +1,12 @@
 """Names of rows and columns, of any kind, as numbers from 0."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 
 SORTABLE = "biufmM"
