@@ -16,7 +16,7 @@ REPRODUCE = sorted((Path(__file__).parents[1] / "reproduce/src").rglob("*.py"))
 
 # From the ground up; a module may import its own floor and those below it.
 FLOORS = [
-    {"caching", "errors", "lazy"},
+    {"caching", "errors", "fork", "lazy"},
     {"arrays"},
     {"validation", "describe"},
     {"kernels"},
@@ -41,7 +41,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion PoissonPCA Problem "
-        "Result StateTomography Status solve "
+        "Result StateTomography Status solve threads "
         "errors estimators extend inits losses metrics operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (

@@ -15,7 +15,7 @@ from bifactor.cli.card import about_machine
 from bifactor.cli.options import INPUT, INTERRUPTED, emit_json, json_option, say, stderr, wants_json
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import matplotlib_or_advice
-from bifactor.kernels.pool import threads
+from bifactor.kernels.threads import thread_count
 from bifactor_reproduce.harness.experiment import SCALES, Scale
 from bifactor_reproduce.harness.runner import Failure, Task, Watcher
 from bifactor_reproduce.harness.sources import Sources
@@ -59,7 +59,7 @@ def reproduce(
     matplotlib_or_advice()
     plan = Plan(chosen, scale, folder, Sources.found(photos, ratings))
     _require_data(plan, names)
-    jobs = jobs or threads()
+    jobs = jobs or thread_count()
     total = len(plan.tasks)
     try:
         with _watched(total, total - len(plan.pending())) as watcher:

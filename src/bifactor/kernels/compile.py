@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+
+from bifactor.fork import hold_at_fork
 
 # Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
 # because the loop detects divergence by them.
@@ -28,3 +31,7 @@ def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
         return njit(function, nogil=True, cache=cache, fastmath=FAST, error_model="numpy")
     except RuntimeError:  # nowhere to keep a cache, as in a read-only container
         return njit(function, nogil=True, fastmath=FAST, error_model="numpy")
+
+
+# A child forked while another thread compiles would wait for that thread at its first kernel.
+hold_at_fork(global_compiler_lock)
