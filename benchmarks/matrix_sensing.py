@@ -15,6 +15,7 @@ from benchmarks.harness.measure import in_fresh_process
 from benchmarks.harness.rows import Row, row
 from bifactor import kernels
 from bifactor.kernels import blas
+from bifactor.kernels.blas_threads import blas_at_most
 
 RANK = 50
 
@@ -72,7 +73,7 @@ def iteration(problem: bf.Problem, fit: bf.Result, rounds: int = 5) -> dict[str,
     for _ in range(rounds):
         time.sleep(0.1)  # until the threads of NumPy's BLAS have gone to sleep
         whole.extend(np.diff(bf.solve(problem, RANK, solver, start, max_iter=8, tol=0).history.seconds).tolist())
-        with blas.one_thread():
+        with blas_at_most(1):
             split.extend(parts(blas.matmul) for _ in range(8))
         numpy.extend(parts(np.matmul) for _ in range(8))
     return {"BFGD in solve": whole, "bare parts, NumPy's BLAS": numpy, "bare parts, split products": split}

@@ -7,7 +7,7 @@ import bifactor as bf
 from benchmarks.harness.measure import in_turns
 from benchmarks.harness.rows import Row
 from bifactor import kernels
-from bifactor.kernels.pool import threads
+from bifactor.kernels.threads import thread_count
 
 SHAPE = (2048, 4096)
 
@@ -30,7 +30,7 @@ def one(dtype: type, repeats: int) -> list[Row]:
         kernels.compiled("transforms").walsh_hadamard(out)
 
     def cosine() -> None:
-        fft.dct(x, norm="ortho", workers=threads())
+        fft.dct(x, norm="ortho", workers=thread_count())
 
     def reset() -> None:
         work[:] = x  # repeated transforms in place would overflow

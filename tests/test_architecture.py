@@ -16,7 +16,8 @@ REPRODUCE = sorted((Path(__file__).parents[1] / "reproduce/src").rglob("*.py"))
 
 # From the ground up; a module may import its own floor and those below it.
 FLOORS = [
-    {"errors", "lazy"},
+    {"caching", "errors", "lazy"},
+    {"fork"},
     {"arrays"},
     {"validation", "describe"},
     {"kernels"},
@@ -41,7 +42,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion PoissonPCA Problem "
-        "Result StateTomography Status load solve "
+        "Result StateTomography Status load solve threads "
         "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (
@@ -140,6 +141,13 @@ def test_only_the_command_line_prints():
 def test_array_api_compat_has_one_importer():
     importers = [p.name for p in MODULES if "array_api_compat" in p.read_text()]
     assert importers == ["libraries.py"]
+
+
+def test_properties_are_cached_without_a_lock():
+    """See `bifactor.caching`."""
+    assert [str(p) for p in MODULES + REPRODUCE if re.search(r"functools.*\bcached_property", p.read_text())] == [
+        str(SOURCE / "caching.py")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def commit(name: str = "HEAD", root: Path = ROOT) -> str:
 
 
 def metadata(**more: Any) -> Row:
-    import numba
+    from bifactor.kernels.threads import thread_count  # a tree that is measured may not have it
 
     try:
         here, changed = commit(), bool(git("status", "--porcelain", "--untracked-files=no"))
@@ -41,7 +41,7 @@ def metadata(**more: Any) -> Row:
         "commit": here,
         "changed": changed,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "threads": int(numba.config.NUMBA_NUM_THREADS),
+        "threads": thread_count(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "numba")},
         **more,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import bifactor.fork  # noqa: F401  # before any other thread imports more
 from bifactor.lazy import lazy
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bifactor.estimators import OneBitCompletion as OneBitCompletion
     from bifactor.estimators import PoissonPCA as PoissonPCA
     from bifactor.estimators import StateTomography as StateTomography
+    from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
@@ -46,5 +48,6 @@ if not TYPE_CHECKING:  # else a misspelt name would be of type Any
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
             "load": "models",
             "solve": "running.solve",
+            "threads": "kernels.threads",
         },
     )

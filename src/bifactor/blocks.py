@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +10,7 @@ import scipy
 
 from bifactor import kernels
 from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, on_host, real
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import triangle

@@ -3,7 +3,18 @@
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from threading import RLock
+from types import ModuleType
 from typing import Any
+
+IMPORTING = RLock()
+"""Held while something is imported late: two threads that import packages from two ends see half of them."""
+
+
+def imported(name: str) -> ModuleType:
+    """A module, which one thread at a time imports."""
+    with IMPORTING:
+        return import_module(name)
 
 
 def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -17,7 +28,7 @@ def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Cal
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name]
-        module = import_module(home if home.startswith("bifactor.") else f"{package}.{home}")
+        module = imported(home if home.startswith("bifactor.") else f"{package}.{home}")
         value = module if home == name else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value

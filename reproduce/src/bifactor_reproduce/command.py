@@ -15,7 +15,7 @@ from bifactor.cli.look import INTERRUPTED, emit_json, say, stderr, wants_json
 from bifactor.cli.options import INPUT, json_option
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import matplotlib_or_advice
-from bifactor.kernels.pool import threads
+from bifactor.kernels.threads import thread_count
 from bifactor.models.card import about_machine
 from bifactor_reproduce.harness.experiment import SCALES, Scale
 from bifactor_reproduce.harness.runner import Failure, Task, Watcher
@@ -60,7 +60,7 @@ def reproduce(
     matplotlib_or_advice()
     plan = Plan(chosen, scale, folder, Sources.found(photos, ratings))
     _require_data(plan, names)
-    jobs = jobs or threads()
+    jobs = jobs or thread_count()
     total = len(plan.tasks)
     try:
         with _watched(total, total - len(plan.pending())) as watcher:

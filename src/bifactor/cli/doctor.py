@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +16,7 @@ from bifactor.cli.look import DONE, FAILED, tell
 from bifactor.cli.options import json_option
 from bifactor.kernels import compiled, entries_reference, has_compiled
 from bifactor.kernels.layout import arrange
-from bifactor.kernels.pool import threads
+from bifactor.kernels.threads import from_environment, thread_count, usable_cores
 from bifactor.losses import Squared
 from bifactor.metrics import relative_error
 from bifactor.operators import Entries
@@ -84,15 +83,15 @@ def _missing(versions: dict[str, str | None]) -> list[str]:
 
 
 def _machine() -> dict[str, Any]:
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(), "usable": usable}
+    system = f"{platform.system()} {platform.machine()}"
+    return {"system": system, "cores": os.cpu_count(), "usable": usable_cores()}
 
 
 def _numba() -> dict[str, Any]:
     cache = _cache()
     return {
         "compiled": has_compiled(np.float64),
-        "threads": threads(),
+        "threads": thread_count(),
         # bifactor's kernels release the GIL and run on threads of its own, so no layer has to be installed.
         "threading_layer": "bifactor's own",
         "cache": None if cache is None else str(cache),
@@ -130,8 +129,11 @@ def _advice(compiler: dict[str, Any], usable: int) -> list[str]:
         said.append("Kernels are not compiled, which is slow. Unset NUMBA_DISABLE_JIT.")
     elif not compiler["cache_writable"]:
         said.append("Kernels are compiled anew in every process. Set NUMBA_CACHE_DIR to a folder that can be written.")
-    if compiler["threads"] < usable:
-        said.append(f"{compiler['threads']} of {usable} cores are used. Unset NUMBA_NUM_THREADS to use all.")
+    variable = from_environment()
+    if variable is not None and compiler["threads"] < usable:
+        said.append(f"{compiler['threads']} of {usable} cores are used. Unset {variable[0]} to use all.")
+    elif variable is not None and compiler["threads"] > usable:
+        said.append(f"{compiler['threads']} threads share {usable} cores, which is slow. Unset {variable[0]}.")
     return said
 
 
@@ -186,7 +188,7 @@ def _speed() -> dict[str, Any]:
     return {
         "name": "the gradient is fast",
         "ok": bool(finite) and rate > 1,
-        "found": f"{rate:.0f} million entries per second, rank {rank}, {threads()} threads",
+        "found": f"{rate:.0f} million entries per second, rank {rank}, {thread_count()} threads",
         "million_entries_per_second": rate,
         "advice": f"{rate:.2g} million entries per second is very slow. Unset NUMBA_DISABLE_JIT; look for other load.",
     }

@@ -43,9 +43,7 @@ SHOWN = 6
 @click.command(epilog=EXAMPLES)
 @click.argument("counts", type=INPUT)
 @click.option("--qubits", type=click.IntRange(1, 12), help="How many; by default as many as a setting has letters.")
-@click.option(
-    "--rank", type=Auto(int), default="auto", show_default=True, help="Of the state; auto holds some out."
-)
+@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Of the state; auto holds some out.")
 @click.option(
     "--bit-order",
     type=click.Choice(ORDERS),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from bifactor.kernels.threads import threads
 from bifactor.models.model import Model, Settings, fit_model
 from bifactor.problems.state import State
 from bifactor.tables import Observations
@@ -40,4 +41,5 @@ def fit_watched(
         task.call_on_fit_task_end(estimator=estimator, X=X)
         return model
 
-    return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
+    with threads(estimator.n_jobs):
+        return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)

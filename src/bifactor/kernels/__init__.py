@@ -7,11 +7,12 @@ and to compile where nothing is on disk yet, than a small problem takes to be so
 import os
 import sys
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from bifactor.lazy import imported
 
 SMALL = 1 << 16
 """Multiply-adds of a pass up to which the reference is used."""
@@ -46,9 +47,10 @@ def compiled(operation: str) -> ModuleType:
 
 @cache
 def _module(name: str) -> ModuleType:
-    return import_module(f"bifactor.kernels.{name}")
+    return imported(f"bifactor.kernels.{name}")
 
 
 def _turned_off() -> bool:
-    loaded = sys.modules.get("numba")
-    return bool(loaded.config.DISABLE_JIT) if loaded else os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    config = getattr(sys.modules.get("numba"), "config", None)  # which another thread may be importing
+    said = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return bool(getattr(config, "DISABLE_JIT", said))

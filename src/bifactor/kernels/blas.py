@@ -5,48 +5,15 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
-
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from bifactor.arrays import Array, beside, herm, host, is_foreign, is_numpy
+from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
 MULTIPLY_ADDS = 64
 """What BLAS does in the time of one step of a simple loop."""
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-_LOCK = threading.Lock()
-_limit: Any = None
-_inside = 0
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """While open in any thread, BLAS uses one thread for each caller; the last to leave restores what was before."""
-    global _limit, _inside
-    with _LOCK:
-        if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _inside -= 1
-            if _inside == 0:
-                _limit.restore_original_limits()
 
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
@@ -55,7 +22,8 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return A @ (beside(B, A) if is_foreign(A) and is_numpy(B) else B)
     if out is None:
         out = empty((A.shape[0], B.shape[1]), np.result_type(A, B))
-    run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
+    with blas_at_most(1):
+        run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
     return out
 
 
@@ -63,7 +31,8 @@ def gram(A: Array, B: Array) -> Array:
     """AᴴB of two tall matrices, which is small, their rows shared among threads."""
     if not is_numpy(A):
         return host(herm(A) @ B)
-    parts = run(_gram, [(A[a:b], B[a:b]) for a, b in _rows(A, B.shape[1])])
+    with blas_at_most(1):
+        parts = run(_gram, [(A[a:b], B[a:b]) for a, b in _rows(A, B.shape[1])])
     return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
 
 

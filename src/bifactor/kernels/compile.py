@@ -7,8 +7,10 @@ from types import FunctionType
 from typing import Any
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
+from bifactor.fork import hold_at_fork
 from bifactor.kernels import pointwise
 
 # Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
@@ -36,3 +38,7 @@ def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
         return njit(function, nogil=True, cache=cache, fastmath=FAST, error_model="numpy")
     except RuntimeError:  # nowhere to keep a cache, as in a read-only container
         return njit(function, nogil=True, fastmath=FAST, error_model="numpy")
+
+
+# A child forked while another thread compiles would wait for that thread at its first kernel.
+hold_at_fork(global_compiler_lock)

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.caching import cached_property
 from bifactor.inits import Given, Init
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted

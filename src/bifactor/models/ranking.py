@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.kernels.blas import matmul
 from bifactor.models.model import Model
 
 BLOCK = 20_000_000
@@ -25,7 +26,7 @@ def best_columns(model: Model, rows: Array, count: int, seen: Seen | None) -> tu
     step = max(1, BLOCK // V.shape[0])
     for first in range(0, rows.size, step):
         part = rows[first : first + step]
-        z = U[part] @ V.T
+        z = matmul(U[part], V.T)
         if seen is not None:
             for k, row in enumerate(part.tolist()):
                 z[k, seen(row)] = -np.inf

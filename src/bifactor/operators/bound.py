@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bifactor.arrays import HERE, Array, beside, cast, dtype_of, hstack, is_numpy
 from bifactor.blocks import Exact, Shared, filled
+from bifactor.caching import cached_property
 from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
 from bifactor.kernels.memory import empty

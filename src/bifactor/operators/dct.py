@@ -5,7 +5,6 @@ from typing import Any
 import scipy
 
 from bifactor.arrays import Array
-from bifactor.kernels.pool import threads
 from bifactor.operators.subsampled import Subsampled
 
 
@@ -19,7 +18,7 @@ class DCT(Subsampled):
         return order, None, sample, 1.0
 
     def transform(self, v: Array) -> Array:
-        return scipy.fft.dct(v, norm="ortho", overwrite_x=True, workers=threads())
+        return scipy.fft.dct(v, norm="ortho", overwrite_x=True)
 
     def inverse(self, v: Array) -> Array:
-        return scipy.fft.idct(v, norm="ortho", overwrite_x=True, workers=threads())
+        return scipy.fft.idct(v, norm="ortho", overwrite_x=True)

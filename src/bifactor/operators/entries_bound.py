@@ -1,6 +1,5 @@
 """Observed entries bound to data: z carried along, or computed anew in each pass."""
 
-from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, common_dtype, conj, digest, dtype_of, host, is_complex, on_host, zeros
 from bifactor.blocks import Exact
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blocks_reference, passes_reference

@@ -6,7 +6,6 @@ import numpy as np
 import scipy
 
 from bifactor.arrays import Array
-from bifactor.kernels.pool import threads
 from bifactor.operators.subsampled import Subsampled
 
 
@@ -41,10 +40,10 @@ class Fourier(Subsampled):
 
     def transform(self, v: Array) -> Array:
         if self.complex_matrix:
-            return scipy.fft.fft(v, norm="ortho", overwrite_x=True, workers=threads())
+            return scipy.fft.fft(v, norm="ortho", overwrite_x=True)
         if np.iscomplexobj(v):
             return self.transform(v.real) + 1j * self.transform(v.imag)
-        spectrum = scipy.fft.rfft(v, norm="ortho", workers=threads())
+        spectrum = scipy.fft.rfft(v, norm="ortho")
         packed = np.sqrt(v.dtype.type(2)) * spectrum.view(v.dtype)
         packed[0] = packed[1] = spectrum[0].real  # the imaginary part of F₀ is 0 and leaves no room
         if self.length % 2 == 0:
@@ -53,7 +52,7 @@ class Fourier(Subsampled):
 
     def inverse(self, v: Array) -> Array:
         if self.complex_matrix:
-            return scipy.fft.ifft(v, norm="ortho", overwrite_x=True, workers=threads())
+            return scipy.fft.ifft(v, norm="ortho", overwrite_x=True)
         if np.iscomplexobj(v):
             return self.inverse(v.real) + 1j * self.inverse(v.imag)
         packed = np.zeros(2 * (self.length // 2 + 1), dtype=v.dtype)
@@ -62,4 +61,4 @@ class Fourier(Subsampled):
         if self.length % 2 == 0:
             packed[-2] = v[-1]
         spectrum = packed.view(np.result_type(v.dtype, np.complex64))
-        return scipy.fft.irfft(spectrum, self.length, norm="ortho", workers=threads())
+        return scipy.fft.irfft(spectrum, self.length, norm="ortho")

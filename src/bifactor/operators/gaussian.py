@@ -8,6 +8,7 @@ import scipy
 from bifactor.arrays import Array, copied, generator, herm, is_complex, namespace, on_host
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
@@ -61,7 +62,7 @@ class Gaussian(Operator):
         self._held = self._rows(0, self.size) if block is None else None
 
     def forward(self, U: Array, V: Array) -> Array:
-        return self.measure(namespace(U).reshape(U @ herm(V), (-1, 1)))[:, 0]
+        return self.measure(namespace(U).reshape(blas.matmul(U, herm(V)), (-1, 1)))[:, 0]
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
@@ -81,7 +82,9 @@ class Gaussian(Operator):
         w = np.ones(self.size) if weights is None else weights
 
         def gram(x: Array) -> Array:
-            return sum(rows.T @ (w[part, None] * (rows @ x.reshape(N, -1))) for part, rows in self._blocks())
+            x = x.reshape(N, -1)
+            parts = [blas.matmul(rows.T, w[part, None] * blas.matmul(rows, x)) for part, rows in self._blocks()]
+            return sum(parts[1:], parts[0])
 
         if N <= EXACT:
             return float(np.linalg.eigvalsh(gram(np.eye(N)))[-1])
@@ -128,7 +131,8 @@ class GaussianBound(Measured):
     operator: Gaussian
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
-        X1, X2 = d.left @ herm(x.right) + x.left @ herm(d.right), d.left @ herm(d.right)
+        X1 = blas.matmul(d.left, herm(x.right)) + blas.matmul(x.left, herm(d.right))
+        X2 = blas.matmul(d.left, herm(d.right))
         xp = namespace(X1)
         z = self.operator.measure(xp.reshape(xp.stack([X1, X2], axis=-1), (-1, 2)))
         return copied(z[:, 0]), copied(z[:, 1])
@@ -137,5 +141,5 @@ class GaussianBound(Measured):
 def _times(rows: Array, X: Array) -> Array:
     """rows @ X in double precision. Only X, the small one, is ever converted: a complex X goes as two real columns."""
     if not is_complex(X):
-        return rows @ X.astype(np.float64, copy=False)
-    return (rows @ np.ascontiguousarray(X, dtype=np.complex128).view(np.float64)).view(np.complex128)
+        return blas.matmul(rows, X.astype(np.float64, copy=False))
+    return blas.matmul(rows, np.ascontiguousarray(X, dtype=np.complex128).view(np.float64)).view(np.complex128)

@@ -1,13 +1,13 @@
 """The bound of any operator: measure, compare with the data, pull back."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import Array, beside, digest, dtype_of, gaussian, hstack, is_complex, none_of, on_host
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap

@@ -17,6 +17,7 @@ from bifactor.arrays import (
     real,
 )
 from bifactor.errors import InputError
+from bifactor.kernels.blas import matmul
 from bifactor.linear_map import LinearMap
 from bifactor.operators.base import Operator, power_norm_squared
 from bifactor.validation import require_finite
@@ -49,7 +50,7 @@ class RankOne(Operator):
 
     def forward(self, U: Array, V: Array) -> Array:
         a, b = self._vectors(U)
-        z = namespace(U).sum((conj(a) @ U) * conj(conj(b) @ V), axis=1)
+        z = namespace(U).sum(matmul(conj(a), U) * conj(matmul(conj(b), V)), axis=1)
         return real(z) if self.intensity else z
 
     def adjoint(self, w: Array) -> LinearMap:
@@ -80,10 +81,10 @@ class Weighted(LinearMap):
         self.dtype, self.like = common_dtype(a, b, w), none_of(w)
 
     def matmul(self, V: Array) -> Array:
-        return self.a.T @ (self.w * (conj(self.b) @ V))
+        return matmul(self.a.T, self.w * matmul(conj(self.b), V))
 
     def rmatmul(self, U: Array) -> Array:
-        return self.b.T @ (conj(self.w) * (conj(self.a) @ U))
+        return matmul(self.b.T, conj(self.w) * matmul(conj(self.a), U))
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         return self.matmul(V), self.rmatmul(U)

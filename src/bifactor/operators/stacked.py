@@ -1,12 +1,12 @@
 """Measurements of several operators, one after the other."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, beside, host, is_complex, namespace, real
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap, TotalMap
 from bifactor.losses import DataFit, Loss
@@ -102,7 +102,7 @@ class StackedBound(Sum, DataBound):
         self.operator = Stacked(*(part.operator for part in parts))
 
     @cached_property
-    def fit(self) -> DataFit:  # type: ignore[override]
+    def fit(self) -> DataFit:
         return _one_fit([part.fit for part in self.parts])
 
     @cached_property

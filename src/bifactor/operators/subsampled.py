@@ -1,7 +1,6 @@
 """What sub-sampled unitary transforms share: scrambling, sampling, and memory used again."""
 
 from abc import abstractmethod
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import Array, generator, herm, match_precision
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas

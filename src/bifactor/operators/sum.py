@@ -1,13 +1,14 @@
 """The sum of several functions of one X."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
 
 from bifactor.arrays import Array, is_complex, namespace, real, same_library
 from bifactor.blocks import Exact, Shared
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, TotalMap

@@ -1,13 +1,13 @@
 """f given by two callables on X, for objectives that are not a loss on measurements."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
+from bifactor.caching import cached_property
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap

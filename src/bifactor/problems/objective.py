@@ -1,13 +1,13 @@
 """F(U, V) = f(UVᴴ) + terms: what a solver minimises."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.blocks import Shared
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Kind
 from bifactor.kinds import kind_of

@@ -1,11 +1,11 @@
 """A curve of factors that leaves a point, with the function that is minimised along it."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from bifactor.arrays import Array, epsilon
+from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.operators.bound import Ahead, Curve
 from bifactor.penalties import Term

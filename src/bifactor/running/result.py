@@ -3,14 +3,15 @@
 import os
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, floating, herm, host
+from bifactor.caching import cached_property
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
+from bifactor.kernels.blas import gram, matmul
 from bifactor.operators import Entries
 from bifactor.problems.objective import Objective
 from bifactor.running import files
@@ -155,11 +156,12 @@ class Result:
         B = floating(B, "B")
         if B.ndim not in (1, 2) or B.shape[0] != self.shape[1]:
             raise InputError(f"B has shape {B.shape}, but X is {self.shape[0]}×{self.shape[1]}. Its rows must match.")
-        return self.U @ (herm(self.V) @ B)
+        product = matmul(self.U, gram(self.V, B[:, None] if B.ndim == 1 else B))
+        return product[:, 0] if B.ndim == 1 else product
 
     def matrix(self) -> Array:
         """X itself, m×n and dense."""
-        return self.U @ herm(self.V)
+        return matmul(self.U, herm(self.V))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one safetensors file, atomically."""

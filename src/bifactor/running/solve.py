@@ -14,7 +14,7 @@ from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given, Init
-from bifactor.kernels.blas import one_thread
+from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import recycled
 from bifactor.operators import Bound
 from bifactor.problems.function import Function
@@ -108,7 +108,7 @@ def solve(
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, problem.kind, problem.f.like, *same)
     # How a Function multiplies is its own affair.
-    threads = nullcontext() if isinstance(problem.f, Function) else one_thread()
+    threads = nullcontext() if isinstance(problem.f, Function) else blas_at_most(1)
     bar = progress_bar(progress, max_iter, type(chosen).__name__)
     # Overflow is an outcome that the loop looks for, not something to warn about.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
 
 SORTABLE = "biufmM"

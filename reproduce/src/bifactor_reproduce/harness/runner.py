@@ -17,7 +17,13 @@ from bifactor_reproduce.harness.experiment import Experiment
 from bifactor_reproduce.harness.sources import Sources
 from bifactor_reproduce.harness.store import Store
 
-THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+THREADS = (
+    "BIFACTOR_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 ORPHANED = 1.0
 """Seconds between looks at whether the process that started this one is still there."""
