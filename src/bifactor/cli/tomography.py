@@ -14,7 +14,7 @@ from bifactor.cli import watch
 from bifactor.cli.options import INPUT, INTERRUPTED, emit_json, force_option, json_option, seed_option, wants_json
 from bifactor.cli.output import require_free
 from bifactor.estimators.state_tomography import ORDERS, StateTomography
-from bifactor.models.goodness_of_fit import MisfitWarning
+from bifactor.models.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.target_state import target_state
 from bifactor.models.tomography import require_npz
 from bifactor.running.result import Status
@@ -129,7 +129,7 @@ def _told(answer: dict[str, Any]) -> None:
     rest = " …" if len(answer["eigenvalues"]) > SHOWN else ""
     table.add_row("eigenvalues", ", ".join(f"{value:.4f}" for value in leading) + rest)
     table.add_row("log-likelihood per shot", f"{answer['log_likelihood']:.5f}")
-    table.add_row("goodness of fit", _spoken(answer["goodness_of_fit"]))
+    table.add_row("goodness of fit", str(GoodnessOfFit(**answer["goodness_of_fit"])))
     if answer["fidelity"] is not None:
         table.add_row("fidelity with the target", f"{answer['fidelity']:.4f}")
     table.add_row("run", f"{answer['sentence']} ({answer['iterations']} iterations)")
@@ -138,8 +138,3 @@ def _told(answer: dict[str, Any]) -> None:
     if answer["output"] is not None:
         table.add_row("written", answer["output"])
     Console(highlight=False, markup=False).print(table)
-
-
-def _spoken(fit: dict[str, Any]) -> str:
-    chance = "" if fit["p_value"] is None else f", p = {fit['p_value']:.2g}"
-    return f"χ² = {fit['chi2']:,.1f} on {fit['dof']:,} degrees of freedom{chance}"
