@@ -553,7 +553,7 @@ def test_two_photons():
     settings = [letters[row[10]] + letters[row[12]] for row in rows]
     counts = np.array([row[5:9] for row in rows], dtype=float)
     assert sorted(settings) == labels(2)
-    with pytest.warns(MisfitWarning, match="any state of 2 qubits"):  # the detectors are not equally efficient
+    with pytest.warns(MisfitWarning, match="any state of 2 qubits"):  # unequal detectors are a part of it
         fit = StateTomography(2, 4, tol=1e-9, random_state=0).fit_counts(settings, counts)
     assert fit.fidelity(np.array([0, 1, 1, 0]) / np.sqrt(2)) > 0.75
     np.testing.assert_allclose(fit.density_matrix(), fixed_point(settings, counts), atol=1e-3)

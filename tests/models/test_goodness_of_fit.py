@@ -69,13 +69,14 @@ def test_settings_of_one_pool_say_nothing():
 @pytest.mark.parametrize(("dimension", "rank", "wanted"), [(2, 1, 2), (2, 2, 3), (4, 1, 6), (16, 16, 255), (8, 2, 27)])
 def test_parameters_are_counted_like_dimensions(dimension, rank, wanted):
     """The rank of the derivative of U ↦ UUᴴ/‖U‖² at a random U."""
-    assert n_parameters(dimension, rank) == wanted
     rng = np.random.default_rng(0)
     U, *moves = (
         rng.standard_normal((dimension, rank)) + 1j * rng.standard_normal((dimension, rank))
         for _ in range(2 * dimension * rank + 2)
     )
     U = U / np.linalg.norm(U)
+    assert n_parameters(U) == wanted
+    assert n_parameters(np.hstack([U, 1e-4 * moves[0] / np.linalg.norm(moves[0])])) == wanted  # as good as nothing
     tangents = [D @ U.conj().T + U @ D.conj().T - 2 * np.vdot(U, D).real * U @ U.conj().T for D in moves]
     real = np.array([np.concatenate([T.real.ravel(), T.imag.ravel()]) for T in tangents])
     assert np.linalg.matrix_rank(real) == wanted
@@ -86,4 +87,5 @@ def test_what_chance_allows_is_explained(chi2, explained):
     fit = goodness_of_fit(chi2, 100, 20, 200.0)
     assert fit.dof == 80
     assert fit.p_value == stats.chi2.sf(chi2, 80)
+    assert str(fit) == f"χ² = {chi2:,.1f} on 80 degrees of freedom, p = {fit.p_value:.2g}"
     assert fit.explained == explained == (stats.chi2.sf(chi2, 100) >= 1e-3)

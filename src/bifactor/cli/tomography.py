@@ -13,7 +13,7 @@ from bifactor.cli.look import code_of, tell
 from bifactor.cli.look import notes as noted
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
 from bifactor.estimators.state_tomography import ORDERS, StateTomography
-from bifactor.models.goodness_of_fit import MisfitWarning
+from bifactor.models.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.target_state import target_state
 from bifactor.models.tomography import require_npz
 from bifactor.running.places import require_free
@@ -122,14 +122,9 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ("purity", f"{answer['purity']:.4f}"),
         ("eigenvalues", leading + rest),
         ("log-likelihood", f"{answer['log_likelihood']:.5f} per shot"),
-        ("goodness of fit", _spoken(answer["goodness_of_fit"])),
+        ("goodness of fit", str(GoodnessOfFit(**answer["goodness_of_fit"]))),
     ]
     if answer["fidelity"] is not None:
         lines.append(("fidelity", f"{answer['fidelity']:.4f} with the target"))
     lines += [("run", f"{answer['sentence']} ({answer['iterations']} iterations)"), *noted(answer["notes"])]
     return lines if answer["output"] is None else [*lines, ("written", answer["output"])]
-
-
-def _spoken(fit: dict[str, Any]) -> str:
-    chance = "" if fit["p_value"] is None else f", p = {fit['p_value']:.2g}"
-    return f"χ² = {fit['chi2']:,.1f} on {fit['dof']:,} degrees of freedom{chance}"

@@ -39,8 +39,9 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
     n_qubits : int, optional
         By default as many as the labels have letters.
     rank : int or "auto"
-        r, from 1 (a pure state) to 2ⁿ (any state). "auto" tries 1, 2, 4, … and takes the rank that best predicts
-        settings, or strings, that were held out; where there are fewer than ten of them, the full rank.
+        r, from 1 (a pure state) to 2ⁿ (any state). "auto" tries 1, 2, 4, … and takes the lowest rank that predicts
+        settings, or strings, that were held out as well as the best one does, up to one standard error. Where there are
+        fewer than ten of them, it takes the full rank.
     solver : Solver, optional
         One that can find X = UUᴴ. By default PCG.
     max_iter, tol

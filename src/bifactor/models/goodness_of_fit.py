@@ -10,6 +10,9 @@ from bifactor.arrays import Array
 LEAST = 1.0
 """Expected counts of a cell of χ²; rarer outcomes of a setting are pooled."""
 
+ZERO = 1e-5
+"""Eigenvalues of a state below this are taken for zero: runs approach those only slowly."""
+
 LEVEL = 1e-3
 """How improbable χ² has to be under the true state before the data count as not explained."""
 
@@ -29,11 +32,12 @@ class GoodnessOfFit:
         beginning with the rarest, until each pool is expected once or more. Of expectation values Σ (tr(ρP) − v)²/σ².
     dof : int
         Degrees of freedom: the number of outcomes or pools less one, summed over settings, or the number of Pauli
-        strings; less the 2dr − r² − 1 parameters of a state of rank r in d = 2ⁿ dimensions. Where few settings were
-        measured it may be 0 or negative.
+        strings; less the 2dr − r² − 1 parameters of a state of rank r in d = 2ⁿ dimensions. r counts the eigenvalues of
+        the fitted state above 10⁻⁵, which may be fewer than were allowed. Where few settings were measured it may be 0
+        or negative.
     p_value : float or None
-        The probability of a χ² as large or larger with so many degrees of freedom; None where there are none. Where
-        the true state has a lower rank than r, fewer parameters are in use than were counted, and it is too small.
+        The probability of a χ² as large or larger with so many degrees of freedom; None where there are none. Rough
+        where counts are few, or where more eigenvalues were allowed than the true state has.
     explained : bool
         False where χ² is larger than chance makes it even for the true state, of which no parameter was fitted, at a
         level of 1/1000. For sparse counts the exact variance of χ² is taken into account.
@@ -43,6 +47,11 @@ class GoodnessOfFit:
     dof: int
     p_value: float | None
     explained: bool
+
+    def __str__(self) -> str:
+        if self.p_value is None:
+            return f"χ² = {self.chi2:,.1f} with no degrees of freedom left"
+        return f"χ² = {self.chi2:,.1f} on {self.dof:,} degrees of freedom, p = {self.p_value:.2g}"
 
 
 def goodness_of_fit(chi2: float, free: int, parameters: int, variance: float) -> GoodnessOfFit:
@@ -56,9 +65,10 @@ def goodness_of_fit(chi2: float, free: int, parameters: int, variance: float) ->
     return GoodnessOfFit(float(chi2), int(dof), p_value, explained)
 
 
-def n_parameters(dimension: int, rank: int) -> int:
-    """Real parameters of a state of this rank and unit trace."""
-    return 2 * dimension * rank - rank**2 - 1
+def n_parameters(U: Array) -> int:
+    """How many real numbers describe the states of unit trace that have the rank of UUᴴ."""
+    rank = int(np.count_nonzero(np.linalg.svd(U, compute_uv=False) ** 2 > ZERO))
+    return 2 * U.shape[0] * rank - rank**2 - 1
 
 
 def pearson(y: Array, expected: Array) -> tuple[float, int, float]:

@@ -109,7 +109,7 @@ class Counts(Measurements):
     def goodness_of_fit(self, U: Array) -> GoodnessOfFit:
         expected = self.table.sum(axis=1, keepdims=True) * outcome_probabilities(U, self.labels)
         chi2, free, variance = pearson(self.table, expected)
-        return goodness_of_fit(chi2, free, n_parameters(*U.shape), variance)
+        return goodness_of_fit(chi2, free, n_parameters(U), variance)
 
     def _arrays(self, index: Array) -> dict[str, Any]:
         return {"table": self.table[index]}
@@ -172,7 +172,7 @@ class Expectations(Measurements):
         if self.errors is None:
             return None
         size = self.values.size
-        return goodness_of_fit(-2 * self.log_likelihoods(U).sum(), size, n_parameters(*U.shape), 2.0 * size)
+        return goodness_of_fit(-2 * self.log_likelihoods(U).sum(), size, n_parameters(U), 2.0 * size)
 
     def _arrays(self, index: Array) -> dict[str, Any]:
         return {"values": self.values[index], "errors": None if self.errors is None else self.errors[index]}

@@ -150,7 +150,7 @@ def misfit(state: State, data: Measurements, how: Settings, bit_order: str) -> s
     rank, n = state.factor.shape[1], data.n_qubits
     what = "counts" if isinstance(data, Counts) else "expectation values"
     kind = f"a state of rank {rank}" if rank < 2**n else f"any state of {n} qubit{'s' if n > 1 else ''}"
-    fact = f"The {what} are not explained by {kind}: χ² = {fit.chi2:,.0f} on {fit.dof:,} degrees of freedom."
+    fact = f"The {what} are not explained by {kind}: {fit}."
     hint = _reversed_hint(state, fit, data, how, bit_order) if isinstance(data, Counts) else None
     first = "Try a higher rank. " if rank < 2**n else ""
     return f"{fact} {hint or first + CAUSES}"
