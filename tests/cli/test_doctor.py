@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import bifactor.cli.doctor
 from bifactor.cli.main import main
+from bifactor.kernels.threads import VARIABLES, _default
 
 
 @pytest.fixture(autouse=True)
@@ -65,3 +66,17 @@ def test_a_missing_package_is_named(monkeypatch):
 def test_a_cache_that_cannot_be_written_is_slow_but_not_wrong(monkeypatch):
     monkeypatch.setattr(bifactor.cli.doctor, "_writable", lambda folder: False)
     assert "NUMBA_CACHE_DIR" in invoke().output
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize(("count", "advice"), [("1", "1 of 4 cores are used. Unset"), ("9", "9 threads share 4 cores")])
+def test_the_variable_that_sets_threads_is_named(name, count, advice, monkeypatch):
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(name, count)
+    monkeypatch.setattr(bifactor.cli.doctor, "usable_cores", lambda: 4)
+    _default.cache_clear()
+    said = " ".join(invoke("--json").stdout.split())
+    _default.cache_clear()
+    assert advice in said
+    assert name in said

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from bifactor.fork import hold_at_fork
 
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()  # a signal handler may fork wherever it interrupts
 _asked: dict[int, list[int]] = {}
 """The limits that each thread has asked for, the innermost last."""
 _before: list[tuple[Any, int]] = []

@@ -40,8 +40,8 @@ def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]
     if len(calls) == 1:  # small problems make thousands of such calls
         return [function(*calls[0])]
     parts = [_Part(function, args) for args in calls[1:]]
-    _workers.offer(parts)
     try:
+        _workers.offer(parts)
         first = function(*calls[0])
         for part in parts:
             part.make()
