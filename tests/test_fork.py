@@ -70,7 +70,16 @@ def test_the_forking_thread_keeps_its_own_lock(lock):
         assert lock._is_owned()
 
 
-def test_several_threads_may_fork(lock):
+@pytest.fixture
+def often():
+    """Threads take turns after every instruction, nearly."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-7)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_several_threads_may_fork(lock, often):
     found = []
 
     def many():

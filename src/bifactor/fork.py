@@ -55,8 +55,10 @@ def _rest() -> None:
 
 
 def _resume() -> None:
-    while _held:
-        _held.pop().release()
+    mine = _held[::-1]
+    _held.clear()  # before the last of them is free, for which another thread that forks may be waiting
+    for lock in mine:
+        lock.release()
 
 
 # Handlers that are registered while `_rest` waits are called after the fork alone. Those of `concurrent.futures` and of
