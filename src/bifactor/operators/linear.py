@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host
+from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host, row_squares
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
@@ -85,8 +85,10 @@ class _Matrix:
 
     def row_squares(self) -> Array:
         if sparse.issparse(self.matrix):
-            return np.asarray(abs(self.matrix).power(2).sum(axis=1)).reshape(-1)
-        return np.linalg.vector_norm(self.matrix, axis=1) ** 2
+            squares = np.abs(self.matrix.data) ** 2
+            places = self.matrix.indices, self.matrix.indptr  # shared, where arithmetic on the matrix would copy them
+            return sparse.csr_array((squares, *places), shape=self.shape) @ np.ones(self.shape[1], squares.dtype)
+        return row_squares(self.matrix)
 
 
 def _action(operator: Any) -> Any:

@@ -15,6 +15,7 @@ from bifactor.arrays import (
     namespace,
     none_of,
     real,
+    row_squares,
 )
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
@@ -64,8 +65,7 @@ class RankOne(Operator):
         return power_norm_squared(self, weights)
 
     def mean_square(self, weights: Array | None = None) -> float:
-        a, b = (np.linalg.norm(np.abs(vectors).astype(np.float64), axis=1) for vectors in (self.a, self.b))
-        rows = (a * b) ** 2
+        rows = row_squares(self.a) * row_squares(self.b)
         if self.intensity and self.complex_matrix:
             rows = rows / 2  # half of what a complex X has shows in the real part
         return float(np.sum(rows if weights is None else weights * rows)) / (self.shape[0] * self.shape[1])
