@@ -28,6 +28,7 @@ from bifactor.arrays.algebra import (
     weighted_median,
 )
 from bifactor.arrays.given import digest, floating, gaussian, generator
+from bifactor.arrays.held import held
 from bifactor.arrays.libraries import (
     HERE,
     Array,
@@ -68,6 +69,7 @@ __all__ = [
     "floating",
     "gaussian",
     "generator",
+    "held",
     "herm",
     "host",
     "hstack",

@@ -62,6 +62,11 @@ class Linear(Operator):
         columns = (self._apply(self._action.matvec, e) for e in np.eye(N))
         return float(sum(np.sum(w * np.abs(column) ** 2) for column in columns)) / N
 
+    def work(self, width: int, dtype: Any) -> int:
+        item = np.dtype(dtype).itemsize
+        wide = np.result_type(dtype, getattr(self._action, "dtype", None) or np.float64).itemsize
+        return self.shape[0] * self.shape[1] * (item + wide)
+
     def _apply(self, action: Any, x: Array) -> Array:
         if is_complex(x) and not self._is_complex:
             # Real code may drop an imaginary part, and a real matrix would be copied to a complex one.

@@ -1,5 +1,7 @@
 """Measurements by rank-one matrices: bilinear forms, and intensities."""
 
+from typing import Any
+
 import numpy as np
 
 from bifactor.arrays import (
@@ -55,6 +57,13 @@ class RankOne(Operator):
 
     def adjoint(self, w: Array) -> LinearMap:
         return Weighted(*self._vectors(w), w)
+
+    def work(self, width: int, dtype: Any) -> int:
+        item, m, n = np.dtype(dtype).itemsize, *self.shape
+        copied = max(m, n) if self.complex_matrix else 0  # conjugates, of one side at a time
+        if any(np.finfo(vectors.dtype).eps != np.finfo(dtype).eps for vectors in (self.a, self.b)):
+            copied += 2 * (m + n)  # in another precision, for a forward while an adjoint has them too
+        return self.size * (3 * width + copied) * item
 
     def _vectors(self, like: Array) -> tuple[Array, Array]:
         """a and b in the precision and the library of an array."""
