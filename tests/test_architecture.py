@@ -46,12 +46,12 @@ PUBLIC = {
         "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (
-        "Array Blocks COUNTS Dense Exact Factors Free InputError LinearMap LowRankPlus Measured MeasuredCurve "
-        "Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State Step Value conj "
-        "herm inner is_complex matrix_shape namespace norm power_norm_squared preconditioned "
+        "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
+        "MeasuredCurve Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State "
+        "Step Value conj herm inner is_complex matrix_shape namespace norm power_norm_squared preconditioned "
         "probed_mean_square reciprocal require_explicit require_finite require_flag require_free "
         "require_instance require_measurements require_no_fixed require_numpy require_plain require_ridge require_rows "
-        "require_symmetric settle_nonnegative settle_positive shortened"
+        "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
     "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
@@ -97,6 +97,12 @@ def test_imports_point_downward(path):
         for name in names:
             other = name.split(".")[1]
             assert FLOOR[other] < FLOOR[room] or other == room or only_for_types(path, name), f"{room} imports {other}"
+
+
+def test_few_modules_look_others_up_by_name():
+    """Where imports would point upward: what the package offers, its commands, `Objective.memory`; and at a fork."""
+    users = [str(p.relative_to(SOURCE)) for p in MODULES if "import_module(" in p.read_text()]
+    assert users == ["cli/main.py", "fork.py", "lazy.py", "problems/objective.py"]
 
 
 def only_for_types(path: Path, name: str) -> bool:

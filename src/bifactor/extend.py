@@ -12,7 +12,9 @@ from bifactor.kinds import require_symmetric
 from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
+from bifactor.operators.footprint import Footprint
 from bifactor.operators.measured import Measured, MeasuredCurve
+from bifactor.problems.footprint import run_memory, search_memory
 from bifactor.problems.path import Path
 from bifactor.problems.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
 from bifactor.solvers.parts.preconditioner import preconditioned
@@ -44,6 +46,7 @@ __all__ = [
     "Dense",
     "Exact",
     "Factors",
+    "Footprint",
     "Free",
     "InputError",
     "LinearMap",
@@ -86,6 +89,8 @@ __all__ = [
     "require_ridge",
     "require_rows",
     "require_symmetric",
+    "run_memory",
+    "search_memory",
     "settle_nonnegative",
     "settle_positive",
     "shortened",

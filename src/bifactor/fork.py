@@ -56,7 +56,7 @@ def _rest() -> None:
 
 def _resume() -> None:
     mine = _held[::-1]
-    _held.clear()  # before the last of them is free, for which another thread that forks may be waiting
+    _held.clear()  # before the last of them is free, for which another thread that forks may wait
     for lock in mine:
         lock.release()
 

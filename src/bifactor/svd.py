@@ -84,6 +84,16 @@ def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> 
     return float(truncated_svd(G, 1, rng, tol)[1][0])
 
 
+def search_columns(n: int, rank: int) -> tuple[int, int, int]:
+    """The columns of a block, and how many a search for `rank` pairs holds of the shorter side n and of the longer.
+
+    A Krylov space and its image, each beside the one that it grew from, and two blocks; or all of the shorter side.
+    """
+    block = min(n, rank + OVERSAMPLE)
+    on_short = 4 * n if DEPTH * block >= n else (4 * DEPTH) * block
+    return block, on_short, 4 * block
+
+
 def top_eigenpairs(
     apply: Callable[[Array], Array],
     n: int,

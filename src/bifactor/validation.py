@@ -77,6 +77,14 @@ def is_count(value: Any, least: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
 
 
+def require_rank(rank: Any, shape: tuple[int, int], also: str = "") -> int:
+    """A rank that matrices of this shape can have; `also` names what else may be passed."""
+    m, n = shape
+    if not is_count(rank, 1) or int(rank) > min(m, n):
+        raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}{also}.")
+    return int(rank)
+
+
 def is_at_least_zero(value: Any) -> bool:
     """Whether value is a finite real number ≥ 0."""
     return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < np.inf

@@ -20,6 +20,7 @@ from bifactor.arrays.algebra import (
     orthonormal,
     product_norm,
     real,
+    row_squares,
     spread,
     thin_svd,
     total,
@@ -27,6 +28,7 @@ from bifactor.arrays.algebra import (
     weighted_median,
 )
 from bifactor.arrays.given import digest, floating, gaussian, generator
+from bifactor.arrays.held import held
 from bifactor.arrays.libraries import (
     HERE,
     Array,
@@ -67,6 +69,7 @@ __all__ = [
     "floating",
     "gaussian",
     "generator",
+    "held",
     "herm",
     "host",
     "hstack",
@@ -84,6 +87,7 @@ __all__ = [
     "orthonormal",
     "product_norm",
     "real",
+    "row_squares",
     "same_library",
     "spread",
     "thin_svd",

@@ -49,6 +49,13 @@ def column_norms(array: Array) -> np.ndarray:
     return host(namespace(array).linalg.vector_norm(array, axis=0))
 
 
+def row_squares(a: np.ndarray, block: int = 1 << 20) -> np.ndarray:
+    """Σⱼ |aᵢⱼ|² for each row, in double precision; about `block` numbers are copied at a time."""
+    wide, step = np.result_type(a, np.float64), max(1, block // a.shape[1])
+    parts = (a[start : start + step].astype(wide, copy=False) for start in range(0, len(a), step))
+    return np.concatenate([np.vecdot(part, part).real for part in parts])
+
+
 def total(a: Array) -> float:
     """Σ a, in double precision."""
     if is_numpy(a):

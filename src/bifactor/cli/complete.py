@@ -11,7 +11,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.look import code_of, tell
+from bifactor.cli.look import code_of, stderr, tell
 from bifactor.cli.look import notes as noted
 from bifactor.cli.options import INPUT, Auto, column_options, columns, force_option, json_option, seed_option
 from bifactor.errors import InputError
@@ -23,9 +23,11 @@ from bifactor.models.model import Settings, fit_model
 from bifactor.models.scores import scores, spoken
 from bifactor.models.settings import settings
 from bifactor.models.store import REPORT, require_free
+from bifactor.models.tuning import MOST
 from bifactor.models.two_classes import signs, two_classes
 from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
+from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.running.result import Status
 from bifactor.tables import Observations, read
 
@@ -82,6 +84,7 @@ def complete(
     tests = None if test is None else _read(test, same)
     read_in = time.perf_counter() - started
     entries, classes, notes = _encoded(entries, chosen, data)
+    needed = _needed(entries, chosen)
     fit, first, held_out, marks = _fitted(entries, classes, chosen, holdout, notes)
     if tests is not None:
         marks["test"], predicted, values = _tested(fit, tests, test)
@@ -92,6 +95,7 @@ def complete(
         "settings": {**_shown(options), "holdout": holdout},
         "fit": about_fit(fit.model),
         "path": about_path(first),
+        "memory": needed,
         "scores": marks,
         "notes": notes,
         "timings": {"reading": read_in, "all": time.perf_counter() - started},
@@ -133,6 +137,17 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
     if entries.origin is not None and entries.origin.missing and not entries.origin.wide:
         notes.append(f"{entries.origin.missing:,} lines without a value were left out.")
     return entries, classes, notes
+
+
+def _needed(entries: Observations, chosen: Settings) -> int:
+    """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
+    most = MOST if chosen.n_components is None else chosen.n_components
+    needed = entries_memory(entries.shape, int(entries.values.size), most, entries.values.dtype)
+    require_memory(needed)
+    console = stderr()
+    if console.is_terminal:
+        console.print(f"The fit takes about {in_words(needed)} of memory.", markup=False)
+    return needed
 
 
 def _fitted(
@@ -205,6 +220,7 @@ def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *noted(card["notes"]),
+        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
         ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
         ("written", f"{output} (look at {output / REPORT})"),
     ]

@@ -10,6 +10,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
 from bifactor.operators.bound import Curve
+from bifactor.problems.footprint import search_memory
 from bifactor.problems.objective import Objective
 
 TOL, RESTARTS = 1e-3, 4
@@ -44,6 +45,9 @@ class Spectral(Init):
         s = self._multiple(problem, x) if self.fit else 1 / problem.smoothness
         x = start_faint(s**0.5 * x, values <= 1e-10 * values[0], seen, rng)
         return problem.kind.start(x.left, x.right)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return search_memory(problem, rank) if rank else 0
 
     @staticmethod
     def _multiple(problem: Objective, x: Factors) -> float:

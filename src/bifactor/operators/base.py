@@ -37,6 +37,15 @@ class Operator(ABC):
     def mean_square(self, weights: Array | None = None) -> float:
         """The typical curvature: E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction, mostly ‖W^½ A‖²_F/(mn)."""
 
+    def work(self, width: int, dtype: Any) -> int:
+        """Bytes that passes over the measurements take on the way, with factors of so many columns and this dtype.
+
+        What `forward` and products with the adjoint return does not count. By default two numbers for each measurement
+        and column, or X where that is less.
+        """
+        m, n = self.shape
+        return min(m * n, 2 * self.size * width) * np.dtype(dtype).itemsize
+
     def bind(self, fit: DataFit) -> DataBound:
         """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ). An operator with a faster way to f than forward and adjoint has a bound of its own.
 

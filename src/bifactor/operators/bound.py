@@ -14,6 +14,7 @@ from bifactor.kernels.blas import gram
 from bifactor.kernels.memory import empty
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
+from bifactor.operators.footprint import Footprint
 
 if TYPE_CHECKING:
     from bifactor.operators.base import Operator
@@ -190,6 +191,14 @@ class Bound(ABC):
         """The same data with these parameters."""
         return self
 
+    def footprint(self, width: int) -> Footprint:
+        """What f takes of memory with factors of so many columns, told without a pass over the data.
+
+        By default as for a z that is X itself, and two more of its size. Inner products are taken in double precision.
+        """
+        X = self.shape[0] * self.shape[1] * np.dtype(self.dtype).itemsize
+        return Footprint(X if self.explicit else 0, 5 * X if np.finfo(self.dtype).eps > 1e-10 else 2 * X)
+
     @abstractmethod
     def check_factors(self, x: Factors) -> None:
         """Raise `InputError` where f is not defined for factors of this dtype."""
@@ -242,6 +251,9 @@ class DataBound(Bound):
     @property
     def scales(self) -> bool:
         return self.fit.loss.scales
+
+    def footprint(self, width: int) -> Footprint:
+        return Footprint(self.operator.size * self.fit.dtype.itemsize, self.operator.work(width, self.dtype))
 
     def refit(self, x: Factors, z: Measurements = None) -> "DataBound":
         at = self.operator.forward(x.left, x.right) if z is None else z

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import scipy
 
 from bifactor.arrays import Array
@@ -16,6 +17,9 @@ class DCT(Subsampled):
 
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
         return order, None, sample, 1.0
+
+    def work(self, width: int, dtype: Any) -> int:
+        return super().work(width, dtype) + self.length * np.dtype(dtype).itemsize  # SciPy's own
 
     def transform(self, v: Array) -> Array:
         return scipy.fft.dct(v, norm="ortho", overwrite_x=True)

@@ -9,6 +9,7 @@ from bifactor import kernels
 from bifactor.arrays import Array, common_dtype, conj, floating, host, is_foreign, on_host
 from bifactor.errors import InputError
 from bifactor.kernels.layout import Layout, arrange
+from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap, Sampled
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
@@ -46,7 +47,8 @@ class Entries(Operator):
         self._layout, self._order = arrange(outer, inner, max(self.shape), min(self.shape))
 
     @classmethod
-    def _arranged(cls, shape: tuple[int, int], layout: Layout, flipped: bool) -> "Entries":
+    def arranged(cls, shape: tuple[int, int], layout: Layout, flipped: bool) -> "Entries":
+        """Of coordinates in a layout, in its order; it is that of the transposed X where `flipped`."""
         operator = cls.__new__(cls)
         operator.shape, operator.size, operator._layout = shape, layout.size, layout
         operator._flipped, operator._order = flipped, None
@@ -121,8 +123,17 @@ class Entries(Operator):
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return total / (self.shape[0] * self.shape[1])
 
+    def work(self, width: int, dtype: Any) -> int:
+        item, (short, long) = np.dtype(dtype).itemsize, sorted(self.shape)
+        sums = 6 * 8 * (short + long)  # over rows and columns
+        if not kernels.has_compiled(dtype):
+            return sums + 3 * self.size * (item + 8)  # sparse matrices
+        # As many copies of the short side as `Layout.spans` allows, and their sum.
+        copies = max(1, min(thread_count(), min(self.size, 4 * (short + long)) // short))
+        return sums + (copies + 1) * short * width * item
+
     def bind(self, fit: DataFit) -> DataBound:
-        arranged = Entries._arranged(self.shape, self._layout, self._flipped)
+        arranged = Entries.arranged(self.shape, self._layout, self._flipped)
         return EntriesBound(arranged, self.sized(fit).take(self._order))
 
     @property

@@ -15,6 +15,7 @@ from bifactor.kernels import blocks_reference, passes_reference
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Curve, Evaluated
+from bifactor.operators.footprint import Footprint
 from bifactor.operators.measured import Measured
 from bifactor.operators.symbolic import Symbolic
 from bifactor.validation import require_pair, require_rows
@@ -111,6 +112,9 @@ class SymbolicEntries(Symbolic):
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
         return EntriesCurve(self, x, d)
+
+    def footprint(self, width: int) -> Footprint:
+        return self.bound.footprint(width)._replace(z=0)
 
     def run(self, name: str, parts: tuple[str, ...], *pairs: Factors, a: tuple[float, ...] = ()) -> Any:
         """A pass over the entries, compiled where it can be; `parts` are the methods of the loss that it needs."""

@@ -38,6 +38,10 @@ class Fourier(Subsampled):
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
         return order, None, sample, 1.0
 
+    def work(self, width: int, dtype: Any) -> int:
+        more = 1 if self.complex_matrix else 3  # SciPy's own, or a spectrum that is packed and unpacked
+        return super().work(width, dtype) + more * self.length * np.dtype(dtype).itemsize
+
     def transform(self, v: Array) -> Array:
         if self.complex_matrix:
             return scipy.fft.fft(v, norm="ortho", overwrite_x=True)

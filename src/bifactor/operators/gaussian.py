@@ -1,6 +1,7 @@
 """Measurements by random matrices, held or drawn again each time."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy
@@ -73,6 +74,11 @@ class Gaussian(Operator):
         for part, rows in self._blocks():
             total = total + _times(rows.T, w[part, None])
         return total.astype(w.dtype, copy=False).reshape(self.shape)
+
+    def work(self, width: int, dtype: Any) -> int:
+        item, wide = (np.dtype(kind).itemsize for kind in (dtype, np.result_type(dtype, np.float64)))
+        each = 4 * item + (3 * wide if wide > item else 0) + 16 * (self.block or 0)
+        return self.shape[0] * self.shape[1] * each
 
     def bind(self, fit: DataFit) -> DataBound:
         return GaussianBound(self, self.sized(fit))

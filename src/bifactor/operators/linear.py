@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host
+from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host, row_squares
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
@@ -62,6 +62,11 @@ class Linear(Operator):
         columns = (self._apply(self._action.matvec, e) for e in np.eye(N))
         return float(sum(np.sum(w * np.abs(column) ** 2) for column in columns)) / N
 
+    def work(self, width: int, dtype: Any) -> int:
+        item = np.dtype(dtype).itemsize
+        wide = np.result_type(dtype, getattr(self._action, "dtype", None) or np.float64).itemsize
+        return self.shape[0] * self.shape[1] * (item + wide)
+
     def _apply(self, action: Any, x: Array) -> Array:
         if is_complex(x) and not self._is_complex:
             # Real code may drop an imaginary part, and a real matrix would be copied to a complex one.
@@ -85,9 +90,11 @@ class _Matrix:
 
     def row_squares(self) -> Array:
         if sparse.issparse(self.matrix):
-            matrix: Any = abs(self.matrix)
-            return np.asarray(matrix.power(2).sum(axis=1)).reshape(-1)
-        return np.linalg.vector_norm(self.matrix, axis=1) ** 2
+            matrix: Any = self.matrix
+            squares = np.abs(matrix.data) ** 2
+            places = matrix.indices, matrix.indptr  # shared, where arithmetic on the matrix would copy them
+            return sparse.csr_array((squares, *places), shape=self.shape) @ np.ones(self.shape[1], squares.dtype)
+        return row_squares(self.matrix)
 
 
 def _action(operator: Any) -> Any:

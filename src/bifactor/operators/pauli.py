@@ -9,6 +9,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
+from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.losses.checks import host_only
@@ -77,6 +78,10 @@ class Pauli(Operator):
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
         return Combination(self.shape, self._groups, np.real(w)[self._order] * w.real.dtype.type(self.scale))
+
+    def work(self, width: int, dtype: Any) -> int:
+        # Real measurements, in two orders; a sum for each thread.
+        return (self.size + (thread_count() + 1) * self.shape[0] * width) * np.dtype(dtype).itemsize
 
     def bind(self, fit: DataFit) -> DataBound:
         host_only(fit.y, type(self).__name__)

@@ -1,5 +1,7 @@
 """Measurements by rank-one matrices: bilinear forms, and intensities."""
 
+from typing import Any
+
 import numpy as np
 
 from bifactor.arrays import (
@@ -15,6 +17,7 @@ from bifactor.arrays import (
     namespace,
     none_of,
     real,
+    row_squares,
 )
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
@@ -56,6 +59,13 @@ class RankOne(Operator):
     def adjoint(self, w: Array) -> LinearMap:
         return Weighted(*self._vectors(w), w)
 
+    def work(self, width: int, dtype: Any) -> int:
+        item, m, n = np.dtype(dtype).itemsize, *self.shape
+        copied = max(m, n) if self.complex_matrix else 0  # conjugates, of one side at a time
+        if any(np.finfo(vectors.dtype).eps != np.finfo(dtype).eps for vectors in (self.a, self.b)):
+            copied += 2 * (m + n)  # in another precision, for a forward while an adjoint has them too
+        return self.size * (3 * width + copied) * item
+
     def _vectors(self, like: Array) -> tuple[Array, Array]:
         """a and b in the precision and the library of an array."""
         a, b = (beside(match_precision(vectors, dtype_of(like)), like) for vectors in (self.a, self.b))
@@ -65,8 +75,7 @@ class RankOne(Operator):
         return power_norm_squared(self, weights)
 
     def mean_square(self, weights: Array | None = None) -> float:
-        a, b = (np.linalg.norm(np.abs(vectors).astype(np.float64), axis=1) for vectors in (self.a, self.b))
-        rows = (a * b) ** 2
+        rows = row_squares(self.a) * row_squares(self.b)
         if self.intensity and self.complex_matrix:
             rows = rows / 2  # half of what a complex X has shows in the real part
         return float(np.sum(rows if weights is None else weights * rows)) / (self.shape[0] * self.shape[1])

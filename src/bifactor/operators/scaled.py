@@ -14,6 +14,7 @@ from bifactor.linear_map import LinearMap, ScaledMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import Ahead, Apply, Curve, DataBound, Evaluated
+from bifactor.operators.footprint import Footprint
 from bifactor.validation import LARGEST, SMALLEST
 
 
@@ -123,6 +124,10 @@ class ScaledBound(DataBound):
         inner = self.bound.exact(self.scaled(x), side, score, rows)
         # On the right the factor that is scaled is in the blocks already.
         return inner if side or inner is None else abs(self.factor) ** 2 * inner
+
+    def footprint(self, width: int) -> Footprint:
+        z, work = self.bound.footprint(width)
+        return Footprint(z, work + 2 * self.shape[0] * width * self.dtype.itemsize)  # a factor that is scaled
 
     def check_factors(self, x: Factors) -> None:
         self.bound.check_factors(x)

@@ -111,6 +111,11 @@ class Subsampled(Operator):
 
         return Formed(self, dtype, form)
 
+    def work(self, width: int, dtype: Any) -> int:
+        item = np.dtype(dtype).itemsize
+        # A matrix and a vector that are used again; the data, places, factors and slopes in the order of coefficients.
+        return 2 * self.length * item + self.size * (2 * item + self.kept.itemsize + self.output.itemsize)
+
     def bind(self, fit: DataFit) -> DataBound:
         host_only(fit.y, type(self).__name__)
         return SubsampledBound(self, self.sized(fit))

@@ -13,6 +13,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, TotalMap
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
+from bifactor.operators.footprint import Footprint
 
 
 class Sum(Bound):
@@ -125,6 +126,10 @@ class Sum(Bound):
             found.append(part.with_fitted(rest[:count]))
             rest = rest[count:]
         return type(self)(*found)
+
+    def footprint(self, width: int) -> Footprint:
+        z, work = (sum(part) for part in zip(*(part.footprint(width) for part in self.parts), strict=True))
+        return Footprint(z, work + sum(self.shape) * width * np.dtype(self.dtype).itemsize)  # a gradient to add up
 
     def check_factors(self, x: Factors) -> None:
         for part in self.parts:

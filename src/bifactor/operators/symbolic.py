@@ -6,6 +6,7 @@ from bifactor.factors import Factors
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated
+from bifactor.operators.footprint import Footprint
 
 
 class Symbolic(DataBound):
@@ -61,6 +62,10 @@ class Symbolic(DataBound):
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         return self.bound.exact(x, side, score, rows)
+
+    def footprint(self, width: int) -> Footprint:
+        # A search along a curve has z, z₁ and z₂ for its time: at its peak, nothing is saved.
+        return self.bound.footprint(width)
 
     def check_factors(self, x: Factors) -> None:
         self.bound.check_factors(x)

@@ -30,7 +30,7 @@ from bifactor.running.run import Run
 from bifactor.running.stopping import Stopping
 from bifactor.solvers import PCG, Solver
 from bifactor.solvers.parts.recommended import recommended
-from bifactor.validation import is_count, require_instance
+from bifactor.validation import require_instance, require_rank
 
 Callback = Callable[[int, State], bool | None]
 
@@ -192,23 +192,19 @@ def _check(
 ) -> int | None:
     """The rank, None for one to be chosen; everything a user can get wrong is refused here."""
     require_instance(problem, Objective, "problem")
-    m, n = problem.shape
     for value, kind, name in ((solver, Solver, "solver"), (init, Init, "init")):
         if value is not None:
             require_instance(value, kind, name)
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {callback!r}, not callable. Pass a function of (iteration, state).")
     automatic = isinstance(rank, str) and rank == "auto"
-    if not automatic and not (is_count(rank, 1) and int(rank) <= min(m, n)):
-        raise InputError(
-            f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}, or 'auto'."
-        )
+    columns = None if automatic else require_rank(rank, problem.shape, ", or 'auto'")
     if automatic and (init is not None or not isinstance(problem, Problem)):
         raise InputError("rank='auto' holds out measurements of a Problem and makes its own starts. Pass a rank.")
     _check_scale(problem)
     if solver is not None:
-        solver.check(problem, 1 if automatic else int(rank))
-    return None if automatic else int(rank)
+        solver.check(problem, columns or 1)
+    return columns
 
 
 def _check_scale(problem: Objective) -> None:

@@ -8,11 +8,12 @@ from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.metrics import balanced
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import Nothing, State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.least_squares import Half
+from bifactor.solvers.parts.least_squares import Half, rows_memory
 from bifactor.solvers.parts.requirements import require_free, require_numpy, require_ridge
 from bifactor.validation import settle_positive
 
@@ -53,6 +54,10 @@ class AltMin(Solver[Nothing]):
             raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        seen = rows_memory(problem, rank)
+        return run_memory(problem, rank, pairs=8, lengths=4 if seen else 6) + seen
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
         if self.incoherence is not None:

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 from bifactor.factors import Factors
 from bifactor.inits import Init, Spectral
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
 
@@ -26,6 +27,13 @@ class Solver(ABC, Generic[Own]):
     def start_columns(self, problem: Objective, rank: int) -> int:
         """How many columns of a start of this rank the solver looks at; the others need not be computed."""
         return rank
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        """Bytes that a run takes at its peak beside the problem, its start aside; told without any work.
+
+        By default those of a solver with a state, directions and measurements along a curve, such as `PCG`.
+        """
+        return run_memory(problem, rank, pairs=15, lengths=8)
 
     def current(self, problem: Objective, state: State[Own]) -> Objective:
         """The problem that a state is about: another one where the solver fits parameters of it."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bifactor.factors import Factors
 from bifactor.penalties.balance import Balance, BalanceTerm, Frobenius
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import State
@@ -47,6 +48,9 @@ class BFGD(Solver[Descent]):
 
     def check(self, problem: Objective, rank: int) -> None:
         self.step_size.check(problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=12, lengths=self.step_size.lengths)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
         at = self._descended(problem).at(x)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bifactor.factors import Factors
 from bifactor.kinds import require_symmetric
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import State
@@ -33,6 +34,9 @@ class FGD(Solver[Descent]):
     def check(self, problem: Objective, rank: int) -> None:
         require_symmetric(self, problem.kind)
         self.step_size.check(problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=10, lengths=self.step_size.lengths)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
         at = problem.at(x)

@@ -6,6 +6,7 @@ import numpy as np
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.problems.footprint import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import Moving, Point, Stalled, State, Value
@@ -91,6 +92,10 @@ class GuaranteedMC(Solver[Bounded]):
         require_plain(self, problem)
         require_free(self, problem)
         self.step_size.check(problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        descent = run_memory(problem, rank, pairs=14, lengths=self.step_size.lengths)
+        return max(descent, search_memory(problem, rank) + 2 * pair_memory(problem, rank))
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Bounded]:
         term = self._term(problem, x.width)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
@@ -60,6 +61,9 @@ class MiFGD(Solver[Behind]):
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=10, lengths=4)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Behind]:
         size = x.spectral_norm_squared() * len(x.arrays) / 2  # ‖[U; U]‖₂² = 2‖U‖₂²

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 
 from bifactor.factors import Factors
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.curvature import Curvature
+from bifactor.solvers.parts.curvature import Curvature, blocks_memory
 from bifactor.steps import CurveSearch
 from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag
@@ -60,6 +61,10 @@ class Newton(Solver[Damped]):
 
     def __post_init__(self) -> None:
         require_flag(self.full, "full")
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        width = rank + problem.kind.fixed_columns
+        return run_memory(problem, rank, pairs=12, lengths=7) + blocks_memory(problem, width)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Damped]:
         point = problem.measured(x)

@@ -11,6 +11,7 @@ from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LowRankPlus
 from bifactor.metrics import difference_norm
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -88,6 +89,9 @@ class NuclearNorm(Solver[Ahead]):
         require_explicit(self, problem)
         require_ridge(self, problem)
         require_no_fixed(self, problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=20, lengths=9)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Ahead]:
         point = problem.measured(x)

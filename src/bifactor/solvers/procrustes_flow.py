@@ -12,6 +12,7 @@ from bifactor.factors import Factors, Free, Kind
 from bifactor.inits import Zero
 from bifactor.kinds import Symmetric
 from bifactor.penalties.balance import BalanceTerm, Frobenius
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -112,6 +113,9 @@ class ProcrustesFlow(Solver[Near | Flow]):
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return max(SVP().peak(problem, rank), run_memory(problem, rank, pairs=10, lengths=6))
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Near | Flow]:
         unit = problem.curvature_of_kind if self.unit is None else self.unit

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.problems.footprint import pair_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -90,6 +91,11 @@ class Race(Solver[Racing | Decided]):
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         return max(solver.start_columns(problem, rank) for solver in self.solvers)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        # The best state so far is kept while another solver runs.
+        best = 5 * pair_memory(problem, rank) + problem.f.footprint(rank).z
+        return max(solver.peak(problem, rank) for solver in self.solvers) + best
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Racing | Decided]:
         zero = problem.zero()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.problems.footprint import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -66,6 +67,10 @@ class RankContinuation(Solver[Stage]):
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         return 0 if problem.kind.fixed_columns else self._chunk(rank)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        stages = range(self._chunk(rank), rank, self._chunk(rank))
+        return self.solver.peak(problem, rank) + stages_memory(problem, stages)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Stage]:
         # Fixed columns and their partners come first, where there are any: the rest of the start knows nothing of them.

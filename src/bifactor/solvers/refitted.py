@@ -78,6 +78,10 @@ class Refitted(Solver[Fitting]):
     def start_columns(self, problem: Objective, rank: int) -> int:
         return self.solver.start_columns(problem, rank)
 
+    def peak(self, problem: Objective, rank: int) -> int:
+        # Parameters are fitted to residuals, of which there are some copies.
+        return self.solver.peak(problem, rank) + 2 * problem.f.footprint(rank).z
+
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Fitting]:
         return _noted(Fitting(self.solver.init(problem, x, rank), rank, problem.f.fitted))
 

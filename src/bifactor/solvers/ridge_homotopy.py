@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties import Ridge
+from bifactor.problems.footprint import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -84,6 +85,9 @@ class RidgeHomotopy(Solver[Ridged]):
 
     def start_columns(self, problem: Objective, rank: int) -> int:
         return 0
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return self.solver.peak(problem, rank) + stages_memory(problem, (rank // 4, rank // 2))
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Ridged]:
         G = problem.new_columns.gradient(problem.gradient_at_zero())

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import State
@@ -38,6 +39,9 @@ class ScaledGD(Solver[Descent]):
                 f"{type(self.step_size).__name__} is made for the plain gradient, but ScaledGD moves by a scaled one. "
                 "Use steps.CurveSearch() or steps.Constant(0.5)."
             )
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=10, lengths=self.step_size.lengths)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
         at = problem.at(x)

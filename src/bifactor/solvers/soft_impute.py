@@ -8,6 +8,7 @@ from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
 from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Nothing, Point, State
 from bifactor.solvers.base import Solver
@@ -47,6 +48,9 @@ class SoftImpute(Solver[Nothing]):
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
         _ = problem.smoothness  # refuses a loss without one
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=8, lengths=6)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
         if not x.left.any():

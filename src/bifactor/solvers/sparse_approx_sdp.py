@@ -12,6 +12,7 @@ from bifactor.inits import Zero
 from bifactor.inits.spectral import best_multiple
 from bifactor.kinds import Symmetric
 from bifactor.metrics import nuclear_norm
+from bifactor.problems.footprint import pair_memory, run_memory, search_memory, stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -135,6 +136,10 @@ class SparseApproxSDP(Solver[Steps]):
         require_numpy(self, problem)
         require_explicit(self, problem)
         require_plain(self, problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        corner = search_memory(problem, 1) + 4 * pair_memory(problem, rank)
+        return max(run_memory(problem, rank, pairs=8, lengths=5), corner) + stages_memory(problem, range(1, rank), 1.0)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
         point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))

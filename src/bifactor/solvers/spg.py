@@ -13,6 +13,7 @@ from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.metrics import difference_norm, nuclear_norm
 from bifactor.operators.bound import Curve
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Settled, Staged, Stalled, State, Value
 from bifactor.solvers.base import Solver
@@ -117,6 +118,9 @@ class SPG(Solver[Spectral]):
                 f"With bounds on its entries X has no low rank, but {rank} was asked for. "
                 f"Pass rank={min(m, n)}, and cut the result back by truncated(r)."
             )
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        return run_memory(problem, rank, pairs=16, lengths=9)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Spectral]:
         here = Target(x, None)

@@ -9,6 +9,7 @@ from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.operators.bound import straightened
+from bifactor.problems.footprint import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Staged, State, Value
 from bifactor.solvers.base import Solver
@@ -63,6 +64,10 @@ class SVP(Solver[Limited]):
         require_plain(self, problem)
         if self.normalized:
             require_numpy(self, problem)
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        projection = search_memory(problem, rank) + 4 * pair_memory(problem, rank)
+        return max(run_memory(problem, rank, pairs=18 if self.normalized else 6, lengths=6), projection)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
         # At X = 0 the factors have no gradient, which is not the end.

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
@@ -29,6 +29,9 @@ class Step(NamedTuple):
 
 class StepSize(ABC, Generic[Memory]):
     """η for x + ηd; for plain gradient descent d is minus the gradient."""
+
+    lengths: ClassVar[float] = 4.0
+    """Vectors as long as the measurements that a descent by this rule has at a time: what it takes of memory."""
 
     def check(self, problem: Objective) -> None:
         """Raise `InputError` where the rule cannot serve a problem; called before any work."""

@@ -50,6 +50,8 @@ class CurveSearch(StepSize[Searched]):
     tenth, the usual step is taken: it keeps 99 % of the decrease, and its measurements are exact.
     """
 
+    lengths = 7.0
+
     def init(self, problem: Objective, point: Point, L_g: float) -> Searched:
         # Only where the second derivative is unknown does a search begin from a guess.
         guess = reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared())

@@ -1,5 +1,7 @@
 """The Hessian of F in the factors, never formed, and its equations solved."""
 
+import numpy as np
+
 from bifactor.blocks import Blocks, Shared
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
@@ -11,6 +13,13 @@ LARGEST_BLOCKS = 50_000_000
 
 HELD = 1e-8
 """Rows with too few measurements to fix them are held by this share of the mean block."""
+
+
+def blocks_memory(problem: Objective, width: int) -> int:
+    """Bytes of exact blocks, of their Cholesky factors, and of what they are made from, where f knows them."""
+    if problem.f.seen is None or sum(problem.shape) * width**2 > LARGEST_BLOCKS:
+        return 0
+    return 5 * sum(problem.shape) * width * (width + 1) // 4 * int(np.dtype(problem.dtype).itemsize)
 
 
 class Curvature:

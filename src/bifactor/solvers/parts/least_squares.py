@@ -17,6 +17,14 @@ LARGEST = 20_000_000
 """Numbers that the blocks of some rows may take at a time."""
 
 
+def rows_memory(problem: Objective, rank: int) -> int:
+    """Bytes of the blocks of some rows, of their Cholesky factors, and of what they are made from."""
+    if problem.f.seen is None:
+        return 0
+    rows = min(max(problem.shape), max(1, LARGEST // rank**2))
+    return 2 * rows * rank * (rank + 1) * int(np.dtype(problem.dtype).itemsize)
+
+
 class Half:
     """E ↦ f(UVᴴ) + (ρ/2)‖E‖² for a quadratic f, where E is one of the factors and the other is held.
 

@@ -1,0 +1,56 @@
+"""What a run on a problem takes of memory, told from sizes alone.
+
+The numbers were found by counting arrays and checked against the peaks of runs; see docs/performance.md.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bifactor.kernels.memory import LARGE
+from bifactor.problems.objective import Objective
+from bifactor.svd import search_columns
+
+
+def pair_memory(problem: Objective, rank: int) -> int:
+    """Bytes of a pair of factors, fixed columns included."""
+    return sum(_sides(problem, rank))
+
+
+def run_memory(problem: Objective, rank: int, pairs: float, lengths: float) -> int:
+    """Bytes of a run that has so many pairs of factors and so many vectors of measurements at a time.
+
+    The last value of f counts: where a loss is not compiled it takes two vectors of measurements more.
+    """
+    seen, sides = problem.f.footprint(rank + problem.kind.fixed_columns), _sides(problem, rank)
+    # Inner products are taken in double precision, of one side at a time.
+    doubled = 4 * max(sides) if np.finfo(problem.dtype).dtype.itemsize < 8 else 0
+    return round(pairs * sum(sides) + lengths * seen.z + seen.work + doubled)
+
+
+def search_memory(problem: Objective, count: int) -> int:
+    """Bytes of a search for so many leading singular pairs of a gradient, what it is taken from included."""
+    short, long = sorted(problem.shape)
+    block, on_short, on_long = search_columns(short, count)
+    seen = problem.f.footprint(block)
+    return (on_short * short + on_long * long) * _item(problem) + 3 * seen.z + seen.work
+
+
+def stages_memory(problem: Objective, ranks: Iterable[int], pairs: float = 3.5) -> int:
+    """Bytes that runs at these ranks leave behind, each so many pairs of factors: memory for use again.
+
+    See `kernels.memory`. Runs at another rank have no use for it, and have it still.
+    """
+    sides = (side for rank in ranks for side in _sides(problem, rank))
+    return round(pairs * sum(side for side in sides if side >= LARGE))
+
+
+def _sides(problem: Objective, rank: int) -> list[int]:
+    """Bytes of each factor; of one where X = UUᴴ."""
+    width = rank + problem.kind.fixed_columns
+    none = problem.kind.pair(*(np.empty((rows, 0)) for rows in problem.shape))
+    return [int(side.shape[0]) * width * _item(problem) for side in none.arrays]
+
+
+def _item(problem: Objective) -> int:
+    return int(np.dtype(problem.dtype).itemsize)

@@ -1,0 +1,170 @@
+"""How much memory a run takes, and how much there is, before it is started."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import held
+from bifactor.errors import InputError
+from bifactor.kernels.layout import Layout
+from bifactor.losses import DataFit, Squared
+from bifactor.operators import Entries
+from bifactor.operators.base import matrix_shape
+from bifactor.operators.entries_bound import EntriesBound
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
+from bifactor.solvers import PCG, Solver
+from bifactor.solvers.parts.recommended import recommended
+from bifactor.validation import is_count, require_instance, require_rank
+
+try:
+    import resource
+except ImportError:  # there is no such module on Windows
+    resource = None  # type: ignore[assignment]
+
+ROOT = Path("/")
+"""Where the system tells what it has."""
+
+SORTING = 34
+"""Bytes for each entry that arranging coordinates and drawing those to hold out take on the way."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of the arrays that a problem holds, and those that a run takes at its peak beyond them."""
+
+    data: int
+    run: int
+
+    @property
+    def total(self) -> int:
+        return self.data + self.run
+
+    def __str__(self) -> str:
+        return f"{in_words(self.total)}: {in_words(self.data)} for the data, {in_words(self.run)} for the run"
+
+
+def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) -> Memory:
+    """What `solve(problem, rank, solver)` takes; see `Objective.memory`."""
+    if isinstance(rank, str) and rank == "auto":
+        raise InputError(
+            "rank='auto' is found on the way, so its memory is not known before. Pass the largest rank that you expect."
+        )
+    columns = require_rank(rank, problem.shape)
+    if solver is not None:
+        require_instance(solver, Solver, "solver")
+    chosen = recommended(problem, columns) if solver is None else solver
+    start = chosen.start.peak(problem, chosen.start_columns(problem, columns))
+    return Memory(held(problem), max(start, chosen.peak(problem, columns)))
+
+
+def entries_memory(shape: tuple[int, int], entries: int, rank: int, dtype: Any = np.float64) -> int:
+    """Bytes that fitting a completion model takes at its peak, beside the entries that are given to it.
+
+    For use before the problem is made, which takes memory too: coordinates and values are copied and arranged, a tenth
+    of the entries is held out to choose rank and ridge, and then there is the run of `PCG`, with offsets.
+
+    Parameters
+    ----------
+    shape : (m, n)
+    entries : int
+        How many are known.
+    rank : int
+        The most columns that are tried; more than the matrix allows count as those that it does.
+    dtype : dtype
+        Of the values.
+    """
+    m, n = matrix_shape(shape)
+    for name, number in (("entries", entries), ("rank", rank)):
+        if not is_count(number, 1):
+            raise InputError(f"{name}={number!r} is not an integer ≥ 1.")
+    item = np.dtype(dtype).itemsize
+    problem, columns = _like(m, n, int(entries), np.dtype(dtype)), min(int(rank), m, n)
+    arranged = entries * (2 * 4 + item)  # coordinates and values
+    held_out = 2 * entries * (item + 2)  # weights and a mask, anew where the rank is looked for too
+    return int(arranged + max(SORTING * entries, held_out + PCG().peak(problem, columns)))
+
+
+def _like(m: int, n: int, entries: int, dtype: np.dtype) -> Objective:
+    """A problem of this size, whose arrays all look at one number."""
+    index, y = np.broadcast_to(np.int32(0), entries), np.broadcast_to(dtype.type(0), entries)
+    layout = Layout(index, index, max(m, n), min(m, n), np.array([0, entries]))
+    operator = Entries.arranged((m, n), layout, flipped=m < n)
+    return Objective(EntriesBound(operator, DataFit(Squared(), y)), Ridge(1.0), offsets=True)
+
+
+def require_memory(needed: int) -> None:
+    """Refuse a fit that takes more bytes than there are, as far as one can tell."""
+    free = available_memory()
+    if free is not None and needed > free:
+        raise InputError(
+            f"This fit needs about {in_words(needed)} and {in_words(free)} are free. "
+            "Use fewer entries, a smaller rank or float32."
+        )
+
+
+def available_memory() -> int | None:
+    """Bytes that this process may still take; None where the system does not tell.
+
+    The least of what the machine has, what its control groups leave (containers have one), and what the limit on the
+    address space of the process leaves.
+    """
+    known = [left for left in (_machine(), _address_space(), *_control_groups()) if left is not None]
+    return max(min(known), 0) if known else None
+
+
+def in_words(size: float) -> str:
+    """Bytes as people write them: 1.2 GB."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= 0.95 * unit:
+            return f"{size / unit:.1f} {name}" if size < 9.95 * unit else f"{size / unit:,.0f} {name}"
+    return f"{size / 1e3:.0f} kB"
+
+
+def _machine() -> int | None:
+    return _number(ROOT / "proc/meminfo", "MemAvailable:", 1024)
+
+
+def _address_space() -> int | None:
+    if resource is None:
+        return None
+    limit, (used, *_) = resource.getrlimit(resource.RLIMIT_AS)[0], (_text(ROOT / "proc/self/statm") or "0").split()
+    return None if limit == resource.RLIM_INFINITY else limit - int(used) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _control_groups() -> Iterator[int | None]:
+    """What is left in each group that the process is in; memory of files that nobody reads counts as free."""
+    for line in (_text(ROOT / "proc/self/cgroup") or "").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            home, limit, usage, idle = "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            home, limit, usage = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            idle = "total_inactive_file"
+        else:
+            continue
+        group = Path(path.lstrip("/"))
+        for folder in (ROOT / home / group, *(ROOT / home / parent for parent in group.parents)):
+            most, used = _number(folder / limit), _number(folder / usage)
+            if most is not None and used is not None:
+                yield most - used + (_number(folder / "memory.stat", idle) or 0)
+
+
+def _number(path: Path, name: str | None = None, unit: int = 1) -> int | None:
+    """The number in a file, or the one after a name at the beginning of a line; None where there is none."""
+    for line in (_text(path) or "").splitlines():
+        words = line.split() if name is None else line.split()[1:] if line.split()[:1] == [name] else []
+        if words and words[0].isdigit():
+            return int(words[0]) * unit
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
