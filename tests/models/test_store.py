@@ -493,8 +493,8 @@ def test_pairs_that_are_damaged(folder, change):
 # Folders of older versions
 
 
-@pytest.mark.parametrize("name", ["completion-1", "labels-1"])
-def test_older_formats_are_read(name, tmp_path):
+@pytest.mark.parametrize("name", ["completion-1", "labels-1", "completion-2", "labels-2"])
+def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
     assert json.loads((folder / "card.json").read_text(encoding="utf-8"))["format"] == int(name[-1])
