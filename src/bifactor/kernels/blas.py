@@ -15,6 +15,9 @@ from bifactor.kernels.pool import run, shares
 MULTIPLY_ADDS = 64
 """What BLAS does in the time of one step of a simple loop."""
 
+ALONE = 1 << 13
+"""Multiply-adds up to which any BLAS keeps to one thread by itself."""
+
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
     """A B for a tall A and a B that is small or tall, the rows of A shared among threads."""
@@ -22,8 +25,11 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
         return A @ (beside(B, A) if is_foreign(A) and is_numpy(B) else B)
     if out is None:
         out = empty((A.shape[0], B.shape[1]), np.result_type(A, B))
+    parts = _rows(A, B.shape[1])
+    if len(parts) == 1 and A.size * B.shape[1] <= ALONE:
+        return np.matmul(A, B, out)
     with blas_at_most(1):
-        run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in _rows(A, B.shape[1])])
+        run(np.matmul, [(A[a:b], B, out[a:b]) for a, b in parts])
     return out
 
 
@@ -31,9 +37,12 @@ def gram(A: Array, B: Array) -> Array:
     """AᴴB of two tall matrices, which is small, their rows shared among threads."""
     if not is_numpy(A):
         return host(herm(A) @ B)
+    parts = _rows(A, B.shape[1])
+    if len(parts) == 1 and A.size * B.shape[1] <= ALONE:
+        return _gram(A, B)
     with blas_at_most(1):
-        parts = run(_gram, [(A[a:b], B[a:b]) for a, b in _rows(A, B.shape[1])])
-    return parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
+        sums = run(_gram, [(A[a:b], B[a:b]) for a, b in parts])
+    return sums[0] if len(sums) == 1 else sum(sums[1:], sums[0])
 
 
 def _gram(A: Array, B: Array) -> Array:
