@@ -114,6 +114,13 @@ def test_kernels_use_at_most_so_many(n, threads_for_small_work, monkeypatch):
     assert max(sizes, default=1) == n
 
 
+@pytest.mark.parametrize("work", [0, 1, 1.5, 2, 3.9, 4, 5, 1e9])
+def test_no_thread_has_a_small_share(work):
+    with bf.threads(4):
+        count = pool.threads_for(work * pool.SMALL)
+    assert count == max(1, min(4, int(work)))
+
+
 # The environment
 
 

@@ -16,11 +16,15 @@ from typing import Any
 from bifactor.kernels.threads import thread_count, usable_cores
 
 SMALL = 1 << 17
-"""Steps of a simple loop below which handing work to threads costs more than it saves."""
+"""Steps of a simple loop, about 100 µs, that are too few for a thread of their own: to wake one takes as long."""
 
 
 def threads_for(work: float) -> int:
-    return 1 if work < SMALL else thread_count()
+    """As many as may be used, as long as none has a small share."""
+    if work < 2 * SMALL:
+        return 1
+    most = thread_count()
+    return most if work >= most * SMALL else max(1, int(work // SMALL))
 
 
 def shares(count: int, work: float = 1) -> list[tuple[int, int]]:
