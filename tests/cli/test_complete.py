@@ -279,7 +279,7 @@ def interrupted_at(folder, *arguments):
         "def fitting(what, first):\n"
         "    yield Pressed()\n"
         "class Pressed:\n"
-        "    stage = None\n"
+        "    stage = expect = None\n"
         "    def iterations(self, most):\n"
         "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "watch.fitting = fitting\n"

@@ -185,6 +185,8 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
     with warnings.catch_warnings(record=True) as caught, watch.fitting(what, before) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
+        if start is None:
+            watched = replace(watched, expect=show.expect)
         model = fit_model(data, watched, start)
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:

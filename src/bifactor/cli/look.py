@@ -47,6 +47,12 @@ def emit_json(answer: dict[str, Any]) -> None:
     click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str))  # dates are names too
 
 
+def in_time(seconds: float) -> str:
+    """Seconds as people say them, to one digit: 40 s, 3 min, 2 h."""
+    unit, name = (3600, "h") if seconds >= 3420 else (60, "min") if seconds >= 57 else (1, "s")
+    return f"{float(f'{seconds / unit:.1g}'):,.0f} {name}"
+
+
 def say(text: str) -> None:
     """A sentence for people, kept out of what a machine reads."""
     if not wants_json():

@@ -14,9 +14,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from bifactor.cli.look import stderr
+from bifactor.cli.look import in_time, stderr
 from bifactor.problems.state import State
 from bifactor.tables.source import Progress as Read
+
+LONG = 10.0
+"""Seconds from which on one wants to know before."""
 
 
 @contextmanager
@@ -45,6 +48,11 @@ class Fitting:
     def stage(self, what: str, done: int, most: int) -> None:
         """A step of what comes before the iterations."""
         self._bar.update(self._task, description=what, completed=done, total=most)
+
+    def expect(self, seconds: float) -> None:
+        """Tell how long it will take, where that is worth knowing."""
+        if seconds >= LONG:
+            self._bar.console.print(f"The fit takes about {in_time(seconds)}.", markup=False)
 
     def iterations(self, most: int) -> Callable[[int, State], None]:
         """A callback for so many iterations at most."""

@@ -15,6 +15,7 @@ from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.inputs import frame_header, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.kernels.blas import matmul
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model, Settings, updated
 from bifactor.models.scoring import explained, left_out_scores
@@ -161,7 +162,7 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
     def _everywhere(self, U: Array) -> Array:
         """z of rows in all columns, by factors with the offset columns in front."""
         _require_small((U.shape[0], self.model_.V.shape[0]))
-        return U @ self.model_.V.T + U.dtype.type(self.model_.intercept)
+        return matmul(U, self.model_.V.T) + U.dtype.type(self.model_.intercept)
 
     def complete(self) -> Array:
         """The completed matrix of the fit; of an entry that was measured twice it holds the last value."""

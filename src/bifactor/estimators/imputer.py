@@ -11,6 +11,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.kernels.blas import matmul
 from bifactor.models.model import Settings
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
@@ -116,7 +117,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         if rows.size:
             model = self.model_
             U = model.rows(self._standardized(table[rows]))
-            guess = (U @ model.V.T + U.dtype.type(model.intercept)) * self.scale_ + self.center_
+            guess = (matmul(U, model.V.T) + U.dtype.type(model.intercept)) * self.scale_ + self.center_
             out[rows] = np.where(hidden[rows], guess, out[rows])
         if self.keep_empty_features and not self.filled_.all():
             whole = np.nan_to_num(table, nan=0.0)

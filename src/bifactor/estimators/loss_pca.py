@@ -12,6 +12,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.inputs import observations
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
+from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, fit_components, null_scores
 from bifactor.models.model import Settings
 from bifactor.models.scoring import explained, left_out_scores
@@ -32,7 +33,7 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         Z = floating(Z, "Z")
         if Z.ndim != 2 or Z.shape[1] != self.n_components_:
             raise InputError(f"Z has shape {Z.shape}, but there are {self.n_components_} components. Pass scores.")
-        return self.model_.loss.mean(Z @ self.components_.astype(Z.dtype) + self.intercept_.astype(Z.dtype))
+        return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
     def _settings(self, loss: str) -> Settings:
         if self.n_components == "auto":

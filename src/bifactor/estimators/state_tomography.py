@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
+from bifactor.kernels.blas import matmul
 from bifactor.models.goodness_of_fit import MisfitWarning
 from bifactor.models.linear_inversion import outcome_probabilities, state_factor
 from bifactor.models.measurements import Counts, Expectations, Measurements
@@ -134,7 +135,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
     def density_matrix(self) -> Array:
         """ρ itself, 2ⁿ × 2ⁿ and dense."""
         U = self._fitted()
-        return U @ herm(U)
+        return matmul(U, herm(U))
 
     def purity(self) -> float:
         """tr ρ² = ‖UᴴU‖²_F: 1 for a pure state, 2⁻ⁿ for the maximally mixed one."""

@@ -12,6 +12,7 @@ from bifactor.inits import Given, Init
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
+from bifactor.models.duration import expected_seconds
 from bifactor.models.fold_in import fold_in
 from bifactor.models.tuning import RidgePath, tuned, without_vanished
 from bifactor.operators import Entries
@@ -48,6 +49,8 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = None
     stage: Callable[[str, int, int], None] | None = None
     """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
+    expect: Callable[[float], None] | None = None
+    """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
     problem = as_problem(data, settings, intercept)
+    if settings.expect is not None:
+        settings.expect(expected_seconds(problem, settings.n_components, settings.alpha))
     rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=settings.stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
     init = resumed(start, penalized, rank)

@@ -1,0 +1,69 @@
+"""How long a fit is said to take."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bifactor.cli.look import in_time
+from bifactor.models import duration
+from bifactor.models.duration import PASSES, expected_seconds
+from bifactor.models.model import as_problem, fit_model
+from bifactor.models.settings import settings
+from bifactor.tables import Observations
+
+OPTIONS = {"loss": "squared", "offsets": True, "max_iter": 5, "tol": 1e-3, "random_state": 0, "solver": None}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return Observations(rng.integers(20, size=150), rng.integers(9, size=150), rng.standard_normal(150), (20, 9))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock on which every pass takes a second, but for the first, which compiles for long."""
+    ticks = itertools.chain([0, 100], itertools.count(200))
+    monkeypatch.setattr(duration.time, "perf_counter", lambda: float(next(ticks)))
+
+
+@pytest.mark.parametrize(
+    ("n_components", "alpha", "choice"),
+    [(None, None, "rank and ridge"), (3, None, "ridge"), (3, 1.0, "nothing"), (None, 1.0, "nothing")],
+)
+def test_seconds_are_those_of_one_pass_times_their_number(data, clock, n_components, alpha, choice):
+    problem = as_problem(data, settings(**OPTIONS, n_components=3, alpha=1.0, verbose=0), 0.0)
+    assert expected_seconds(problem, n_components, alpha) == PASSES[choice]
+
+
+def test_more_to_choose_takes_longer():
+    assert PASSES["rank and ridge"] > PASSES["ridge"] > PASSES["nothing"]
+
+
+def test_a_fit_tells_before_it_begins_and_is_the_same_one(data):
+    said = []
+    chosen = settings(**OPTIONS, n_components=2, alpha="auto", verbose=0)
+    told = replace(chosen, expect=said.append, stage=lambda *step: said.append(step))
+    assert np.array_equal(fit_model(data, told).U, fit_model(data, chosen).U)
+    assert isinstance(said[0], float)
+    assert said[0] > 0
+    assert not any(isinstance(step, float) for step in said[1:])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "0 s"),
+        (1.4, "1 s"),
+        (12, "10 s"),
+        (56, "60 s"),
+        (58, "1 min"),
+        (200, "3 min"),
+        (7000, "2 h"),
+        (4e6, "1,000 h"),
+    ],
+)
+def test_seconds_in_words(seconds, words):
+    assert in_time(seconds) == words
