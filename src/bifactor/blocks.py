@@ -67,7 +67,7 @@ class Shared(Blocks):
 
     def damped(self, damping: float) -> "Shared":
         """With `damping` added to the eigenvalues of each B, where zero ones would otherwise be blown up."""
-        return Shared(tuple((a, _raised(B, damping)) for a, B in self.pairs), self.ridge)
+        return Shared(tuple((a, raised(B, damping)) for a, B in self.pairs), self.ridge)
 
     @property
     def largest(self) -> float:
@@ -137,7 +137,7 @@ def _part(a: Any, rows: slice) -> Weight:
     return a if isinstance(a, float) else a[rows]
 
 
-def _raised(B: Array, number: float) -> Array:
+def raised(B: Array, number: float) -> Array:
     """B + number·I."""
     raised = np.array(B)
     raised.flat[:: len(B) + 1] += number

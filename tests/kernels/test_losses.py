@@ -177,3 +177,20 @@ def test_where_arrays_lie_does_not_matter(size):
                 losses_numba._advance(loss.pointwise)(z, z1, z2, y, y[:0], slope, moved, settings, 0.7)
             )
     assert {name: len(found) for name, found in values.items()} == {"evaluate": 1, "advance": 1}
+
+
+def test_a_pointwise_defined_without_a_module():
+    """Code that runs by exec, as in some notebooks and templates, has no module."""
+    space = {}
+    exec(
+        "from numba.extending import register_jitable\n"
+        "@register_jitable\n"
+        "def half(z, y, parameter):\n"
+        "    return 0.5 * (z - y) ** 2, z - y, 1.0\n",
+        space,
+    )
+    assert space["half"].__module__ is None
+    z, y = np.linspace(-1, 1, 50), np.zeros(50)
+    value, slope = losses_numba.evaluate(space["half"], 0.0, z, y, np.empty(0))
+    assert value == pytest.approx(0.5 * np.sum(z**2))
+    np.testing.assert_allclose(slope, z)

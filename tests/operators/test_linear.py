@@ -160,3 +160,49 @@ BAD = {
 def test_mistakes_get_one_clear_error(message):
     with pytest.raises(InputError, match=message):
         BAD[message]()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (4, 3), (30, 20)])
+def test_a_wrong_adjoint_is_noticed(dtype, shape):
+    """At the price of one product each way; the right one passes in every precision."""
+    rng = np.random.default_rng(0)
+    N = shape[0] * shape[1]
+    B = gaussian(rng, (2 * N + 3, N), dtype)
+    C = gaussian(rng, B.shape, dtype)
+    right = {"Bᴴw": lambda w: B.conj().T @ w}
+    wrong = {
+        "2Bᴴw + 1": lambda w: 2 * B.conj().T @ w + 1,
+        "−Bᴴw": lambda w: -(B.conj().T @ w),
+        "another": lambda w: C.conj().T @ w,
+    }
+    if B.dtype.kind == "c":
+        wrong["Bᵀw"] = lambda w: B.T @ w
+    for ways in (right, wrong):
+        for rmatvec in ways.values():
+            operator = LinearOperator(B.shape, matvec=lambda x: B @ x, rmatvec=rmatvec, dtype=B.dtype)
+            if ways is right:
+                Linear(operator, shape)
+            else:
+                with pytest.raises(InputError, match=r"not the adjoint of matvec.*check_operator"):
+                    Linear(operator, shape)
+
+
+def test_a_foreign_operator_is_tried_once_each_way():
+    B, calls = np.random.default_rng(0).standard_normal((9, 6)), []
+    operator = LinearOperator(
+        B.shape,
+        matvec=lambda x: calls.append("there") or B @ x,
+        rmatvec=lambda w: calls.append("back") or B.T @ w,
+        dtype=B.dtype,
+    )
+    Linear(operator, (3, 2))
+    assert calls == ["there", "back"]
+
+
+def test_an_operator_that_is_zero_or_not_finite():
+    zero = LinearOperator((4, 6), matvec=lambda x: np.zeros(4), rmatvec=lambda w: np.zeros(6), dtype=np.float64)
+    assert Linear(zero, (2, 3)).size == 4
+    bad = LinearOperator((4, 6), matvec=lambda x: np.full(4, np.nan), rmatvec=lambda w: np.zeros(6), dtype=np.float64)
+    with pytest.raises(InputError, match="is not finite"):
+        Linear(bad, (2, 3))

@@ -45,7 +45,7 @@ def iterates(problem, solver, U, V, count):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-@pytest.mark.parametrize("solver", [PCG(damping=0.0), ScaledGD()], ids=["PCG", "ScaledGD"])
+@pytest.mark.parametrize("solver", [PCG(damping=0.0), ScaledGD(damping=0.0)], ids=["PCG", "ScaledGD"])
 @pytest.mark.parametrize("loss", [bf.losses.Squared(), bf.losses.Huber(0.5)])
 def test_another_factorisation_gives_the_same_matrices(make_problem, solver, dtype, loss):
     problem = make_problem(loss=loss, dtype=dtype)

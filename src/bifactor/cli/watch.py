@@ -51,7 +51,7 @@ class Fitting:
 
     def expect(self, seconds: float) -> None:
         """Tell how long it will take, where that is worth knowing."""
-        if seconds >= LONG:
+        if seconds >= LONG and self._bar.console.is_terminal:
             self._bar.console.print(f"The fit takes about {in_time(seconds)}.", markup=False)
 
     def iterations(self, most: int) -> Callable[[int, State], None]:

@@ -10,5 +10,6 @@ from bifactor.running.result import Status
 
 def warn_unless_converged(model: Model) -> None:
     status = model.result.status
-    if not status.converged and status is not Status.CALLBACK:  # a callback's stop is what was wanted
+    asked = status is Status.CALLBACK or status is Status.PLATEAU  # what the callback or tol wanted
+    if not (status.converged or asked):
         warnings.warn(f"The fit has {status}.", ConvergenceWarning, stacklevel=3)

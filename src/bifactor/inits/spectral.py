@@ -16,6 +16,9 @@ from bifactor.problems.objective import Objective
 TOL, RESTARTS = 1e-3, 4
 """Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
 
+FLAT = 0.01
+"""The share of its first slope at which a function that falls without end counts as flat."""
+
 FAINT = 1e-4
 """Directions that the gradient does not show start at this fraction of the leading one."""
 
@@ -58,7 +61,7 @@ def best_multiple(line: Curve, guess: float, ridge: float = 0.0) -> float:
     """argmin over s > 0 of φ(s) + ridge·s, for a convex φ that falls at s = 0.
 
     Where the slope dies out without crossing zero (labels that X can separate, an f that falls without end), the s is
-    taken at which it has fallen to a hundredth.
+    taken at which it has fallen to a hundredth. `guess` is where the search begins; the answer does not depend on it.
     """
     quartic = line.quartic
     if quartic is not None and quartic[2] > 0:  # f is quadratic, so φ is
@@ -71,14 +74,14 @@ def best_multiple(line: Curve, guess: float, ridge: float = 0.0) -> float:
 
     if not first < 0:
         return 0.0
-    low, high, faint = 0.0, guess, None
-    while (at_high := slope(high)) < 0:
-        if faint is None and at_high >= 0.01 * first:
-            faint = high
-        if high > 1e3 * (faint or 1e15 * guess):
-            return faint or guess
-        low, high = high, 4 * high
-    return float(scipy.optimize.brentq(lambda s: slope(s) if s > 0 else first, low, high, rtol=1e-6))
+    high = guess
+    while slope(high) < FLAT * first:
+        high *= 4
+        if high > 1e15 * guess:
+            return guess
+    crossing = next((s for s in (high * 4.0**k for k in range(6)) if slope(s) > 0), None)
+    level, end = (FLAT * first, high) if crossing is None else (0.0, crossing)
+    return float(scipy.optimize.brentq(lambda s: (slope(s) if s > 0 else first) - level, 0.0, end, rtol=1e-6))
 
 
 def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.random.Generator) -> Factors:

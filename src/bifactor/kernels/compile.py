@@ -29,7 +29,7 @@ def version(function: Callable[..., Any]) -> int:
 
 def own(function: Callable[..., Any]) -> bool:
     """Whether a function is the library's: others may change under the same name, so they are not cached."""
-    return function.__module__.startswith("bifactor.")
+    return (function.__module__ or "").startswith("bifactor.")  # None for code without a module
 
 
 def compiled(function: Callable[..., Any], cache: bool = True) -> Any:

@@ -48,7 +48,8 @@ class Loss(ABC):
     for numba (see `bifactor.kernels.pointwise`): fused kernels and passes along a curve then use it.
     """
 
-    targets: ClassVar[Targets]
+    targets: ClassVar[Targets] = NUMBERS
+    """The y that it takes."""
     quadratic: ClassVar[bool] = False
     """Whether ℓ is ½|z − y|², so that a search along a curve can be exact."""
     least: ClassVar[float | None] = None

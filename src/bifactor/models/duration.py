@@ -8,7 +8,7 @@ from bifactor.problems.problem import Problem
 PASSES = {"rank and ridge": 1400, "ridge": 900, "nothing": 450}
 """Values and gradients at full rank that take as long as a fit, by what it has to choose.
 
-Medians over six sets of 100,000 to 2,500,000 numbers; single ones are between a third and twice of it, and so are
+Medians over five sets of 100,000 to 2,500,000 numbers; single ones are between a third and twice of it, and so are
 labels. Below 100,000 numbers a fit may take longer than that, and a few seconds at most.
 """
 

@@ -5,7 +5,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, conj, floating, herm, host, is_complex, namespace, on_host, row_squares
+from bifactor.arrays import (
+    Array,
+    conj,
+    floating,
+    gaussian,
+    herm,
+    host,
+    inner,
+    is_complex,
+    namespace,
+    on_host,
+    row_squares,
+)
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
@@ -13,6 +25,10 @@ from bifactor.validation import require_finite
 
 EXACT = 256
 """Up to so many entries of X, every column of A is looked at; above, one random probe is sharp enough."""
+
+
+MISMATCH = 1e-5
+"""What ⟨Bx, Bx⟩ and ⟨x, BᴴBx⟩ may differ by, relative to the first: more than single precision needs."""
 
 
 class Linear(Operator):
@@ -121,21 +137,35 @@ def _action(operator: Any) -> Any:
 
 
 def _has_complex_dtype(action: Any, rows: int, columns: int) -> bool:
-    """Whether B is complex. A foreign action is tried out on zeros, so that a missing or wrong adjoint shows here."""
+    """Whether B is complex. A foreign action is tried out once each way: a missing or wrong adjoint shows here."""
     dtype = getattr(action, "dtype", None)
     if isinstance(action, _Matrix):
         return np.dtype(dtype).kind == "c"
     kind = np.float64 if dtype is None else np.result_type(dtype, np.float32)
+    x = gaussian(np.random.default_rng(0), (columns,), kind)
     try:
-        z, x = _vector(action.matvec(np.zeros(columns, kind))), _vector(action.rmatvec(np.zeros(rows, kind)))
+        z = _vector(action.matvec(x))
+        back = _vector(action.rmatvec(z if z.size == rows else np.zeros(rows, kind)))
     except NotImplementedError:
         raise InputError(f"{type(action).__name__} has no adjoint. Give it an rmatvec.") from None
-    if z.size != rows or x.size != columns:
+    if z.size != rows or back.size != columns:
         raise InputError(
-            f"matvec and rmatvec give {z.size} and {x.size} numbers, but the operator's shape is {(rows, columns)}. "
+            f"matvec and rmatvec give {z.size} and {back.size} numbers, but the operator's shape is {(rows, columns)}. "
             "Make them agree."
         )
+    _check_adjoint(inner(z, z), inner(x, back))
     return is_complex(z) if dtype is None else np.dtype(kind).kind == "c"
+
+
+def _check_adjoint(there: float, back: float) -> None:
+    """⟨Bx, Bx⟩ = ⟨x, BᴴBx⟩."""
+    if not (np.isfinite(there) and np.isfinite(back)):
+        raise InputError("A product with operator is not finite. Check its matvec and rmatvec.")
+    if abs(there - back) > MISMATCH * abs(there):
+        raise InputError(
+            f"rmatvec is not the adjoint of matvec: ⟨Bx, Bx⟩ is {there:.6g}, and ⟨x, BᴴBx⟩ {back:.6g}. "
+            "Correct it, and try bifactor.testing.check_operator."
+        )
 
 
 def _vector(values: Any) -> Array:

@@ -57,7 +57,11 @@ class Balance(ABC):
 
 @dataclass(frozen=True)
 class BalanceTerm(Term):
-    """λ·g(UᴴU − VᴴV) as a function of the factors, for an f of this scale."""
+    """λ·g(UᴴU − VᴴV) as a function of the factors, for an f of this scale.
+
+    Columns that are fixed on one side cannot be balanced: they and their partners are left out, so that the term is
+    least, and 0, at some factors of every X.
+    """
 
     balance: Balance
     lam: float
@@ -65,15 +69,25 @@ class BalanceTerm(Term):
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         UU, VV = x.grams()
-        imbalance = UU - VV
+        imbalance = _free(x, UU - VV)
         D = 2 * self.lam * self.balance.gradient(imbalance, self.scale)  # r×r
         return self.lam * self.balance.value(imbalance, self.scale), x.gradient(matmul(x.left, D), -matmul(x.right, D))
 
     def polynomial(self, x: Factors, d: Factors) -> Array | None:
         (UU, VV), (UD, VE), (DD, EE) = x.grams(), x.grams(d), d.grams()
-        first = UD + herm(UD) - VE - herm(VE)
-        c = self.balance.curve(UU - VV, first, DD - EE, self.scale)
+        changes = UU - VV, UD + herm(UD) - VE - herm(VE), DD - EE
+        c = self.balance.curve(*(_free(x, change) for change in changes), self.scale)
         return None if c is None else self.lam * c
+
+
+def _free(x: Factors, imbalance: Array) -> Array:
+    """The imbalance of free columns with each other; 0 elsewhere."""
+    fixed = x.kind.fixed_columns
+    if not fixed:
+        return imbalance
+    free = np.zeros_like(imbalance)
+    free[fixed:, fixed:] = imbalance[fixed:, fixed:]
+    return free
 
 
 @dataclass(frozen=True)

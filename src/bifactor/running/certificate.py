@@ -74,7 +74,10 @@ def certify(problem: Objective, x: Factors) -> Certificate:
         parts = point.slope.norm() + (point.gradient - point.slope).norm()
         return Certificate(gradient, gradient / max(parts, 1e-300), None, None, None)
     G = weights.gradient(problem.f.gradient(x))
-    dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
+    try:
+        dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
+    except np.linalg.LinAlgError:  # where a run has diverged, squares of the gradient may overflow
+        dual = np.inf
     rho, lifted = weights.rho(kind), weights.lifted(x)
     gap = None
     if rho > 0 and problem.least is not None and not kind.fixed_columns:
@@ -83,4 +86,5 @@ def certify(problem: Objective, x: Factors) -> Certificate:
         gap = max(inner(x.left, point.slope.left) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
     level = 0.0 if rho > 0 else problem.scale * x.product_norm()
     parts = point.slope.norm() + (dual + level) * x.norm()
-    return Certificate(gradient, gradient / max(parts, 1e-300), dual, rho, gap, level)
+    relative = gradient / max(parts, 1e-300) if np.isfinite(parts) else 1.0
+    return Certificate(gradient, relative, dual, rho, gap, level)

@@ -25,14 +25,15 @@ _PATH = "rank_path:"
 class Status(Enum):
     """How a run ended: each value is a sentence that says what it means and what to try."""
 
-    RELATIVE_CHANGE = (
-        "converged: X changes by less than tol from one iteration to the next; with very short steps "
-        "that can be early, see history.gradient_norm"
-    )
+    CONVERGED = "converged: X has come to rest, and the gradient is small"
     GRADIENT = "converged: the gradient is zero, or has fallen below gradient_tol times its first norm"
-    PLATEAU = "converged: the objective has stopped falling by more than objective_tol"
-    SETTLED = "converged: the solver's own stopping rule is met"
+    SETTLED = "converged: the solver's own test of optimality is met"
     PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
+    RELATIVE_CHANGE = (
+        "stopped as tol asks, because X changes by less from one iteration to the next, but the gradient is not small: "
+        "lower tol, or try another step rule, solver or start"
+    )
+    PLATEAU = "stopped as objective_tol asks, because the objective falls by less in ten iterations; its gradient is not small yet"
     STALLED = (
         "stopped because no step lowers the objective, though its gradient says one should: "
         "if you wrote the loss or function, try bifactor.testing.check_gradient"
@@ -48,14 +49,8 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether a convergence test was met."""
-        return self in (
-            Status.RELATIVE_CHANGE,
-            Status.GRADIENT,
-            Status.PLATEAU,
-            Status.SETTLED,
-            Status.PRECISION,
-        )
+        """Whether the gradient is small, a test of optimality is met, or all that is left is rounding."""
+        return self in (Status.CONVERGED, Status.GRADIENT, Status.SETTLED, Status.PRECISION)
 
     def __str__(self) -> str:
         return self.value
@@ -98,9 +93,10 @@ class Result:
 
     def __repr__(self) -> str:
         m, n = self.shape
+        misfit = "" if self.misfit is None else f", misfit {self.misfit:.3g}"
         return (
             f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {self.n_iter} iterations, "
-            f"objective {self.objective:.6g})"
+            f"objective {self.objective:.6g}{misfit})"
         )
 
     @property
@@ -111,6 +107,20 @@ class Result:
     def rank(self) -> int:
         """The number of columns of the factors."""
         return int(self.U.shape[1])
+
+    @cached_property
+    def misfit(self) -> float | None:
+        """(f(X)/f(0))^½ for squared errors, which is ‖A(X) − y‖/‖y‖; None for other losses, and without a problem.
+
+        Near 1, X explains next to nothing of y, however well the run has converged: the order of y, or of the entries
+        of X in an operator of your own, may be another one than you think.
+        """
+        if self.problem is None or not self.problem.f.quadratic:
+            return None
+        with np.errstate(all="ignore"):
+            nothing = self.problem.f.value(self.problem.zero(1))
+            left = self.problem.f.value(self.problem.kind.pair(self.U, self.V))
+        return (max(left, 0.0) / nothing) ** 0.5 if nothing > 0 else None
 
     @cached_property
     def certificate(self) -> Certificate:

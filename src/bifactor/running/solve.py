@@ -27,10 +27,14 @@ from bifactor.running.rank_choice import rank_path
 from bifactor.running.rank_path import RankPath
 from bifactor.running.result import Result, Status
 from bifactor.running.run import Run
+from bifactor.running.stationarity import gradient_is_small
 from bifactor.running.stopping import Stopping
 from bifactor.solvers import PCG, Solver
 from bifactor.solvers.parts.recommended import recommended
 from bifactor.validation import require_instance, require_rank
+
+TOO_LARGE = (np.linalg.LinAlgError, OverflowError)
+"""What is raised where factors are so large that their Gram matrices are not finite."""
 
 Callback = Callable[[int, State], bool | None]
 
@@ -148,19 +152,27 @@ def _iterate(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         store.save(run, status)
-    except (np.linalg.LinAlgError, OverflowError):  # factors so large that their Gram matrices are not finite
+    except TOO_LARGE:
         status = Status.DIVERGED
         store.save(run, status)
+    by_rule = status is Status.RELATIVE_CHANGE or status is Status.PLATEAU
+    if by_rule and gradient_is_small(problem, run.state.point, run.records[0].gradient_norm):
+        return Status.CONVERGED
     return status
 
 
 def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float) -> Run:
-    state = solver.init(problem, _start(problem, rank, solver, init, rng), rank)
-    run = Run.begin(state, time.perf_counter() - started)
-    if not np.all(np.isfinite(run.records[0])):
+    x = _start(problem, rank, solver, init, rng)
+    try:
+        run = Run.begin(solver.init(problem, x, rank), time.perf_counter() - started)
+        finite = bool(np.all(np.isfinite(run.records[0])))
+    except TOO_LARGE:
+        finite = False
+    if not finite:
+        point = problem.at(x)
         raise InputError(
-            f"The objective at the start is {run.records[0].objective:g}, with gradient norm "
-            f"{run.records[0].gradient_norm:g}. Start from smaller factors, or rescale the data."
+            f"The objective at the start is {point.value:g}, with gradient norm {point.gradient.norm():g}. "
+            "Start from smaller factors, or rescale the data."
         )
     return run
 

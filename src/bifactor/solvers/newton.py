@@ -9,6 +9,7 @@ from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
 from bifactor.solvers.parts.curvature import Curvature, blocks_memory
+from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement
 from bifactor.steps import CurveSearch
 from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag
@@ -28,10 +29,11 @@ SHORT = 0.3
 
 @dataclass(frozen=True)
 class Damped(Value):
-    """The first gradient norm, the damping, and the length of the last step."""
+    """The first gradient norm, the damping, ⟨∇F, S⟩ at the last point, S its Newton step, and the last step length."""
 
     first: float
     damping: float
+    decrement: float
     memory: Searched
 
 
@@ -68,14 +70,15 @@ class Newton(Solver[Damped]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Damped]:
         point = problem.measured(x)
-        return State(point, Damped(point.gradient.norm(), DAMPING, Searched()))
+        return State(point, Damped(point.gradient.norm(), DAMPING, first_decrement(problem, point), Searched()))
 
     def step(self, problem: Objective, state: State[Damped]) -> State[Damped]:
         point, own = state.point, state.own
         tol = min(FORCING, (point.gradient.norm() / max(own.first, 1e-300)) ** 0.5)
-        d = Curvature(problem, point, own.damping, full=True).solve(tol, INNER) if self.full else None
+        lift = LIFT * distance(problem, own.decrement)
+        d = Curvature(problem, point, own.damping, True, lift).solve(tol, INNER) if self.full else None
         if d is None:
-            d = Curvature(problem, point, own.damping, full=False).solve(tol, INNER)
+            d = Curvature(problem, point, own.damping, False, lift).solve(tol, INNER)
         if d is None:  # rounding alone can make Gauss-Newton fail
             d = -point.gradient
         taken = CurveSearch().next(Path(problem, point, d), own.memory)
@@ -83,4 +86,4 @@ class Newton(Solver[Damped]):
             return replace(state, phase=taken.phase)
         factor = 0.3 if taken.memory.eta >= SHORT else 3.0
         damping = min(max(own.damping * factor, LEAST_DAMPING), MOST_DAMPING)
-        return State(taken.point, Damped(own.first, damping, taken.memory))
+        return State(taken.point, Damped(own.first, damping, -point.gradient.inner(d), taken.memory))

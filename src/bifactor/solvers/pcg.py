@@ -7,7 +7,7 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.preconditioner import preconditioned
+from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement, preconditioned
 from bifactor.steps import CurveSearch
 from bifactor.steps.base import Step
 from bifactor.steps.curve_search import Searched
@@ -56,15 +56,14 @@ class PCG(Solver[Conjugate]):
     matrix factorization, NeurIPS 2021.
     """
 
-    damping: float = 0.01
+    damping: float = LIFT
 
     def __post_init__(self) -> None:
         settle_nonnegative(self, "damping", "0 turns it off.")
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
         point = problem.measured(x)
-        guess = point.gradient.inner(point.gradient) / max(problem.scale * x.inner(x), 1e-300)
-        return self._aimed(problem, point, guess, Searched())
+        return self._aimed(problem, point, first_decrement(problem, point), Searched())
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
         if state.own.age >= RENEW:
@@ -88,7 +87,7 @@ class PCG(Solver[Conjugate]):
     ) -> State[Conjugate]:
         """The state with the direction of its next step; −S alone where there is no old one to be conjugate to."""
         g = point.gradient
-        s = preconditioned(problem, point.x, g, self.damping * (decrement / problem.scale) ** 0.5)
+        s = preconditioned(problem, point.x, g, self.damping * distance(problem, decrement))
         size, d, age = g.inner(s), -s, 0
         if old is not None:
             age = old.own.age + 1

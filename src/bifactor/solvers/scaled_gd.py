@@ -7,32 +7,49 @@ from bifactor.factors import Factors
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
-from bifactor.problems.state import State
+from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.descent import Descent, descended
-from bifactor.solvers.parts.preconditioner import preconditioned
+from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement, preconditioned
 from bifactor.steps import CurveSearch, StepSize
 from bifactor.steps.theory import TheoryStep
-from bifactor.validation import require_instance
+from bifactor.validation import require_instance, settle_nonnegative
 
 
 @dataclass(frozen=True)
-class ScaledGD(Solver[Descent]):
-    """U ← U − η ∇f V (VᴴV)⁻¹, V ← V − η ∇fᴴ U (UᴴU)⁻¹, both from the old factors.
+class Scaled(Value):
+    """The memory of the step rule, and ⟨∇F, S⟩ at the last point, S the preconditioned gradient."""
+
+    memory: Value
+    decrement: float
+
+
+@dataclass(frozen=True)
+class ScaledGD(Solver[Scaled]):
+    """U ← U − η ∇f V (VᴴV + δI)⁻¹, V ← V − η ∇fᴴ U (UᴴU + δI)⁻¹, both from the old factors.
 
     Its rate does not depend on the condition number of X. The blocks are in the units of f (see
-    `parts.preconditioner`), so that η = 1 is a Newton-like step and the article's choice is `steps.Constant(0.5)`.
-    That one can diverge from a poor start; the curve search cannot.
+    `parts.preconditioner`), so that η = 1 is a Newton-like step and the article's choice is
+    `ScaledGD(steps.Constant(0.5), damping=0)`. That one can diverge from a poor start; the curve search cannot.
+
+    Parameters
+    ----------
+    step_size : StepSize
+    damping : float
+        δ is this multiple of an estimate of the distance to the solution, as in `PCG`. Without it, a column that
+        vanishes because the rank is above that of the solution brings the iteration to a halt anywhere.
 
     References
     ----------
     T. Tong, C. Ma and Y. Chi, Accelerating ill-conditioned low-rank matrix estimation via scaled gradient descent,
-    JMLR 22 (2021).
+    JMLR 22 (2021). J. Zhang, S. Fattahi and R. Zhang, Preconditioned gradient descent for over-parameterized nonconvex
+    matrix factorization, NeurIPS 2021.
     """
 
     step_size: StepSize = CurveSearch()
+    damping: float = LIFT
 
     def __post_init__(self) -> None:
+        settle_nonnegative(self, "damping", "0 turns it off.")
         require_instance(self.step_size, StepSize, "step_size")
         if isinstance(self.step_size, TheoryStep):
             raise InputError(
@@ -43,11 +60,12 @@ class ScaledGD(Solver[Descent]):
     def peak(self, problem: Objective, rank: int) -> int:
         return run_memory(problem, rank, pairs=10, lengths=self.step_size.lengths)
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Descent]:
-        at = problem.at(x)
-        return State(at, Descent(at, self.step_size.init(problem, at, 0.0)))
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Scaled]:
+        point = problem.at(x)
+        return State(point, Scaled(self.step_size.init(problem, point, 0.0), first_decrement(problem, point)))
 
-    def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
-        at = state.own.at
-        path = Path(problem, at, -preconditioned(problem, at.x, at.gradient, 0.0))
-        return descended(problem, self.step_size.next(path, state.own.memory))
+    def step(self, problem: Objective, state: State[Scaled]) -> State[Scaled]:
+        point, own = state.point, state.own
+        s = preconditioned(problem, point.x, point.gradient, self.damping * distance(problem, own.decrement))
+        taken = self.step_size.next(Path(problem, point, -s), own.memory)
+        return State(taken.point, Scaled(taken.memory, point.gradient.inner(s)), taken.phase)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.blocks import Blocks, Shared
+from bifactor.blocks import Blocks, Shared, raised
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
@@ -33,14 +33,16 @@ class Curvature:
         μ.
     full : bool
         Count in how f curves through the product of the factors, (∇f E, ∇fᴴ D).
+    lift : float
+        Is added to the eigenvalues of the Gram matrices in M, so that columns that vanish are damped too.
     """
 
-    def __init__(self, problem: Objective, point: Point, damping: float, full: bool):
-        self.problem, self.point, self.damping = problem, point, damping
+    def __init__(self, problem: Objective, point: Point, damping: float, full: bool, lift: float = 0.0):
+        self.problem, self.point, self.lift = problem, point, lift
         self.hessian = problem.f.hessian(point.x, point.z)
         self.gradient = problem.f.gradient(point.x, point.z) if full else None
-        UU, VV = point.x.grams()
-        self.damped = damping * problem.scale * VV, damping * problem.scale * UU  # μM for rows of U and of V
+        weight, (UU, VV) = damping * problem.scale, (raised(B, lift) for B in point.x.grams())
+        self.damped = weight * VV, weight * UU  # μM for rows of U and of V
         self.known: dict[int, Blocks] = {}
 
     def apply(self, d: Factors) -> Factors:
@@ -78,5 +80,5 @@ class Curvature:
         small = sum(self.problem.shape) * x.width**2 <= LARGEST_BLOCKS
         exact = self.problem.f.exact(x, side) if small else None
         if exact is None:
-            return self.problem.f.expected(x, side)
+            return self.problem.f.expected(x, side).damped(self.lift)
         return (exact + Shared(((1.0, self.damped[side]),))).lifted(0.0, HELD)

@@ -7,12 +7,28 @@ Dividing each row of the gradient by its block of curvature makes the iteration 
 from bifactor.blocks import Blocks
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point
+
+LIFT = 0.01
+"""The multiple of the estimated distance to the solution by which Gram matrices are damped."""
+
+
+def distance(problem: Objective, decrement: float) -> float:
+    """(⟨∇F, S⟩/scale)^½, an estimate of how far X is from the solution; S is the preconditioned gradient."""
+    return float(max(decrement, 0.0) / problem.scale) ** 0.5
+
+
+def first_decrement(problem: Objective, point: Point) -> float:
+    """⟨∇F, S⟩ where no gradient has been preconditioned yet: with blocks of the mean size."""
+    g, x = point.gradient, point.x
+    return g.inner(g) / max(problem.scale * x.inner(x), 1e-300)
 
 
 def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -> Factors:
     """A gradient at x, each row divided by the block of curvature to expect.
 
-    `damping` is added to the eigenvalues of VᴴV and UᴴU, where zero ones would otherwise be blown up.
+    `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a column that vanishes would be blown up until the
+    whole step is cut short because of it.
     """
 
     def blocks(side: int) -> Blocks:
