@@ -33,7 +33,10 @@ class Status(Enum):
         "stopped as tol asks, because X changes by less from one iteration to the next, but the gradient is not small: "
         "lower tol, or try another step rule, solver or start"
     )
-    PLATEAU = "stopped as objective_tol asks, because the objective falls by less in ten iterations; its gradient is not small yet"
+    PLATEAU = (
+        "stopped as objective_tol asks, because the objective falls by less in ten iterations; "
+        "its gradient is not small yet"
+    )
     STALLED = (
         "stopped because no step lowers the objective, though its gradient says one should: "
         "if you wrote the loss or function, try bifactor.testing.check_gradient"
