@@ -75,8 +75,8 @@ class BalanceTerm(Term):
 
     def polynomial(self, x: Factors, d: Factors) -> Array | None:
         (UU, VV), (UD, VE), (DD, EE) = x.grams(), x.grams(d), d.grams()
-        changes = UU - VV, UD + herm(UD) - VE - herm(VE), DD - EE
-        c = self.balance.curve(*(_free(x, change) for change in changes), self.scale)
+        first = _free(x, UD + herm(UD) - VE - herm(VE))
+        c = self.balance.curve(_free(x, UU - VV), first, _free(x, DD - EE), self.scale)
         return None if c is None else self.lam * c
 
 

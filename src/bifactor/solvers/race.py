@@ -1,5 +1,6 @@
 """A race of solvers on small budgets."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bifactor.errors import InputError
@@ -76,6 +77,8 @@ class Race(Solver[Racing | Decided]):
     patience: int = 100
 
     def __post_init__(self) -> None:
+        if not isinstance(self.solvers, Iterable):
+            raise InputError(f"solvers={self.solvers!r} is not a tuple of solvers. Put them in brackets.")
         object.__setattr__(self, "solvers", tuple(self.solvers))
         for solver in self.solvers:
             require_inner(self, solver)
