@@ -117,3 +117,8 @@ def test_the_objective_of_a_homotopy_has_no_ridge(make_problem):
     state = RidgeHomotopy().init(problem, problem.zero(0), 2)
     assert state.phase.staged
     assert state.value < state.own.inner.value
+
+
+def test_a_race_without_brackets():
+    with pytest.raises(InputError, match="not a tuple of solvers"):
+        bf.solvers.Race(bf.solvers.PCG(), bf.solvers.RidgeHomotopy())
