@@ -182,7 +182,7 @@ def test_one_seed_one_answer(table):
         (np.array([["a", "b"]]), {}, "convert"),
         (np.eye(3), {"standardize": 1}, "standardize=1"),
         (np.eye(3), {"add_indicator": "yes"}, "add_indicator='yes'"),
-        (np.eye(3), {"n_components": 0}, "n_components=0"),
+        (np.eye(3), {"n_components": -1}, "n_components=-1"),
         (np.eye(3), {"alpha": "none"}, "alpha='none'"),
     ],
 )

@@ -128,8 +128,8 @@ def test_sources_that_are_none(lines, tmp_path):
         make().fit_long(tmp_path / "none.csv")
     with pytest.raises(BifactorError, match=r"no entry|No entry"):
         make().fit_long(lines.assign(rating=np.nan))
-    with pytest.raises(InputError, match="n_components=0"):
-        make(n_components=0).fit_long(tmp_path / "none.csv")  # settings are checked before a file is read
+    with pytest.raises(InputError, match="n_components=-1"):
+        make(n_components=-1).fit_long(tmp_path / "none.csv")  # settings are checked before a file is read
 
 
 # Predicting

@@ -202,7 +202,8 @@ def test_nothing_known_is_refused():
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": -1}, "n_components=-1"),
+        ({"n_components": 0, "offsets": False}, "Without offsets there must be a component"),
         ({"n_components": "all"}, "n_components='all'"),
         ({"alpha": -1.0}, r"alpha=-1\.0"),
         ({"loss": "absolute"}, "loss='absolute'.*squared"),

@@ -258,7 +258,7 @@ def test_what_are_not_labels_is_refused(X, fact):
         ({"link": "cauchit"}, "link='cauchit' is none of logistic, probit"),
         ({"link": None}, "link=None"),
         ({"alpha": -1}, "alpha=-1"),
-        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": -1}, "n_components=-1"),
         ({"binarize": "high"}, "binarize='high'"),
         ({"binarize": np.nan}, "binarize=nan"),
         ({"binarize": True}, "binarize=True"),

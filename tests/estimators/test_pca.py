@@ -267,7 +267,7 @@ def test_small_tables(kind, shape):
     ("parameters", "fact"),
     [
         ({"n_components": 0}, "n_components=0"),
-        ({"n_components": "auto"}, "'auto' is not for principal components"),
+        ({"n_components": "auto"}, "'auto' is not a number of principal components"),
         ({"alpha": -1}, "alpha=-1"),
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),

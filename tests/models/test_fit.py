@@ -128,7 +128,7 @@ def test_unknown_names_count_with_an_offset_of_0(fit):
     a, b = fit.places(["u3"], "row")[0], fit.places([20], "column")[0]
     wanted = model.intercept + np.array([model.U[a] @ model.V[b], model.V[b, 0], model.U[a, 1], 0])
     rows, cols = ["u3", "nobody", "u3", "nobody"], [20, 20, 21, 21]
-    with pytest.warns(UserWarning, match="3 of 4 pairs have a name that was not in the fit") as caught:
+    with pytest.warns(UserWarning, match="In 3 of 4 pairs a name was not in the fit") as caught:
         np.testing.assert_allclose(fit.predict(rows, cols), wanted, atol=1e-12)
     assert caught[0].filename == __file__
     assert fit.known(rows, cols).tolist() == ["both", "column", "row", "neither"]

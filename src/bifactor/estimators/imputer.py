@@ -29,7 +29,8 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the table; "auto" for the one that predicts held-out entries best.
+        The rank, cut to the smaller side of the table; 0 for offsets of rows and columns alone. "auto" takes the one
+        that predicts held-out entries best.
     alpha : float or "auto"
         The ridge, in units of squared standard deviations summed over entries.
     standardize : bool
@@ -164,8 +165,9 @@ def _indicator(table: Array) -> Any:
 
 def _moments(table: Array) -> tuple[Array, Array]:
     """Means and standard deviations of what is known in each column, 0 where all is the same."""
-    center, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
-    # Rounding leaves a constant column a spread that is not zero.
+    center, spread, least = np.nanmean(table, axis=0), np.nanstd(table, axis=0), np.nanmin(table, axis=0)
+    # Rounding gives a constant column another mean, and a spread that is not zero.
+    center = np.where(least == np.nanmax(table, axis=0), least, center)
     flat = spread <= 10 * np.finfo(table.dtype).eps * np.abs(center)
     return center, np.where(flat, 0, spread)
 

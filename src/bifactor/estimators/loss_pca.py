@@ -19,6 +19,7 @@ from bifactor.models.scoring import explained, left_out_scores
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
+from bifactor.validation import is_count
 
 LARGEST = 100_000_000
 """Entries of a sparse matrix, counted with its zeros, that are taken in."""
@@ -36,8 +37,10 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
     def _settings(self, loss: str) -> Settings:
-        if self.n_components == "auto":
-            raise InputError("n_components='auto' is not for principal components. Pass an integer ≥ 1.")
+        if not is_count(self.n_components, 1):
+            raise InputError(
+                f"n_components={self.n_components!r} is not a number of principal components. Pass one ≥ 1."
+            )
         names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
         return settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
 

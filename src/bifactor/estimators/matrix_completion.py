@@ -18,7 +18,7 @@ class MatrixCompletion(Completion):
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the matrix where it is more.
+        The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
     loss : {"squared", "huber", "logistic", "probit", "poisson"} or Loss
         What an entry means: a number, one with outliers, ±1, a count.
     alpha : float or "auto"

@@ -17,6 +17,7 @@ from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
 from bifactor.tables.names import listed
 from bifactor.validation import is_count, require_finite
+from bifactor.words import counted
 
 KNOWN = ("neither", "row", "column", "both")
 """What is known of a pair, by 1 for the row plus 2 for the column."""
@@ -79,7 +80,9 @@ class Fit:
         if 1 in (i.size, j.size):
             i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
-            raise InputError(f"There are {i.size} rows and {j.size} columns. Pass one of each per pair.")
+            raise InputError(
+                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} are no pairs. Pass one of each per pair."
+            )
         return i, j
 
     def scores(self, i: Array, j: Array) -> Array:
@@ -99,7 +102,7 @@ class Fit:
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"{strange} of {i.size} pairs have a name that was not in the fit; it counts with an offset of 0. "
+                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; it counts with an offset of 0. "
                 "Pass unknown='raise' to be stopped by such names.",
                 UserWarning,
                 stacklevel=3,
@@ -205,7 +208,7 @@ class Fit:
         w = None if weights is None else floating(weights, "weights").ravel()
         if y.size == 0 or y.size != i.size or (w is not None and w.size != y.size):
             raise InputError(
-                f"There are {i.size} pairs and {y.size} values. Pass one value, and weight, for each pair."
+                f"{counted(i.size, 'pair')} cannot have {counted(y.size, 'value')}. Pass one, and one weight, for each."
             )
         shape = (len(self.rows), len(self.cols))
         here = Observations(i, j, self.encoded(y), shape, w).weighed()

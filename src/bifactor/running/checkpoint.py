@@ -22,7 +22,7 @@ FORMAT = 2
 class Checkpoint:
     """Saves a run every `every` iterations and when it ends; without a path it does nothing.
 
-    A write that fails in the middle of a run warns, once, and lets the run go on: the answer is worth more than its copy.
+    A write that fails in a run warns, once, and lets the run go on: the answer is worth more than its copy.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, like: Array, *identity: str):
