@@ -77,6 +77,6 @@ def test_mistakes_get_one_sentence(table, content, message):
 
 def test_other_mistakes(table):
     assert "no column 'z' to keep" in invoke("table.csv", "--keep", "z", "-o", "full.csv", code=1).stderr
-    assert "nor auto" in invoke("table.csv", "--rank", "0", "-o", "full.csv", code=1).stderr
+    assert "nor auto" in invoke("table.csv", "--rank", "-1", "-o", "full.csv", code=2).stderr
     assert "nor auto" in invoke("table.csv", "--rank", "x", "-o", "full.csv", code=2).stderr
     assert "already exists" in invoke("table.csv", "-o", "table.csv", code=1).stderr

@@ -14,11 +14,13 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.look import emit_json, stderr, wants_json
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
+from bifactor.errors import InputError
 from bifactor.models import Fit, load
 from bifactor.models.fit import known
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed
+from bifactor.words import counted
 
 BLOCK = 100_000
 """Lines that are written at a time."""
@@ -67,7 +69,7 @@ def predict(
         return
     if output is None:
         answer.write(sys.stdout)
-    said = f"{answer.flags.size:,} pairs predicted" + (f", written to {output}" if output is not None else "")
+    said = f"{counted(answer.flags.size, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
 
 
@@ -87,7 +89,10 @@ class Answer:
         assert pairs.row_names is not None
         assert pairs.column_names is not None
         rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
-        i, j = fit.known_pairs(rows, cols, unknown)
+        i, j = fit.pairs(rows, cols)
+        if unknown == "raise":
+            _require_known(i, rows, "row")
+            _require_known(j, cols, "column")
         header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
         called = ("row", "column") if all(name.isdigit() for name in header) else header
         predicted = fit.model.loss.mean(fit.scores(i, j))
@@ -109,6 +114,12 @@ class Answer:
             part = slice(first, first + BLOCK)
             names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
             yield *names, self.predicted[part].tolist(), self.flags[part].tolist()
+
+
+def _require_known(places: Array, names: Array, side: str) -> None:
+    if np.any(places < 0):
+        name = listed(names[places < 0])[0]
+        raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass --unknown mean.")
 
 
 def _called(names: Names, places: Array, given: Array) -> list[Any]:
