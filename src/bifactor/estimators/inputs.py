@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from bifactor.errors import InputError
+from bifactor.estimators.checked import checked, frame_of
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
@@ -35,21 +34,13 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     require_wide(X)
     if np.ma.isMaskedArray(X):
         X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-    table = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=("csr", "csc", "coo"),
-        dtype=(np.float64, np.float32),
-        ensure_all_finite="allow-nan",
-    )
-    return from_matrix(table, weights)
+    return from_matrix(checked(estimator, X, reset, accept_sparse=("csr", "csc", "coo")), weights)
 
 
 def frame_header(X: Any) -> list[str] | None:
     """The names of the columns of a frame; None for anything else."""
-    frame = nw.from_native(X, pass_through=True)
-    return [str(n) for n in frame.collect_schema().names()] if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+    frame = frame_of(X)
+    return None if frame is None else [str(name) for name in frame.columns]
 
 
 def require_wide(X: Any) -> None:

@@ -102,7 +102,7 @@ class Fit:
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; it counts with an offset of 0. "
+                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; its offset counts as 0. "
                 "Pass unknown='raise' to be stopped by such names.",
                 UserWarning,
                 stacklevel=3,
