@@ -421,3 +421,29 @@ def test_rank_zero_may_be_asked_for(invoke, options):
 def test_rank_zero_without_offsets_is_refused_in_the_words_of_the_shell(invoke):
     said = invoke("complete", "data.csv", "--rank", 0, "--no-offsets", "-o", "fit", code=2).stderr
     assert "--rank 0 with --no-offsets leaves nothing to fit." in said
+
+
+def test_names_that_spreadsheets_would_run_can_be_made_text(invoke, folder):
+    names = ["=cmd", "+1+1", "@sum", "-x", "-7", "plain"]
+    text = "user,item,rating\n" + "".join(f"{name},{j},{k + j}\n" for k, name in enumerate(names) for j in range(3))
+    (folder / "names.csv").write_text(text)
+    invoke("complete", "names.csv", *QUICK, "-o", "fit")
+    told = invoke("predict", "fit", "names.csv", "--safe-cells").stdout
+    found = {line.split(",")[0] for line in told.splitlines()[1:]}
+    assert found == {"'=cmd", "'+1+1", "'@sum", "'-x", "-7", "plain"}
+    assert all(float(line.split(",")[2]) is not None for line in told.splitlines()[1:])
+    invoke("predict", "fit", "names.csv", "--safe-cells", "-o", "out.csv")
+    assert (folder / "out.csv").read_text() == told
+    assert "'" not in invoke("predict", "fit", "names.csv").stdout
+    records = json.loads(invoke("predict", "fit", "names.csv", "--safe-cells", "--json").stdout)["predictions"]
+    assert {one["row"] for one in records} == set(names)
+
+
+def test_a_row_that_is_known_in_every_column(invoke, folder):
+    (folder / "full.csv").write_text("user,item,rating\n" + "".join(f"{u},{j},{j}\n" for u in "ab" for j in range(4)))
+    invoke("complete", "full.csv", *QUICK, "-o", "fit")
+    assert (
+        "a is known in every column, so none is left. Pass --include-seen"
+        in invoke("recommend", "fit", "--user", "a").stdout
+    )
+    assert json.loads(invoke("recommend", "fit", "--user", "a", "--json").stdout)["rows"][0]["recommended"] == []

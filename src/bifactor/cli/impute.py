@@ -11,6 +11,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import notes as noted
 from bifactor.cli.look import tell
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
@@ -35,11 +36,19 @@ Examples:
 @click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column of numbers as it is, and out of the fit.")
 @click.option("--delimiter", help="One character, or tab; sniffed by default.")
+@safe_cells_option
 @seed_option
 @force_option
 @json_option
 def impute(
-    table: Path, output: Path, rank: Any, keep: tuple[str, ...], delimiter: str | None, seed: int, force: bool
+    table: Path,
+    output: Path,
+    rank: Any,
+    keep: tuple[str, ...],
+    delimiter: str | None,
+    safe_cells: bool,
+    seed: int,
+    force: bool,
 ) -> None:
     """Fill in the holes of TABLE, a csv or tsv file with a header.
 
@@ -63,8 +72,8 @@ def impute(
             body[r][numeric[c]] = f"{full[r, c]:.6g}"
     with new_file(output) as temporary, opened(temporary, output) as file:
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(body)
+        lines = [header, *body]
+        writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
     _told(header, numeric, holes, notes, output)
 
 

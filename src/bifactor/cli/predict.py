@@ -12,6 +12,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import emit_json, stderr, wants_json
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
 from bifactor.errors import InputError
@@ -40,11 +41,19 @@ Examples:
 @click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
 @click.option("--ratings", type=INPUT, help="File of entries of new rows, which are found from these first.")
 @unknown_option
+@safe_cells_option
 @column_options(value=False)
 @force_option
 @json_option
 def predict(
-    fit: Path, pairs: Path, output: Path | None, ratings: Path | None, unknown: str, force: bool, **options: Any
+    fit: Path,
+    pairs: Path,
+    output: Path | None,
+    ratings: Path | None,
+    unknown: str,
+    safe_cells: bool,
+    force: bool,
+    **options: Any,
 ) -> None:
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
@@ -62,13 +71,13 @@ def predict(
     strange = int(np.count_nonzero(answer.flags != "both"))
     if output is not None:
         with new_file(output) as temporary, opened(temporary, output) as file:
-            answer.write(file)
+            answer.write(file, safe_cells)
     if wants_json():
         told = {"predictions": answer.records()} if output is None else {"output": str(output)}
         emit_json({"pairs": answer.flags.size, "unknown": strange, **told})
         return
     if output is None:
-        answer.write(sys.stdout)
+        answer.write(sys.stdout, safe_cells)
     said = f"{counted(answer.flags.size, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
 
@@ -98,12 +107,12 @@ class Answer:
         predicted = fit.model.loss.mean(fit.scores(i, j))
         return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), predicted, known(i, j))
 
-    def write(self, file: TextIO) -> None:
+    def write(self, file: TextIO, safe_cells: bool) -> None:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*self.header, "prediction", "known"])
-        for rows, cols, numbers, words in self.blocks():
-            texts = [f"{number:.6g}" for number in numbers]
-            writer.writerows(zip(rows, cols, texts, words, strict=True))
+        writer.writerow([*(map(safe, self.header) if safe_cells else self.header), "prediction", "known"])
+        for *names, numbers, words in self.blocks():
+            sides = (map(safe, side) for side in names) if safe_cells else names
+            writer.writerows(zip(*sides, (f"{number:.6g}" for number in numbers), words, strict=True))
 
     def records(self) -> list[dict[str, Any]]:
         keys = ("row", "column", "prediction", "known")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
-from bifactor.cli.look import emit_json, wants_json
+from bifactor.cli.look import emit_json, say, wants_json
 from bifactor.cli.options import INPUT, json_option
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
@@ -58,7 +58,10 @@ def recommend(fit: Path, users: tuple[str, ...], ratings: Path | None, count: in
         emit_json({"rows": told})
         return
     for row, best in found:
-        _show(model, row, best)
+        if best:
+            _show(model, row, best)
+        else:
+            say(f"{row} is known in every column, so none is left. Pass --include-seen for the best of all.")
 
 
 def _found(names: Array, predicted: Array) -> list[tuple[Any, float]]:

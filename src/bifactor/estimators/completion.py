@@ -16,7 +16,7 @@ from bifactor.estimators.inputs import frame_header, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
-from bifactor.models.fit import Fit
+from bifactor.models.fit import Fit, single_or_all
 from bifactor.models.model import Model, Settings, updated
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.tables import Observations, read
@@ -120,8 +120,9 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         if cols is not None:
             if self.row_names_ is not None:
                 return self.fit_.decision_function(rows, cols, unknown)
-            sides = [np.atleast_1d(np.asarray(side)) for side in (rows, cols)]
-            return self.model_.scores(*(np.broadcast_arrays(*sides) if 1 in (sides[0].size, sides[1].size) else sides))
+            i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
+            z = self.model_.scores(*(np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)))
+            return single_or_all(z, rows, cols)
         if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
             return self.fit_.decision_function(*self._pairs_of(rows), unknown)
         data = self._encoded(observations(self, rows, reset=False), reset=False)

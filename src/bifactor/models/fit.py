@@ -11,7 +11,7 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.models.model import Model, lengthened
 from bifactor.models.pairs import Pairs
-from bifactor.models.ranking import best_columns
+from bifactor.models.ranking import best_columns, gapped
 from bifactor.models.scoring import explained
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
@@ -107,7 +107,7 @@ class Fit:
                 UserWarning,
                 stacklevel=3,
             )
-        return self.scores(i, j)
+        return single_or_all(self.scores(i, j), rows, cols)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
         """The places of pairs, -1 for a name that was not in the fit unless such names are to be refused."""
@@ -126,7 +126,7 @@ class Fit:
         Parameters
         ----------
         rows, cols : names, or sequences of them
-            A single one on one side goes with all of the other.
+            A single one on one side goes with all of the other; of two single ones a single number is told.
         unknown : {"mean", "raise"}
             What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
             raise `InputError`.
@@ -139,13 +139,13 @@ class Fit:
 
     def known(self, rows: Any, cols: Any) -> Array:
         """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
-        return known(*self.pairs(rows, cols))
+        return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
-        Where fewer than n columns are left the rest is -1 or, among names that are not numbers, None; with NaN for
-        predictions.
+        Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
+        fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None.
 
         Parameters
         ----------
@@ -161,12 +161,10 @@ class Fit:
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        columns, predicted = best_columns(self.model, index, int(n), self.seen.__getitem__ if exclude_known else None)
-        none = columns < 0
-        names = self.cols[columns]
-        if none.any():
-            names = np.where(none, -1 if names.dtype.kind in "iu" else None, names)
-        return names, predicted
+        least = int(np.diff(self.seen.starts)[index].min()) if exclude_known and index.size else 0
+        count = min(int(n), len(self.cols) - least)
+        columns, predicted = best_columns(self.model, index, count, self.seen.__getitem__ if exclude_known else None)
+        return gapped(self.cols[columns], columns < 0), predicted
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
@@ -228,6 +226,11 @@ class Fit:
         from bifactor.models.store import save
 
         save(self, folder, force, report)
+
+
+def single_or_all(told: Array, rows: Any, cols: Any) -> Array:
+    """What is told of pairs: a single value where both sides are a single name."""
+    return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
 
 
 def known(i: Array, j: Array) -> Array:
