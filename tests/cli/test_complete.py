@@ -407,6 +407,15 @@ def test_values_that_are_all_alike(invoke, folder, options, value):
     invoke("recommend", "fit", "--ratings", "new.csv")
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_that_are_all_alike(invoke, folder, label):
+    i, j, _ = ratings()
+    (folder / "same.csv").write_text(lines(i, j, np.full(i.size, label)))
+    told = json.loads(invoke("complete", "same.csv", "--loss", "logistic", "-o", "fit", "--json").stdout)
+    assert f"All values are {label}, so there is nothing to tell rows and columns apart by." in told["notes"]
+    assert told["fit"]["rank"] == 0
+
+
 @pytest.mark.parametrize("options", [(), ("--alpha", 1), ("--holdout", 0.2)])
 def test_rank_zero_may_be_asked_for(invoke, options):
     told = json.loads(invoke("complete", "data.csv", "--rank", 0, *options, "-o", "fit", "--json").stdout)

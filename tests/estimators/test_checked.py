@@ -151,8 +151,13 @@ def test_every_form_of_a_sparse_matrix(estimator, form):
         return
     table = np.eye(4) if "PCA" in type(estimator).__name__ else np.where(np.eye(4) > 0, 1.0, np.nan)
     np.testing.assert_array_equal(estimator.fit(X).transform(X), estimator.fit(table).transform(table))
-    with pytest.raises(InputError, match="Complex data not supported"):
-        estimator.fit(X * 1j)
+    for Y, sentence in (
+        (X * 1j, "Complex data not supported"),
+        (type(X)(np.diag([1.0, np.inf, 1.0, 1.0])), "X contains infinity"),
+        (type(X)((4, 0)), r"\(shape=\(4, 0\)\) while a minimum of 1 is required"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            estimator.fit(Y)
 
 
 def test_numbers_whose_squares_overflow_are_refused_by_the_imputer():

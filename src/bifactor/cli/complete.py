@@ -137,7 +137,9 @@ def _wide(entries: Observations) -> bool:
 
 def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Observations, Array | None, list[str]]:
     """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
-    notes, classes, loss = [], None, chosen.loss
+    notes, classes, loss, first = [], None, chosen.loss, entries.values[0]
+    if np.all(entries.values == first):
+        notes.append(f"All values are {first:g}, so there is nothing to tell rows and columns apart by.")
     try:
         if loss.targets is SIGNS:
             classes = two_classes(entries.values)
@@ -149,8 +151,6 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
         raise InputError(f"{path}: {error}") from None
     if entries.origin is not None and entries.origin.missing and not entries.origin.wide:
         notes.append(f"Left out: {counted(entries.origin.missing, 'line')} without a value.")
-    if np.all(entries.values == entries.values[0]):
-        notes.append(f"All values are {entries.values[0]:g}, so there is nothing to tell rows and columns apart by.")
     return entries, classes, notes
 
 

@@ -69,12 +69,12 @@ def _in_words(estimator: BaseEstimator, X: Any, frame: Any, error: Exception) ->
         return InputError(f"{said} Pass the columns of the fit.")
     if said.startswith("Feature names are only supported"):
         return InputError("Not all columns of X are named by text. Use X.columns = X.columns.astype(str).")
-    if sparse.issparse(X):
-        return _of_sparse(X, name, said)
-    if isinstance(X, (str, bytes, dict)) or X is None:
+    if sparse.issparse(X) and 0 not in X.shape:
+        return _of_sparse(X.tocoo(), name, said)
+    if X is None or type(X) in (str, bytes, dict):
         files = "; for files there is fit_long" if hasattr(estimator, "fit_long") else ""
         return InputError(f"X is {_short(X)}, not a table. Pass an array or a frame{files}.")
-    shape = _shape(X)
+    shape = X.shape if sparse.issparse(X) else _shape(X)
     if shape is None:
         return InputError("The rows of X are not of one length. Pass a table of numbers.")
     if len(shape) != 2:
