@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bifactor as bf
 from benchmarks.harness.fuzzed import INITS, draw_parts, draw_solver, one_of
-from benchmarks.harness.fuzzed_tables import draw_counts, draw_estimator, draw_table
+from benchmarks.harness.fuzzed_tables import cells_for, draw_counts, draw_estimator, draw_table
 from benchmarks.harness.rows import Row, row
 from bifactor.errors import BifactorError
 
@@ -35,7 +35,7 @@ FINISHED, REFUSED = "finished", "refused"
 
 
 class Surprise(Exception):
-    """A number that is not finite, and that nothing tells of."""
+    """A number that is not finite, and that nothing tells of; or a refusal after work."""
 
 
 class Fuzzed:
@@ -55,7 +55,8 @@ class Fuzzed:
             for _ in range(TRIES):
                 try:
                     attempt()
-                except BifactorError:
+                except BifactorError as error:
+                    require_early(error)
                     continue
                 return True
         return False
@@ -67,7 +68,7 @@ class Fuzzed:
         solver = draw_solver(self.rng)
         self.name = "default" if solver is None else type(solver).__name__
         problem, most = parts.problem(), min(parts.operator.shape)
-        rank = "auto" if self.rng.random() < 0.05 else int(self.rng.integers(0, most + 2))
+        rank = one_of(self.rng, ("auto", 0, most + 1, *8 * (int(self.rng.integers(1, most + 1)),)))
         init = one_of(self.rng, (None, None, *INITS))
         tol, most_iterations = one_of(self.rng, (0.0, 1e-6)), int(one_of(self.rng, (0, 1, 12, 60)))
         self.words += f"; {solver!r}, rank {rank}, {init!r}, tol {tol:g}, max_iter {most_iterations}"
@@ -82,7 +83,7 @@ class Fuzzed:
     def estimate(self) -> None:
         estimator = draw_estimator(self.rng)
         self.name = type(estimator).__name__
-        told, X = draw_table(self.rng)
+        told, X = draw_table(self.rng, cells_for(estimator))
         self.words = f"{told}; {estimator!r}"
         estimator.fit(X)
         completes = hasattr(estimator, "recommend")
@@ -108,6 +109,12 @@ class Fuzzed:
         require_finite("probabilities", estimator.probabilities(settings))
         if abs(estimator.eigenvalues_.sum() - 1) > 1e-6:
             raise Surprise(f"The trace of the state is {estimator.eigenvalues_.sum():g}.")
+
+
+def require_early(error: BifactorError) -> None:
+    """What is refused is refused before any work; what happens in a run is a status."""
+    if any(frame.name == "_iterate" for frame in traceback.extract_tb(error.__traceback__)):
+        raise Surprise(f"Refused in the middle of a run: {error}") from error
 
 
 def require_finite(what: str, value: Any) -> None:

@@ -29,14 +29,23 @@ FORMS = (
 ODD = (np.inf, -np.inf, 1e308, 1e-308, -1.0, 0.5, None, "word", 1j)
 
 
-def draw_table(rng: Rng) -> tuple[str, Any]:
-    """What it is, and a table with holes in some form, or what a user could take for one."""
+def cells_for(estimator: Any) -> str:
+    """What the cells of a table mostly are for an estimator."""
+    loss = getattr(estimator, "loss", type(estimator).__name__)
+    return {"logistic": "signs", "poisson": "counts", "PoissonPCA": "counts"}.get(
+        loss, "labels" if loss in ("OneBitCompletion", "LogisticPCA") else "numbers"
+    )
+
+
+def draw_table(rng: Rng, usual: str) -> tuple[str, Any]:
+    """What it is, and a table with holes in some form, mostly of the usual cells, at times of what others take."""
     m, n = one_of(rng, SHAPES) if rng.random() < 0.7 else tuple(map(int, rng.integers(0, 15, 2)))
-    cells, form = one_of(rng, CELLS), one_of(rng, FORMS)
+    cells, form = usual if rng.random() < 0.7 else one_of(rng, CELLS), one_of(rng, FORMS)
     scale = 10.0 ** rng.integers(-8, 9)
     X = {
         "numbers": lambda: scale * rng.standard_normal((m, n)),
         "labels": lambda: rng.integers(0, 2, (m, n)).astype(float),
+        "signs": lambda: 2.0 * rng.integers(0, 2, (m, n)) - 1,
         "counts": lambda: rng.poisson(2.0, (m, n)).astype(float),
         "constant": lambda: np.full((m, n), scale),
         "low rank": lambda: np.outer(rng.standard_normal(m), rng.standard_normal(n)),
@@ -90,6 +99,7 @@ def draw_estimator(rng: Rng) -> Any:
         "tol": one_of(rng, (1e-2, 1e-5, 1e-12)),
         "random_state": int(rng.integers(10)),
     }
+    few = {**common, "n_components": int(rng.integers(1, 4))}
     flag = lambda: bool(rng.integers(2))  # noqa: E731
     binarize = one_of(rng, (None, None, 0.5))
     makers = [
@@ -100,7 +110,7 @@ def draw_estimator(rng: Rng) -> Any:
             **common, link=one_of(rng, ("logistic", "probit")), binarize=binarize, offsets=flag()
         ),
         lambda: bf.LowRankImputer(**common, standardize=flag(), keep_empty_features=flag(), add_indicator=flag()),
-        lambda: bf.LogisticPCA(**common, binarize=binarize),
-        lambda: bf.PoissonPCA(**common, exposure=one_of(rng, (None, "total"))),
+        lambda: bf.LogisticPCA(**few, binarize=binarize),
+        lambda: bf.PoissonPCA(**few, exposure=one_of(rng, (None, "total"))),
     ]
     return one_of(rng, makers)()
