@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import bifactor as bf
 from bifactor.errors import InputError, KindError
@@ -171,3 +172,33 @@ def test_settings_of_qubits_that_are_no_list():
             bf.StateTomography().fit_counts(settings, [[1, 2]])
     with pytest.raises(InputError, match=re.escape("For 1 setting of 1 qubit pass (1, 2)")):
         bf.StateTomography().fit_counts(["X"], [[1, 2, 3]])
+
+
+WRONG_FACTORS = {
+    "NaN": (lambda Z: Z * np.nan, "Z holds 8 NaN or infinite values. Pass what transform gave."),
+    "complex": (lambda Z: Z * 1j, "dtype complex128, but transform gives"),
+    "too many": (lambda Z: np.hstack([Z, Z]), "of real numbers. Pass what it gave."),
+    "a vector": (lambda Z: Z[:, 0], "Z has shape (8,) and dtype float64, but transform gives"),
+    "words": (lambda Z: Z.astype(str), "Z has dtype <U32"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_FACTORS)
+@each
+def test_factors_that_transform_does_not_give(estimator, case):
+    if isinstance(estimator, bf.LowRankImputer):
+        return
+    change, sentence = WRONG_FACTORS[case]
+    offsets = {"offsets": False} if hasattr(estimator, "offsets") else {}
+    factors = clone(estimator).set_params(**offsets).fit(BITS).transform(BITS)
+    with pytest.raises(InputError) as caught:
+        clone(estimator).set_params(**offsets).fit(BITS).inverse_transform(change(factors))
+    assert sentence in str(caught.value)
+
+
+def test_names_without_a_hash_are_refused():
+    frame = pd.DataFrame({"user": ["a", "b"], "item": [1, 2], "rating": [1.0, 2.0]})
+    model = bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame)
+    for rows in ({"a"}, {"a": 1}):
+        with pytest.raises(InputError, match="Some row names have no hash, as sets and dicts"):
+            model.predict(rows, 1)

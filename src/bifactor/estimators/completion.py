@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import frame_header, note_columns, observations
+from bifactor.estimators.inputs import frame_header, given_factors, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
@@ -153,11 +153,8 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
     def inverse_transform(self, Z: Any) -> Array:
         """What factors of rows predict, in all columns."""
         check_is_fitted(self, "model_")
-        Z = floating(Z, "Z")
         first = int(self.model_.offsets)
-        width = self.model_.V.shape[1] - first
-        if Z.ndim != 2 or Z.shape[1] != width:
-            raise InputError(f"Z has shape {Z.shape}, but transform gives {width} columns. Pass what it gave.")
+        Z = given_factors(Z, self.model_.V.shape[1] - first)
         return self.model_.loss.mean(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
     def _everywhere(self, U: Array) -> Array:

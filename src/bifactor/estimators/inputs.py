@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_of
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
+from bifactor.validation import require_finite
+from bifactor.words import counted
 
 LONG = 6
 """Columns up to which a frame may be a long one."""
@@ -35,6 +38,16 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     if np.ma.isMaskedArray(X):
         X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
     return from_matrix(checked(estimator, X, reset, accept_sparse=("csr", "csc", "coo")), weights)
+
+
+def given_factors(Z: Any, width: int) -> Array:
+    """Factors of rows, as `transform` gives them: so many columns of real numbers."""
+    Z = floating(Z, "Z")
+    if Z.ndim != 2 or Z.shape[1] != width or is_complex(Z):
+        found = f"Z has shape {Z.shape} and dtype {Z.dtype}"
+        raise InputError(f"{found}, but transform gives {counted(width, 'column')} of real numbers. Pass what it gave.")
+    require_finite(Z, "Z", "Pass what transform gave.")
+    return Z
 
 
 def frame_header(X: Any) -> list[str] | None:

@@ -7,10 +7,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import observations
+from bifactor.estimators.inputs import given_factors, observations
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, fit_components, null_scores
@@ -31,9 +31,7 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     def inverse_transform(self, Z: Any) -> Array:
         """What scores of rows predict, in all columns."""
         check_is_fitted(self, "model_")
-        Z = floating(Z, "Z")
-        if Z.ndim != 2 or Z.shape[1] != self.n_components_:
-            raise InputError(f"Z has shape {Z.shape}, but there are {self.n_components_} components. Pass scores.")
+        Z = given_factors(Z, self.n_components_)
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
     def _settings(self, loss: str) -> Settings:

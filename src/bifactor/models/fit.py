@@ -72,7 +72,10 @@ class Fit:
 
     def places(self, names: Any, side: str) -> Array:
         """The place of each name among the rows, or the columns, -1 where it is not known."""
-        return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+        try:
+            return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+        except TypeError:
+            raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
 
     def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
         """The places of pairs; a single name on one side goes with all of the other."""
