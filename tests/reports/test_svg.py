@@ -41,6 +41,8 @@ def test_round_numbers_are_short():
     assert labels([-1.0, 0.0, 1.0]) == ["−1", "0", "1"]
     assert labels([1e-8, 1e-4, 1.0]) == ["1e−8", "1e−4", "1"]
     assert labels([4e5, 4.2e5, 4.4e5]) == ["4.0e5", "4.2e5", "4.4e5"]
+    assert labels([0.0, 8e4, 1.2e5]) == ["0", "8.0e4", "1.2e5"]
+    assert labels([0.0, 5e-4, 1e-3]) == ["0", "5e−4", "1e−3"]
     assert labels([3.0]) == ["3"]
     assert labels([]) == []
 
@@ -50,6 +52,14 @@ def test_no_bars_are_axes_alone():
     assert 'class="axis"' in empty
     assert 'class="bar"' not in empty
     assert bar_chart(np.array([0.0]), "component", "singular value").count('class="bar"') == 1
+
+
+def test_iterations_are_whole():
+    for count in (1, 2, 3, 50):
+        chart = line_chart(np.arange(count), np.ones(count), "iteration", "objective", whole_x=True)
+        along = re.findall(r'text-anchor="middle">([^<]*)<', chart.split("rotate")[0])[:-1]
+        assert along
+        assert all(float(text).is_integer() and float(text) >= 0 for text in along)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e-12, 1e12])

@@ -67,7 +67,7 @@ def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[
     charts.append(_chart("Components", text, bar_chart(values, "component", "singular value")))
     objective = np.array(history["objective"])
     log = bool(np.all(objective > 0))
-    curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", log_y=log)
+    curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", whole_x=True, log_y=log)
     charts.append(_chart("Convergence", f"The run has {fit['sentence']}.", curve))
     return charts
 

@@ -10,7 +10,10 @@ import numpy as np
 from bifactor.arrays import Array
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 46
+LEFT, RIGHT, TOP, BOTTOM = 84, 14, 12, 46
+
+NEAR = 1e3
+"""The ratio of ticks from which on they may be written in two ways, as on a logarithmic axis."""
 
 CELLS = 24
 """Of a density, along each side."""
@@ -61,16 +64,17 @@ def line_chart(
     x_name: str,
     y_name: str,
     *,
+    whole_x: bool = False,
     log_x: bool = False,
     log_y: bool = False,
     errors: Array | None = None,
     mark: int | None = None,
 ) -> str:
-    """A curve; with `errors` its points have bars, and the point `mark` stands out."""
+    """A curve; with `errors` its points have bars, and the point `mark` stands out; `whole_x` has ticks at integers."""
     extent = y if errors is None else np.concatenate([y - errors, y + errors])
     across = Axis.over(x, LEFT, WIDTH - RIGHT, log_x)
     up = Axis.over(extent, HEIGHT - BOTTOM, TOP, log_y, 0.08)
-    parts = [_axes(across, up, x_name, y_name)]
+    parts = [_axes(across, up, x_name, y_name, whole_x)]
     points = [(across(a), up(b)) for a, b in zip(x, y, strict=True)]
     path = " ".join(f"{'L' if k else 'M'}{a:.1f} {b:.1f}" for k, (a, b) in enumerate(points))
     parts.append(f'<path class="curve" d="{path}"/>')
@@ -151,16 +155,25 @@ def _axes(across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False)
 def labels(ticks: Sequence[float]) -> list[str]:
     """Ticks in as few digits as say where they are, to a thousandth of a step, and so tell them apart."""
     step = min((abs(b - a) for a, b in pairwise(ticks)), default=max(map(abs, ticks), default=0.0))
+    powers = [_by_power(tick) for tick in ticks]
+    sizes = [abs(tick) for tick in ticks if tick]
+    if any(powers) and max(sizes) < NEAR * min(sizes):  # all alike, and not 80000 beside 1.2e5
+        powers = [tick != 0 for tick in ticks]
     for digits in range(17):
-        texts = [_short(tick, digits) for tick in ticks]
+        texts = [_short(tick, digits, power) for tick, power in zip(ticks, powers, strict=True)]
         if all(abs(float(text) - tick) <= 1e-3 * step for text, tick in zip(texts, ticks, strict=True)):
             break
     return [text.replace("-", "−") for text in texts]
 
 
-def _short(value: float, digits: int) -> str:
-    """So many digits after the first one, by a power of ten where the number is very large or small."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
+def _by_power(value: float) -> bool:
+    """Whether a number is so large or small that it is written by a power of ten."""
+    return value != 0 and not 1e-3 <= abs(value) < 1e5
+
+
+def _short(value: float, digits: int, power: bool) -> str:
+    """So many digits after the first one."""
+    if not power:
         return f"{value:.{max(digits, 5) + 1}g}"
     mantissa, exponent = f"{value:.{digits}e}".split("e")
     return f"{mantissa}e{int(exponent)}"
