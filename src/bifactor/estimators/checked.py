@@ -24,7 +24,7 @@ def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> An
 
     `options` are those of scikit-learn's `validate_data`.
     """
-    frame = frame_of(X)
+    frame = _frame(X)
     _require_no_times(X, frame)
     X = X if frame is None else nw.to_native(frame)
     kinds = (np.float64, np.float32)
@@ -36,17 +36,22 @@ def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> An
         raise _in_words(estimator, X, frame, error) from None
 
 
-def frame_of(X: Any) -> "nw.DataFrame[Any] | None":
-    """X where it is a frame of some library, a lazy one collected; None for anything else."""
+def frame_header(X: Any) -> list[str] | None:
+    """The names of the columns of a frame of any library; None for anything else."""
     try:
         frame = nw.from_native(X, pass_through=True)
-        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-        if not isinstance(frame, nw.DataFrame):
-            return None
-        frame.collect_schema()
+        known = isinstance(frame, (nw.DataFrame, nw.LazyFrame))
+        return [str(name) for name in frame.collect_schema().names()] if known else None
     except nw.exceptions.DuplicateError:
         raise InputError("Some columns of X have the same name. Rename them.") from None
-    return frame
+
+
+def _frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """X where it is a frame, a lazy one collected; None for anything else."""
+    if frame_header(X) is None:
+        return None
+    frame = nw.from_native(X)
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
 
 
 def _require_no_times(X: Any, frame: "nw.DataFrame[Any] | None") -> None:

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.estimators.checked import frame_header
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import frame_header, given_factors, note_columns, observations
+from bifactor.estimators.inputs import given_factors, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul

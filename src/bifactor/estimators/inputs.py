@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
-from bifactor.estimators.checked import checked, frame_of
+from bifactor.estimators.checked import checked, frame_header
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
@@ -48,12 +48,6 @@ def given_factors(Z: Any, width: int) -> Array:
         raise InputError(f"{found}, but transform gives {counted(width, 'column')} of real numbers. Pass what it gave.")
     require_finite(Z, "Z", "Pass what transform gave.")
     return Z
-
-
-def frame_header(X: Any) -> list[str] | None:
-    """The names of the columns of a frame; None for anything else."""
-    frame = frame_of(X)
-    return None if frame is None else [str(name) for name in frame.columns]
 
 
 def require_wide(X: Any) -> None:
