@@ -1,88 +1,62 @@
-"""Random small problems × losses × solvers × dtypes: no surprise, no NaN."""
+"""Random small problems, odd tables and settings: no surprise, no NaN."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import bifactor as bf
 from bifactor.errors import BifactorError
 
-LOSSES = [
-    bf.losses.Squared(),
-    bf.losses.Huber(0.3),
-    bf.losses.Logistic(),
-    bf.losses.Probit(0.2),
-    bf.losses.Poisson(),
-]
-RULES = [
-    bf.steps.StronglyConvex(),
-    bf.steps.StronglyConvex(every_step=True),
-    bf.steps.Smooth(),
-    bf.steps.Smooth(every_step=True),
-    bf.steps.Semidefinite(every_step=True),
-    bf.steps.Constant(0.1),
-    bf.steps.Constant(1e8),
-    bf.steps.Backtracking(),
-]
-INITS = [bf.inits.Spectral(), bf.inits.Spectral(fit=False), bf.inits.Random(), bf.inits.Random(1e4)]
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks are not installed with the library
 
-
-@st.composite
-def problems(draw):
-    m, n = draw(st.integers(1, 7)), draw(st.integers(1, 7))
-    symmetric = draw(st.booleans())
-    n = m if symmetric else n
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    size = draw(st.integers(1, 2 * m * n))
-    dtype = draw(st.sampled_from(DTYPES))
-    loss = draw(st.sampled_from(LOSSES))
-    y = 10.0 ** draw(st.integers(-20, 20)) * rng.standard_normal(size)
-    if np.dtype(dtype).kind == "c":
-        y = y * np.exp(1j * rng.random(size))
-    if loss.targets is bf.losses.Logistic.targets:
-        y = np.sign(y.real)
-    elif loss.targets is bf.losses.Poisson.targets:
-        y = np.abs(y)
-    y = y.astype(dtype if y.dtype.kind == "c" or np.dtype(dtype).kind == "f" else np.float64)
-    weights = draw(st.sampled_from([None, 1e-3, rng.random(size) + 0.01, rng.integers(0, 2, size=size)]))
-    rows, cols = rng.integers(m, size=size), rng.integers(n, size=size)
-    full = draw(st.booleans()) and size >= m * n
-    operator = bf.operators.Full((m, n)) if full else bf.operators.Entries(rows, cols, (m, n))
-    if full:
-        y = y[: m * n]
-        weights = weights[: m * n] if np.ndim(weights) else weights
-    return loss, operator, y, weights, symmetric
+from benchmarks.fuzz_fits import FINISHED, REFUSED, Fuzzed, outcome, run
+from benchmarks.harness.fuzzed import BALANCES, INITS, RULES, draw_parts, one_of
 
 
 def test_no_surprise():
-    finished = []
+    cases = [Fuzzed(0, number) for number in range(500)]
+    came = {case: outcome(case) for case in cases}
+    surprises = {case.words: words for case, words in came.items() if words not in (FINISHED, REFUSED)}
+    # What conftest allows for rounding is meant for data of usual sizes, which not all of these are.
+    drifts = [words for words, came in surprises.items() if "the objective is off by" in came]
+    assert [words for words in surprises if words not in drifts] == []
+    assert len(drifts) <= len(cases) / 100
+    assert sum(words == FINISHED for words in came.values()) >= 400
 
-    @settings(max_examples=1000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(
-        parts=problems(),
-        rank=st.integers(1, 7),
-        rule=st.sampled_from(RULES),
-        init=st.sampled_from(INITS),
-        balance=st.sampled_from([None, bf.penalties.balance.Frobenius(), bf.penalties.balance.Frobenius(2.0)]),
-        tol=st.sampled_from([0.0, 1e-6]),
-        seed=st.integers(0, 100),
-    )
-    def run(parts, rank, rule, init, balance, tol, seed):
-        loss, operator, y, weights, symmetric = parts
-        solver = bf.solvers.FGD(rule) if symmetric else bf.solvers.BFGD(rule, balance)
+
+def test_a_case_comes_again_from_its_seed():
+    for number in range(20):
+        first, second = Fuzzed(3, number), Fuzzed(3, number)
+        assert outcome(first) == outcome(second)
+        assert (first.name, first.words) == (second.name, second.words)
+
+
+def test_surprises_are_counted_and_told(monkeypatch):
+    def broken(*arguments, **options):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(bf, "solve", broken)
+    rows = list(run(cases=12, seed=1))
+    told = [row for row in rows if "came" in row]
+    assert sum(row.get("surprises", 0) for row in rows) == len(told) > 0
+    assert {row["came"] for row in told} == {"ZeroDivisionError: division by zero"}
+    assert all(row["objective"].startswith("seed 1, case ") for row in told)
+
+
+def test_descents_end_no_higher_than_they_began():
+    finished = 0
+    for seed in range(600):
+        rng = np.random.default_rng([7, seed])
+        parts, rule = draw_parts(rng), one_of(rng, RULES)
+        solver = bf.solvers.FGD(rule) if "symmetric" in parts.options else bf.solvers.BFGD(rule, one_of(rng, BALANCES))
         try:
-            problem = bf.Problem(loss, operator, y, weights, symmetric=symmetric)
-            result = bf.solve(problem, rank, solver, init, seed, max_iter=12, tol=tol)
+            problem = parts.problem()
+            rank = int(rng.integers(1, min(problem.shape) + 1))
+            result = bf.solve(problem, rank, solver, one_of(rng, INITS), seed, max_iter=12, tol=0)
         except BifactorError:
-            return
-        for part in (result.U, result.V, result.objective, *vars(result.history).values(), result.matrix()):
-            assert np.isfinite(part).all()
+            continue
         first = result.history.objective[0]
-        assert result.objective <= first + 1e3 * np.finfo(problem.dtype).eps * abs(first)
-        assert result.U.dtype == problem.dtype
-        assert isinstance(result.status, bf.Status)
-        finished.append(1)
-
-    run()
-    assert len(finished) >= 300
+        assert result.objective <= first + 1e3 * np.finfo(problem.dtype).eps * abs(first), seed
+        finished += 1
+    assert finished >= 150

@@ -4,7 +4,8 @@
 
     BifactorError
     ├── InputError (also ValueError)      a user's mistake, found before any work starts
-    │   └── SmoothnessError               a rule needs an L that the problem does not have
+    │   ├── SmoothnessError               a rule needs an L that the problem does not have
+    │   └── KindError (also TypeError)    a cell of a table that is neither a number nor text
     ├── FileError (also OSError)          a file that cannot be read, or is not what it should be
     └── CheckError (also AssertionError)  `bifactor.testing` found a broken law
 
@@ -22,6 +23,10 @@ class InputError(BifactorError, ValueError):
 
 class SmoothnessError(InputError):
     """A step rule or an initialisation asks for a smoothness constant that does not exist."""
+
+
+class KindError(InputError, TypeError):
+    """A cell of a table is neither a number nor text: scikit-learn's rules ask for a `TypeError` then."""
 
 
 class FileError(BifactorError, OSError):

@@ -7,6 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array, host
 from bifactor.errors import InputError
+from bifactor.words import counted
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Settings beyond these are mistakes: their squares would leave the range of numbers."""
@@ -47,7 +48,9 @@ def settle_nonnegative(settings: Any, name: str, advice: str) -> None:
 def require_rows(factor: Array, rows: int) -> None:
     """A thin matrix of that many rows; compiled loops do not check bounds, so this is done before them."""
     if factor.ndim != 2 or factor.shape[0] != rows or factor.shape[1] == 0:
-        raise InputError(f"A factor of shape {tuple(factor.shape)} met a side of {rows}. Pass a matrix of {rows} rows.")
+        raise InputError(
+            f"A factor of shape {tuple(factor.shape)} met a side of {rows}. Pass a matrix of {counted(rows, 'row')}."
+        )
 
 
 def require_pair(U: Array, V: Array, shape: tuple[int, int]) -> None:
@@ -63,13 +66,13 @@ def require_pair(U: Array, V: Array, shape: tuple[int, int]) -> None:
 def require_measurements(w: Array, size: int) -> None:
     """One number per measurement, for the same reason."""
     if tuple(w.shape) != (size,):
-        raise InputError(f"w has shape {tuple(w.shape)}, but there are {size} measurements. Pass a vector of {size}.")
+        raise InputError(f"w has shape {tuple(w.shape)}, but measurements are {size:,}. Pass a vector of {size}.")
 
 
 def require_finite(array: Array, what: str, advice: str) -> None:
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
-        raise InputError(f"{what} holds {bad} NaN or infinite value{'s' if bad > 1 else ''}. {advice}")
+        raise InputError(f"{what} holds {counted(bad, 'NaN or infinite value')}. {advice}")
 
 
 def is_count(value: Any, least: int) -> bool:
@@ -77,11 +80,12 @@ def is_count(value: Any, least: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
 
 
-def require_rank(rank: Any, shape: tuple[int, int], also: str = "") -> int:
-    """A rank that matrices of this shape can have; `also` names what else may be passed."""
+def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:
+    """A rank ≥ least that matrices of this shape can have; `also` names what else may be passed."""
     m, n = shape
-    if not is_count(rank, 1) or int(rank) > min(m, n):
-        raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. Choose one from 1 to {min(m, n)}{also}.")
+    if not is_count(rank, least) or int(rank) > min(m, n):
+        choice = f"Choose one from {least} to {min(m, n)}{also}."
+        raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. {choice}")
     return int(rank)
 
 

@@ -35,9 +35,10 @@ def test_demo_for_machines(invoke, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rank", "0"), "rank=0 is not possible"),
-        (("--rank", "9999"), "rank=9999"),
-        (("--observed", "0"), "above 0"),
+        (("--rank", "0"), "'--rank': 0 is not in the range 1<=x<=427."),
+        (("--rank", "9999"), "'--rank': 9999 is not in the range 1<=x<=427."),
+        (("--observed", "0"), "'--observed': 0.0 is not in the range 0<x<=1."),
+        (("--observed", "nan"), "'--observed'"),
         (("--output", "no/such/folder/x.png"), "does not exist"),
         (("--seed", "x"), "not a valid integer"),
         (("--seed", "-1"), "x>=0"),
@@ -52,11 +53,18 @@ def test_mistakes_get_one_line(invoke, arguments, message):
     assert "Traceback" not in done.output
 
 
-def test_missing_extra_says_what_to_install(invoke, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    done = invoke("demo")
+@pytest.mark.parametrize(("module", "package"), [("PIL", "Pillow"), ("matplotlib", "matplotlib")])
+def test_missing_extra_says_what_to_install(invoke, monkeypatch, tmp_path, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    output = tmp_path / "demo.png"
+    done = invoke("demo", "--output", str(output))
     assert done.exit_code == 1
-    assert "bifactor[plot]" in done.output
+    assert f"need {package}. Install it with: pip install 'bifactor[plot]'" in done.output
+    assert not output.exists()
+
+
+def test_the_photograph_is_as_high_as_the_largest_rank():
+    assert min(bifactor.cli.demo._photograph().shape) == bifactor.cli.demo.HEIGHT
 
 
 def test_version_and_help(invoke):

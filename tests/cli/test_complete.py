@@ -129,7 +129,7 @@ def test_scores_and_card(invoke, folder):
     assert answer["scores"] == card["scores"]
     fit = bf.load("fit")
     error = fit.predict([f"u{k}" for k in i[hidden]], j[hidden]) - y[hidden]
-    with pytest.warns(UserWarning, match="1 of 1 pairs have a name that was not in the fit"):
+    with pytest.warns(UserWarning, match="In 1 of 1 pair a name was not in the fit"):
         total = np.sum(error**2) + (fit.predict(["nobody"], [1])[0] - 3) ** 2
     assert card["scores"]["test"]["rmse"] == pytest.approx((total / (hidden.sum() + 1)) ** 0.5)
     assert card["scores"]["test"]["unknown"] == 1
@@ -180,7 +180,7 @@ def test_repeated_pairs_are_said(invoke, folder):
     assert name in invoke("complete", name, *QUICK, "-o", "first").stdout
     answer = json.loads(invoke("complete", name, *QUICK, "-o", "fit", "--json").stdout)
     assert any("repeat a pair" in note for note in answer["notes"])
-    assert any("1 lines without a value" in note for note in answer["notes"])
+    assert any("Left out: 1 line without a value" in note for note in answer["notes"])
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_repeated_pairs_are_said(invoke, folder):
     [
         (("none.csv",), 1, "There is no file none.csv"),
         ((".",), 1, "is a folder"),
-        (("data.csv", "--rank", "0"), 1, "n_components=0"),
+        (("data.csv", "--rank", "-1"), 2, "'--rank': -1 is not an integer ≥ 0, nor auto."),
         (("data.csv", "--rank", "x"), 2, "nor auto"),
-        (("data.csv", "--alpha", "-1"), 1, "alpha=-1.0"),
+        (("data.csv", "--alpha", "-1"), 2, "'--alpha': -1 is not a number ≥ 0, nor auto."),
         (("data.csv", "--row", "nope"), 1, "no column 'nope' for the row, but user, item, rating"),
         (("data.csv", "--checkpoint", "no/such/x"), 1, "does not exist"),
         (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
@@ -386,3 +386,73 @@ def test_the_installed_command(folder):
 def test_help_shows_examples(invoke):
     for command in ((), ("complete",), ("predict",), ("recommend",), ("impute",)):
         assert "Examples:" in invoke(*command, "--help").stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--no-offsets",), ("--holdout", 0.2), ("--no-offsets", "--holdout", 0.2)])
+@pytest.mark.parametrize("value", [0, 3.3])
+def test_values_that_are_all_alike(invoke, folder, options, value):
+    i, j, _ = ratings()
+    (folder / "same.csv").write_text(lines(i, j, np.full(i.size, value)))
+    told = json.loads(invoke("complete", "same.csv", *options, "-o", "fit", "--json").stdout)
+    assert f"All values are {value:g}, so there is nothing to tell rows and columns apart by." in told["notes"]
+    none = value == 0 or "--no-offsets" not in options
+    assert told["fit"]["rank"] == (0 if none else 1)
+    assert any("rank 0" in note for note in told["notes"]) == none
+    page = (folder / "fit" / "report.html").read_text()
+    assert ("There are no components: the rank of the fit is 0." in page) == none
+    answer = json.loads(invoke("predict", "fit", "same.csv", "--json").stdout)
+    np.testing.assert_allclose([one["prediction"] for one in answer["predictions"]], value)
+    invoke("recommend", "fit", "--user", "u1")
+    (folder / "new.csv").write_text("user,item,rating\nz,3,3\nz,4,3\n")
+    invoke("recommend", "fit", "--ratings", "new.csv")
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_that_are_all_alike(invoke, folder, label):
+    i, j, _ = ratings()
+    (folder / "same.csv").write_text(lines(i, j, np.full(i.size, label)))
+    told = json.loads(invoke("complete", "same.csv", "--loss", "logistic", "-o", "fit", "--json").stdout)
+    assert f"All values are {label}, so there is nothing to tell rows and columns apart by." in told["notes"]
+    assert told["fit"]["rank"] == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--alpha", 1), ("--holdout", 0.2)])
+def test_rank_zero_may_be_asked_for(invoke, options):
+    told = json.loads(invoke("complete", "data.csv", "--rank", 0, *options, "-o", "fit", "--json").stdout)
+    assert told["fit"]["rank"] == 0
+    assert (
+        "The fit has no components, which is rank 0: it is an intercept and offsets of rows and columns."
+        in (told["notes"])
+    )
+    assert bf.load("fit").model.U.shape == (40, 2)
+
+
+def test_rank_zero_without_offsets_is_refused_in_the_words_of_the_shell(invoke):
+    said = invoke("complete", "data.csv", "--rank", 0, "--no-offsets", "-o", "fit", code=2).stderr
+    assert "--rank 0 with --no-offsets leaves nothing to fit." in said
+
+
+def test_names_that_spreadsheets_would_run_can_be_made_text(invoke, folder):
+    names = ["=cmd", "+1+1", "@sum", "-x", "-7", "plain"]
+    text = "user,item,rating\n" + "".join(f"{name},{j},{k + j}\n" for k, name in enumerate(names) for j in range(3))
+    (folder / "names.csv").write_text(text)
+    invoke("complete", "names.csv", *QUICK, "-o", "fit")
+    told = invoke("predict", "fit", "names.csv", "--safe-cells").stdout
+    found = {line.split(",")[0] for line in told.splitlines()[1:]}
+    assert found == {"'=cmd", "'+1+1", "'@sum", "'-x", "-7", "plain"}
+    assert all(float(line.split(",")[2]) is not None for line in told.splitlines()[1:])
+    invoke("predict", "fit", "names.csv", "--safe-cells", "-o", "out.csv")
+    assert (folder / "out.csv").read_text() == told
+    assert "'" not in invoke("predict", "fit", "names.csv").stdout
+    records = json.loads(invoke("predict", "fit", "names.csv", "--safe-cells", "--json").stdout)["predictions"]
+    assert {one["row"] for one in records} == set(names)
+
+
+def test_a_row_that_is_known_in_every_column(invoke, folder):
+    (folder / "full.csv").write_text("user,item,rating\n" + "".join(f"{u},{j},{j}\n" for u in "ab" for j in range(4)))
+    invoke("complete", "full.csv", *QUICK, "-o", "fit")
+    assert (
+        "a is known in every column, so none is left. Pass --include-seen"
+        in invoke("recommend", "fit", "--user", "a").stdout
+    )
+    assert json.loads(invoke("recommend", "fit", "--user", "a", "--json").stdout)["rows"][0]["recommended"] == []

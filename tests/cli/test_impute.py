@@ -77,6 +77,18 @@ def test_mistakes_get_one_sentence(table, content, message):
 
 def test_other_mistakes(table):
     assert "no column 'z' to keep" in invoke("table.csv", "--keep", "z", "-o", "full.csv", code=1).stderr
-    assert "nor auto" in invoke("table.csv", "--rank", "0", "-o", "full.csv", code=1).stderr
+    assert "nor auto" in invoke("table.csv", "--rank", "-1", "-o", "full.csv", code=2).stderr
     assert "nor auto" in invoke("table.csv", "--rank", "x", "-o", "full.csv", code=2).stderr
     assert "already exists" in invoke("table.csv", "-o", "table.csv", code=1).stderr
+
+
+def test_cells_that_spreadsheets_would_run_can_be_made_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.csv").write_text("=name,a,b\n=1+1,1,2\n@x,-3,4\n-2,5,\n+49 1,6,7\n")
+    invoke("bad.csv", "-o", "plain.csv")
+    assert (tmp_path / "plain.csv").read_text().startswith("=name,a,b\n=1+1,1,2\n@x,-3,4\n-2,5,")
+    invoke("bad.csv", "--safe-cells", "-o", "safe.csv")
+    lines = (tmp_path / "safe.csv").read_text().splitlines()
+    assert lines[:3] == ["'=name,a,b", "'=1+1,1,2", "'@x,-3,4"]
+    assert lines[3].startswith("-2,5,")
+    assert lines[4] == "'+49 1,6,7"

@@ -223,6 +223,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
     np.save("long.npy", np.ones(4))
     np.save("words.npy", np.array(["a", "b", "c", "d"]))
     Path("broken.npz").write_bytes(b"PK\3\4 and no more")
+    np.savez("state.npz", rho=np.eye(4))
     before = sorted(os.listdir())
     for arguments, message in (
         (("absent.csv",), "There is no file"),
@@ -230,8 +231,8 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
         (("latin.csv",), "UTF-8"),
         ((".",), "is a folder"),
         (("long.csv", "--qubits", 3), "3 letters"),
-        (("long.csv", "--rank", 5), "rank=5 is not possible for 2 qubits"),
-        (("long.csv", "--rank", 0), "rank=0"),
+        (("long.csv", "--rank", 5), "--rank 5 is not possible for 2 qubits. Choose from 1 to 4, or auto."),
+        (("state.npz",), "state.npz is not text. Pass counts as csv or json."),
         (("long.csv", "--target", "bell"), "none of ghz, w, singlet"),
         (("long.csv", "--target", "absent.npy"), "There is no file"),
         (("long.csv", "--target", "three.npy"), "shape (8,)"),
@@ -245,6 +246,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
         assert message in invoke(*arguments, code=1).output
         assert sorted(os.listdir()) == before
     assert "nor auto" in invoke("long.csv", "--rank", "some", code=2).output
+    assert "'--rank': 0 is not an integer ≥ 1, nor auto." in invoke("long.csv", "--rank", 0, code=2).output
 
 
 def test_a_full_disk_leaves_nothing(counts, monkeypatch):

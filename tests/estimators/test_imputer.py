@@ -179,10 +179,10 @@ def test_one_seed_one_answer(table):
     [
         (np.full((3, 2), np.nan), {}, "No entry of X is known"),
         (np.array([[1.0, np.inf]]), {}, "infinity"),
-        (np.array([["a", "b"]]), {}, "convert"),
+        (np.array([["a", "b"]]), {}, "Column 0 of X holds .a., which is not a number"),
         (np.eye(3), {"standardize": 1}, "standardize=1"),
         (np.eye(3), {"add_indicator": "yes"}, "add_indicator='yes'"),
-        (np.eye(3), {"n_components": 0}, "n_components=0"),
+        (np.eye(3), {"n_components": -1}, "n_components=-1"),
         (np.eye(3), {"alpha": "none"}, "alpha='none'"),
     ],
 )

@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from bifactor.errors import InputError
-from bifactor.estimators.inputs import frame_header, observations
+from bifactor.estimators.checked import frame_header
+from bifactor.estimators.inputs import observations
 
 TABLE = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, np.nan], [4.0, 5.0, np.nan], [np.nan, 6.0, 7.0]])
 ROWS, COLS = np.nonzero(~np.isnan(TABLE))
@@ -107,9 +108,9 @@ def test_weights_of_rows_and_of_triples():
 BAD = {
     "inf": (np.array([[1.0, np.inf]]), None, "infinity"),
     "inf in a sparse matrix": (sparse.csr_array([[1.0, np.inf]]), None, "infinity"),
-    "words": (np.array([["a", "b"]]), None, "convert"),
-    "complex": (np.array([[1j, 2]]), None, "[Cc]omplex"),
-    "one dimension": (np.arange(3.0), None, "2D"),
+    "words": (np.array([["a", "b"]]), None, "Column 0 of X holds 'a', which is not a number"),
+    "complex": (np.array([[1j, 2]]), None, "Complex data not supported: column 0 of X holds 1j"),
+    "one dimension": (np.arange(3.0), None, "X has 1 dimension, and a table has 2"),
     "no rows": (np.empty((0, 3)), None, "0 sample"),
     "no columns": (np.empty((3, 0)), None, "0 feature"),
     "weights of another length": (TABLE, np.ones(3), r"weights has shape \(3,\)"),

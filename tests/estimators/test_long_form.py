@@ -128,8 +128,8 @@ def test_sources_that_are_none(lines, tmp_path):
         make().fit_long(tmp_path / "none.csv")
     with pytest.raises(BifactorError, match=r"no entry|No entry"):
         make().fit_long(lines.assign(rating=np.nan))
-    with pytest.raises(InputError, match="n_components=0"):
-        make(n_components=0).fit_long(tmp_path / "none.csv")  # settings are checked before a file is read
+    with pytest.raises(InputError, match="n_components=-1"):
+        make(n_components=-1).fit_long(tmp_path / "none.csv")  # settings are checked before a file is read
 
 
 # Predicting
@@ -280,7 +280,7 @@ def test_factors_are_those_of_the_rows_that_are_folded_in(table):
     folded = model.fit_.fold_in(bf.tables.read(new))
     told = model.transform_long(new)
     np.testing.assert_array_equal(folded.model.U[20:, 1:], told.to_numpy()[:, 1:].astype(float))
-    np.testing.assert_array_equal(model.inverse_transform(told.iloc[:, 1:])[0, 3], folded.predict("u20", 30)[0])
+    np.testing.assert_array_equal(model.inverse_transform(told.iloc[:, 1:])[0, 3], folded.predict("u20", 30))
 
 
 def test_columns_that_are_not_known_are_left_out(fitted, lines):

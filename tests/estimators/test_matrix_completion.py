@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from bifactor.errors import InputError
 from bifactor.estimators import completion
 from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.losses import Huber
 from bifactor.models.scoring import explained
 from bifactor.solvers import Newton
@@ -162,7 +163,7 @@ def test_weights_pull(table):
     pulled[i, j] += 5
     weights[i, j] = 1e4
     light, heavy = make(alpha=1.0).fit(pulled), make(alpha=1.0).fit(pulled, sample_weight=weights)
-    distance = [abs(model.predict(i, j)[0] - pulled[i, j]) for model in (light, heavy)]
+    distance = [abs(model.predict(i, j) - pulled[i, j]) for model in (light, heavy)]
     assert distance[1] < 0.1 * distance[0]
 
 
@@ -202,7 +203,8 @@ def test_nothing_known_is_refused():
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": -1}, "n_components=-1"),
+        ({"n_components": 0, "offsets": False}, "Without offsets there must be a component"),
         ({"n_components": "all"}, "n_components='all'"),
         ({"alpha": -1.0}, r"alpha=-1\.0"),
         ({"loss": "absolute"}, "loss='absolute'.*squared"),
@@ -308,12 +310,28 @@ def test_recommend(table, fitted):
         fitted.recommend([500])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_of_single_numbers_single_values_are_told(table, dtype):
+    model = make().fit(table.astype(dtype))
+    one = model.predict(3, 5)
+    assert np.ndim(one) == np.ndim(model.decision_function(3, 5)) == 0
+    assert isinstance(one, dtype)
+    assert one == model.predict([3], [5])[0] == model.fit_.predict(3, 5)
+    assert model.predict([3], 5).shape == (1,)
+    labels = OneBitCompletion(n_components=1, alpha=1.0).fit(np.where(np.isnan(table), np.nan, table > 0))
+    assert labels.predict(3, 5) in labels.classes_
+    assert labels.predict_proba(3, 5).shape == (2,)
+    poisson = make(loss="poisson").fit(np.abs(np.round(table)))
+    assert isinstance(poisson.predict(3, 5), float)
+
+
 def test_recommend_where_too_few_are_left():
     lines = pd.DataFrame({"r": ["a", "a", "b"], "c": ["x", "y", "y"], "v": [1.0, 3.0, 2.0]})
     model = make().fit_long(lines, row="r", col="c", value="v")
     names, told = model.recommend(["a", "b"], n=2)
-    assert names.tolist() == [[None, None], ["x", None]]
-    assert np.isnan(told).tolist() == [[True, True], [False, True]]
+    assert names.tolist() == [[None], ["x"]]
+    assert np.isnan(told).tolist() == [[True], [False]]
+    assert [part.shape for part in model.recommend("a", n=2)] == [(1, 0), (1, 0)]
     names, told = model.recommend("b", n=1)
     assert names.tolist() == [["x"]]
     assert np.all(np.isfinite(told))

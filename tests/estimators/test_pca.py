@@ -130,7 +130,7 @@ def test_inverse_transform_gives_means(fits, tables, kind):
     np.testing.assert_allclose(told, LOSSES[kind].mean(linear(model, Z)), rtol=1e-12)
     assert np.all(told > 0)
     assert kind is PoissonPCA or np.all(told < 1)
-    with pytest.raises(InputError, match="there are 2 components"):
+    with pytest.raises(InputError, match="transform gives 2 columns"):
         model.inverse_transform(Z[:, :1])
 
 
@@ -267,7 +267,7 @@ def test_small_tables(kind, shape):
     ("parameters", "fact"),
     [
         ({"n_components": 0}, "n_components=0"),
-        ({"n_components": "auto"}, "'auto' is not for principal components"),
+        ({"n_components": "auto"}, "'auto' is not a number of principal components"),
         ({"alpha": -1}, "alpha=-1"),
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from bifactor.models.model import fit_model
 from bifactor.models.pairs import Pairs
 from bifactor.models.settings import settings
 from bifactor.models.two_classes import signs, two_classes
-from bifactor.tables import Observations, read
+from bifactor.tables import Names, Observations, read
 from bifactor.tables.matrices import from_triples
 
 SHAPE = (25, 14)
@@ -84,7 +85,6 @@ def test_single_names_go_with_all_of_the_other_side(fit):
     np.testing.assert_array_equal(fit.predict("u3", [0, 10, 20]), fit.predict(["u3"] * 3, [0, 10, 20]))
     np.testing.assert_array_equal(fit.predict(["u3", "u4"], 10), fit.predict(["u3", "u4"], [10, 10]))
     np.testing.assert_array_equal(fit.predict(["u3"], [0, 10]), fit.predict("u3", [0, 10]))
-    assert fit.predict("u3", 10).shape == (1,)
     assert fit.known("u3", [10, 11]).tolist() == ["both", "row"]
     with pytest.raises(InputError, match="3 rows and 2 columns"):
         fit.predict(["u1", "u2", "u3"], [0, 10])
@@ -128,7 +128,7 @@ def test_unknown_names_count_with_an_offset_of_0(fit):
     a, b = fit.places(["u3"], "row")[0], fit.places([20], "column")[0]
     wanted = model.intercept + np.array([model.U[a] @ model.V[b], model.V[b, 0], model.U[a, 1], 0])
     rows, cols = ["u3", "nobody", "u3", "nobody"], [20, 20, 21, 21]
-    with pytest.warns(UserWarning, match="3 of 4 pairs have a name that was not in the fit") as caught:
+    with pytest.warns(UserWarning, match="In 3 of 4 pairs a name was not in the fit") as caught:
         np.testing.assert_allclose(fit.predict(rows, cols), wanted, atol=1e-12)
     assert caught[0].filename == __file__
     assert fit.known(rows, cols).tolist() == ["both", "column", "row", "neither"]
@@ -205,13 +205,45 @@ def test_recommendations_for_all_and_for_none(fit):
 def test_where_too_few_columns_are_left(fit):
     frame = lines()
     unseen = len(fit.cols) - frame["item"][frame["user"] == "u3"].nunique()
-    names, told = fit.recommend("u3", n=100)
-    assert names.shape == (1, len(fit.cols))
-    assert names.dtype.kind == "i"
-    assert np.all(names[0, unseen:] == -1)
-    assert np.isnan(told[0]).tolist() == [False] * unseen + [True] * (len(fit.cols) - unseen)
-    words = read(frame.assign(item="i" + frame["item"].astype(str)))
-    assert Fit(fit.model, fit.rows, words.column_names, fit.seen).recommend("u3", n=100)[0][0, -1] is None
+    names, told = fit.recommend("u3", n=10**9)
+    assert names.shape == told.shape == (1, unseen)
+    assert np.all(np.isfinite(told))
+    assert fit.recommend("u3", n=10**9, exclude_known=False)[0].shape == (1, len(fit.cols))
+
+
+KINDS = {
+    "integers": (np.arange(14), -1),
+    "unsigned": (np.arange(14, dtype=np.uint8), -1),
+    "beyond int64": (np.arange(14, dtype=np.uint64) + np.uint64(2**63), None),
+    "numbers": (np.arange(14) / 2, np.nan),
+    "dates": (np.datetime64("2020-01-01") + np.arange(14), np.datetime64("NaT")),
+    "text": (np.array([f"i{k}" for k in range(14)], object), None),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_with_fewer_columns_left_are_filled_up_in_kind(fit, kind):
+    values, gap = KINDS[kind]
+    fit = replace(fit, cols=Names(values))
+    left = len(fit.cols) - np.diff(fit.seen.starts)
+    names, told = fit.recommend(n=100)
+    assert names.shape == told.shape == (len(fit.rows), left.max())
+    gaps = np.arange(left.max()) >= left[:, None]
+    np.testing.assert_array_equal(np.isnan(told), gaps)
+    assert names.dtype == (np.int64 if kind == "unsigned" else object if gap is None else values.dtype)
+    np.testing.assert_array_equal(names[gaps], np.full(gaps.sum(), gap, names.dtype))
+    assert set(names[~gaps].tolist()) <= set(values.tolist())
+    single = fit.recommend([fit.rows[int(np.argmin(left))]], n=100)[0]
+    assert single.dtype == values.dtype
+
+
+def test_of_single_names_single_values_are_told(fit):
+    one = fit.predict("u3", 20)
+    assert isinstance(one, float)
+    assert one == fit.predict(["u3"], [20])[0] == fit.predict("u3", [20])[0]
+    assert isinstance(fit.decision_function("u3", 20), float)
+    assert fit.known("u3", 20) == "both"
+    assert fit.predict(["u3"], 20).shape == (1,)
 
 
 def test_recommendations_that_cannot_be_made(fit):
@@ -251,7 +283,7 @@ def test_rows_that_are_folded_in_are_served(fit):
     assert kept[0] == set(fit.cols) - {10, 30, 90}
     assert kept[1] == set(fit.cols) - {50}
     np.testing.assert_allclose(told[0, :3], folded.predict("ann", names[0, :3]))
-    np.testing.assert_array_equal(names[2], fit.recommend("u3", n=100)[0][0])
+    np.testing.assert_array_equal(names[2][names[2] >= 0], fit.recommend("u3", n=100)[0][0])
     assert folded.known("ann", [10, 11]).tolist() == ["both", "row"]
 
 

@@ -233,13 +233,13 @@ def test_nothing_of_scikit_learn_is_needed(tmp_path, fit):
     fit.save(tmp_path / "fit")
     script = (
         "import sys\nsys.modules['sklearn'] = None\nimport bifactor as bf\n"
-        "fit = bf.load(sys.argv[1])\nprint(fit.predict('u3', 2)[0], fit.recommend('u3')[0].size)"
+        "fit = bf.load(sys.argv[1])\nprint(fit.predict('u3', 2), fit.recommend('u3')[0].size)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "fit")], capture_output=True, text=True, timeout=100
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[0]) == fit.predict("u3", 2)[0]
+    assert float(done.stdout.split()[0]) == fit.predict("u3", 2)
 
 
 # A loss of the user

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -220,6 +221,56 @@ def test_a_failed_write_costs_the_copy_and_not_the_run(make_problem, tmp_path, m
     with pytest.warns(UserWarning, match="not in the checkpoint"):
         result = bf.solve(make_problem(), 2, rng=0, max_iter=7, tol=0, checkpoint=tmp_path / "run", checkpoint_every=5)
     assert result.n_iter == 7
+
+
+FAILURES = {
+    "a full disk": OSError(28, "No space left on device"),
+    "no memory": MemoryError("no room for a copy"),
+    "a state that no file can hold": InputError("A state holds a set."),
+    "anything else": TypeError("Object of type set is not JSON serializable"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_run_that_cannot_be_kept_warns_once(make_problem, tmp_path, monkeypatch, failure):
+    def fail(*arguments, **options):
+        raise FAILURES[failure]
+
+    problem, options = make_problem(), {"rng": 0, "max_iter": 7, "tol": 0}
+    wanted = bf.solve(problem, 2, **options)
+    monkeypatch.setattr(files, "to_bytes", fail)
+    with pytest.warns(UserWarning, match="Iteration 1 is not in the checkpoint") as caught:
+        result = bf.solve(problem, 2, **options, checkpoint=tmp_path / "run", checkpoint_every=1)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(result.U, wanted.U)
+
+
+@pytest.mark.parametrize("became", ["a file", "nothing", "a folder in its place"])
+def test_a_folder_that_changes_in_the_run_costs_the_copies_only(make_problem, tmp_path, became):
+    """Also where warnings are errors, which must not take the answer away: then the sentence is shown."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def spoil(iteration, state):
+        if iteration == 3:
+            for file in folder.iterdir():
+                file.unlink()
+            folder.rmdir()
+            if became == "a file":
+                folder.write_text("mine")
+            elif became == "a folder in its place":
+                (folder / "run").mkdir(parents=True)
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("error")
+        path = folder / "run"
+        result = bf.solve(
+            make_problem(), 2, rng=0, max_iter=8, tol=0, callback=spoil, checkpoint=path, checkpoint_every=2
+        )
+    assert result.n_iter == 8
+    (told,) = shown
+    assert str(told.message).startswith("Iteration 4 is not in the checkpoint, nor may later ones be. Cannot write")
+    assert became != "a file" or folder.read_text() == "mine"
 
 
 def test_another_function_of_the_same_name_is_refused(tmp_path):

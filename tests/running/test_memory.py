@@ -161,7 +161,7 @@ def test_other_mistakes(make_problem):
         make_problem().memory("auto")
     with pytest.raises(InputError, match=r"solver is <class .*PCG"):
         make_problem().memory(2, bf.solvers.PCG)
-    for bad in ((0, 5, 3), ((9, 9), 0, 3), ((9, 9), 5, 0), ((9, 9), 5, "auto"), ((9, 9), 2.5, 3)):
+    for bad in ((0, 5, 3), ((9, 9), 0, 3), ((9, 9), 5, -1), ((9, 9), 5, "auto"), ((9, 9), 2.5, 3)):
         shape, entries, rank = bad if isinstance(bad[0], tuple) else ((bad[0], 9), *bad[1:])
         with pytest.raises(InputError):
             entries_memory(shape, entries, rank)

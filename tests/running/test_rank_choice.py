@@ -227,7 +227,7 @@ P = noisy(1, size=30)
         ("holds out measurements", {"problem": bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (5, 5))}),
         ("X = UUᴴ", {"solver": bf.solvers.FGD()}),
         (
-            "19 measurements are too few",
+            "19 measurements: too few",
             {"problem": bf.Problem(bf.losses.Squared(), bf.operators.Gaussian((5, 5), 19, rng=0), np.ones(19))},
         ),
         ("rng=-1", {"rng": -1}),
@@ -242,7 +242,7 @@ def test_what_cannot_be_chosen_is_refused(message, options):
 def test_weights_of_zero_do_not_count_among_the_measurements():
     weights = np.zeros(P.y.size)
     weights[:19] = 1
-    with pytest.raises(InputError, match="19 measurements are too few"):
+    with pytest.raises(InputError, match="19 measurements: too few"):
         bf.solve(bf.Problem(P.loss, P.operator, P.y, weights), "auto", rng=0)
 
 

@@ -13,7 +13,17 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.look import code_of, stderr, tell
 from bifactor.cli.look import notes as noted
-from bifactor.cli.options import INPUT, Auto, column_options, columns, force_option, json_option, seed_option
+from bifactor.cli.options import (
+    INPUT,
+    POSITIVE,
+    Auto,
+    Within,
+    column_options,
+    columns,
+    force_option,
+    json_option,
+    seed_option,
+)
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
@@ -30,6 +40,7 @@ from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.running.result import Status
 from bifactor.tables import Observations, read
+from bifactor.words import counted
 
 EXAMPLES = """\b
 Examples:
@@ -44,15 +55,15 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
-@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components of the fit.")
+@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Kind of values.")
 @click.option("--alpha", type=Auto(float), default="auto", show_default=True, help="Ridge; 0 for none.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
-@click.option("--holdout", type=click.FloatRange(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
+@click.option("--holdout", type=Within(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
 @click.option("--checkpoint", type=INPUT, help="File to keep the run in, and to go on from.")
 @click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--tol", type=float, default=1e-5, show_default=True, help="Change of the fit at which it is done.")
+@click.option("--tol", type=POSITIVE, default=1e-5, show_default=True, help="Change of the fit at which it is done.")
 @seed_option
 @column_options(value=True)
 @force_option
@@ -105,6 +116,8 @@ def complete(
 
 
 def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
+    if options["rank"] == 0 and not options["offsets"]:
+        raise click.UsageError("--rank 0 with --no-offsets leaves nothing to fit. Leave out one of the two.")
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
@@ -124,7 +137,9 @@ def _wide(entries: Observations) -> bool:
 
 def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Observations, Array | None, list[str]]:
     """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
-    notes, classes, loss = [], None, chosen.loss
+    notes, classes, loss, first = [], None, chosen.loss, entries.values[0]
+    if np.all(entries.values == first):
+        notes.append(f"All values are {first:g}, so there is nothing to tell rows and columns apart by.")
     try:
         if loss.targets is SIGNS:
             classes = two_classes(entries.values)
@@ -135,7 +150,7 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if entries.origin is not None and entries.origin.missing and not entries.origin.wide:
-        notes.append(f"{entries.origin.missing:,} lines without a value were left out.")
+        notes.append(f"Left out: {counted(entries.origin.missing, 'line')} without a value.")
     return entries, classes, notes
 
 
@@ -159,19 +174,22 @@ def _fitted(
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
     hidden = np.random.default_rng(chosen.seed).random(data.values.size) < holdout
     if holdout and (hidden.all() or not hidden.any()):
-        raise InputError(f"{data.values.size} entries are too few for --holdout {holdout:g}. Leave it out.")
+        raise InputError(f"There is too little to hold out: {counted(data.values.size, 'entry')}. Leave out --holdout.")
     train, held_out = data.part(~hidden) if holdout else data, None
     model = first = _run(train, replace(chosen, checkpoint=None) if holdout else chosen, None, notes)
     fit = Fit.of(model, data, classes)
     if fit.seen.size < data.values.size:
         repeated = data.values.size - fit.seen.size
-        notes.append(f"{repeated:,} entries repeat a pair; each was kept as a measurement of its own.")
+        notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a measurement of its own.")
     if holdout:
         part = data.part(hidden)
         marks["held out"], predicted = scores(fit, part.rows, part.cols, part.values)
         held_out = part.values, predicted
-        if first.result.status is not Status.INTERRUPTED:
+        if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # else X = 0, whatever was held out
             model = _run(data, replace(chosen, n_components=first.rank, alpha=first.ridge), first, notes)
+    if model.rank == 0:
+        rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
+        notes.append(f"The fit has no components, which is rank 0: it is {rest}.")
     if model.result.status is Status.INTERRUPTED:
         rest = " to the entries that were not held out" if holdout and model is first else ""
         notes.append(f"Interrupted: this is the best fit{rest} so far.")
@@ -217,8 +235,8 @@ def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
     data, fit, timings = card["data"], card["fit"], card["timings"]
     return [
         ("data", f"{data['file']}, {data['layout']}"),
-        ("", f"{data['entries']:,} entries of {data['rows']:,} × {data['cols']:,}"),
-        ("fit", f"rank {fit['rank']}, ridge {fit['alpha']:.4g}, {fit['iterations']} iterations"),
+        ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
+        ("fit", f"rank {fit['rank']}, ridge {fit['alpha']:.4g}, {counted(fit['iterations'], 'iteration')}"),
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *noted(card["notes"]),

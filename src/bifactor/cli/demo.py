@@ -9,31 +9,36 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli.look import code_of, tell, wants_json
-from bifactor.cli.options import json_option
-from bifactor.errors import BifactorError
+from bifactor.cli.options import Within, json_option
+from bifactor.estimators.displays.drawing import matplotlib_or_advice
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
 from bifactor.running.files import require_writable
 from bifactor.running.solve import solve
-from bifactor.tables.pictures import LUMA, psnr
+from bifactor.tables.pictures import LUMA, pillow_or_advice, psnr
+from bifactor.words import counted
+
+HEIGHT = 427
+"""Of the photograph, in pixels, which are fewer than it has from left to right."""
 
 PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
 
 
 @click.command()
-@click.option("--rank", default=20, show_default=True, help="Rank of the recovered picture.")
-@click.option("--observed", default=0.35, show_default=True, help="Fraction of pixels kept, between 0 and 1.")
+@click.option("--rank", default=20, show_default=True, type=click.IntRange(1, HEIGHT), help="Of the recovered picture.")
+@click.option(
+    "--observed", default=0.35, show_default=True, type=Within(0, 1, min_open=True), help="Share of pixels kept."
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Which pixels are kept.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.png", show_default=True)
 @json_option
 def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     """Complete a photograph from some of its pixels and write original | observed | recovered."""
-    if not 0 < observed <= 1:
-        raise click.BadParameter("must be above 0 and at most 1.", param_hint="--observed")
     if output.suffix.lower() not in PICTURES:
         raise click.BadParameter(f"{output} should end in one of {', '.join(PICTURES)}.", param_hint="--output")
     require_writable(output)
+    matplotlib_or_advice()
     picture = _photograph()
     mask = np.random.default_rng(seed).random(picture.shape) < observed
     problem = Problem(Squared(), *Entries.from_dense(picture, mask))
@@ -51,7 +56,7 @@ def demo(rank: int, observed: float, seed: int, output: Path) -> None:
     lines = [
         ("picture", f"{width}×{height} pixels, {mask.mean():.0%} observed"),
         ("PSNR", f"{answer['psnr']:.2f} dB; of the whole picture cut to rank {rank}, {best:.2f} dB"),
-        ("run", f"{result.status} ({result.n_iter} iterations, {seconds:.1f} s)"),
+        ("run", f"{result.status} ({counted(result.n_iter, 'iteration')}, {seconds:.1f} s)"),
         ("written", f"{output}: original | observed | recovered"),
     ]
     tell(answer, lines, code_of(result.status))
@@ -59,13 +64,10 @@ def demo(rank: int, observed: float, seed: int, output: Path) -> None:
 
 def _photograph() -> Array:
     """scikit-learn's `china.jpg` in grey, values in [0, 1]."""
-    try:
-        from sklearn.datasets import load_sample_image
+    pillow_or_advice()
+    from sklearn.datasets import load_sample_image
 
-        rgb = load_sample_image("china.jpg")
-    except ImportError as error:
-        raise BifactorError(f"The demo needs {error.name}. Install it with: pip install 'bifactor[plot]'") from None
-    return rgb @ LUMA / 255
+    return load_sample_image("china.jpg") @ LUMA / 255
 
 
 def _truncated(picture: Array, rank: int) -> Array:

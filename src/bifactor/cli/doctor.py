@@ -22,6 +22,7 @@ from bifactor.metrics import relative_error
 from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
 from bifactor.running.solve import solve
+from bifactor.words import counted
 
 NEEDED = (
     "bifactor",
@@ -167,7 +168,7 @@ def _recovery() -> dict[str, Any]:
     return {
         "name": f"a completion problem is solved to {EXACT:g}",
         "ok": error <= EXACT,
-        "found": f"relative error {error:.1e} after {result.n_iter} iterations and {seconds:.2f} s",
+        "found": f"relative error {error:.1e} after {counted(result.n_iter, 'iteration')} and {seconds:.2f} s",
         "advice": f"The run ended with: {result.status}. Reinstall numpy, scipy and numba, then report it as a bug.",
     }
 

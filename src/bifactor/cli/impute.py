@@ -11,6 +11,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import notes as noted
 from bifactor.cli.look import tell
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
@@ -20,6 +21,7 @@ from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables.layout import DELIMITERS, INDEX, plain
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import Progress, chunks, head, require_file
+from bifactor.words import counted
 
 EXAMPLES = """\b
 Examples:
@@ -31,22 +33,28 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("table", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="File to write, gzipped if it ends in .gz.")
-@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components of the fit.")
+@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column of numbers as it is, and out of the fit.")
 @click.option("--delimiter", help="One character, or tab; sniffed by default.")
+@safe_cells_option
 @seed_option
 @force_option
 @json_option
 def impute(
-    table: Path, output: Path, rank: Any, keep: tuple[str, ...], delimiter: str | None, seed: int, force: bool
+    table: Path,
+    output: Path,
+    rank: Any,
+    keep: tuple[str, ...],
+    delimiter: str | None,
+    safe_cells: bool,
+    seed: int,
+    force: bool,
 ) -> None:
     """Fill in the holes of TABLE, a csv or tsv file with a header.
 
     Empty cells and NA, NaN, null or ? in columns of numbers are filled in; all other cells stay as they are, letter by
     letter, and columns of words are kept.
     """
-    if rank != "auto" and rank < 1:
-        raise InputError(f"--rank {rank} is not an integer ≥ 1, nor auto.")
     require_free(output, force)
     require_file(table)
     separator = _delimiter(table, delimiter)
@@ -64,8 +72,8 @@ def impute(
             body[r][numeric[c]] = f"{full[r, c]:.6g}"
     with new_file(output) as temporary, opened(temporary, output) as file:
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(body)
+        lines = [header, *body]
+        writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
     _told(header, numeric, holes, notes, output)
 
 
@@ -101,7 +109,7 @@ def _cells(path: Path, delimiter: str, progress: Progress) -> tuple[list[str], l
 
 
 def _delimiter(path: Path, told: str | None) -> str:
-    lines = [line for line in head(path) if line.strip()]
+    lines = [line for line in head(path, advice="Pass a csv or tsv file with a header.") if line.strip()]
     if told is not None:
         told = {"tab": "\t", "\\t": "\t"}.get(told, told)
         if len(told) != 1 or told in '"\n\r':
@@ -136,7 +144,12 @@ def _numeric(header: list[str], body: list[list[str]], keep: tuple[str, ...], pa
 def _told(header: list[str], numeric: list[int], holes: Array, notes: list[str], output: Path) -> None:
     left = [name for k, name in enumerate(header) if k not in numeric]
     answer: dict[str, Any] = {"output": str(output), "rows": int(holes.shape[0]), "filled": int(holes.sum())}
-    lines = [("filled in", f"{int(holes.sum()):,} of {holes.size:,} cells in {len(numeric)} columns of numbers")]
+    lines = [
+        (
+            "filled in",
+            f"{int(holes.sum()):,} of {counted(holes.size, 'cell')} in {counted(len(numeric), 'column')} of numbers",
+        )
+    ]
     if left:
         lines.append(("kept", f"{', '.join(left[:10])}{' …' if len(left) > 10 else ''}"))
     lines += [*noted(notes), ("written", str(output))]

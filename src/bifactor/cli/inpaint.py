@@ -12,7 +12,7 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.look import DONE, code_of, tell
 from bifactor.cli.look import notes as noted
-from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
+from bifactor.cli.options import INPUT, Auto, Within, force_option, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.models.model import Model, Settings, fit_model
 from bifactor.models.settings import settings
@@ -32,7 +32,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("picture", type=INPUT)
 @click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is to be filled in.")
-@click.option("--keep", type=float, help="Instead: hide pixels at random, and keep this share of them.")
+@click.option("--keep", type=Within(0, 1, min_open=True), help="Instead: keep this share of the pixels, at random.")
 @click.option("--truth", type=INPUT, help="With --mask: the whole picture, to compare with.")
 @click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
 @click.option(
@@ -109,8 +109,6 @@ def _settings(rank: Any, alpha: Any, seed: int) -> Settings:
 def _require_options(mask: Path | None, keep: float | None, truth: Path | None) -> None:
     if (mask is None) == (keep is None):
         raise InputError("Pass either --mask, a picture of what is known, or --keep, the share of pixels to keep.")
-    if keep is not None and not 0 < keep <= 1:
-        raise InputError(f"--keep {keep:g} is not possible. Choose a share above 0 and at most 1.")
     if keep is not None and truth is not None:
         raise InputError("--truth goes with --mask. With --keep the picture itself is the truth.")
 

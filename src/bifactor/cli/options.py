@@ -1,5 +1,6 @@
 """The options that commands share."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +9,7 @@ import click
 
 from bifactor.cli.look import JSON
 from bifactor.models.fit import UNKNOWN
+from bifactor.validation import LARGEST, SMALLEST
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -15,18 +17,35 @@ INPUT = click.Path(readable=False, path_type=Path)  # what cannot be read gets a
 
 
 class Auto(click.ParamType):
-    """A number, or the word auto."""
+    """A number from the least one on, or the word auto."""
 
-    def __init__(self, kind: type[int] | type[float]):
-        self.kind, self.name = kind, f"{'integer' if kind is int else 'number'}|auto"
+    def __init__(self, kind: type[int] | type[float], least: int = 0):
+        self.kind, self.least, self.name = kind, least, f"{'integer' if kind is int else 'number'}|auto"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if value == "auto":
             return value
         try:
-            return self.kind(value)
+            number = self.kind(value)
         except ValueError:
-            self.fail(f"{value!r} is not {'an integer' if self.kind is int else 'a number'}, nor auto.", param, context)
+            number = None
+        if number is None or not self.least <= number < math.inf:
+            noun = "an integer" if self.kind is int else "a number"
+            self.fail(f"{value} is not {noun} ≥ {self.least}, nor auto.", param, context)
+        return number
+
+
+class Within(click.FloatRange):
+    """A number in a range, which NaN is not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        number = super().convert(value, param, context)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, context)
+        return number
+
+
+POSITIVE = Within(SMALLEST, LARGEST)
 
 
 def _note_json(context: click.Context, option: click.Parameter, value: bool) -> bool:

@@ -12,13 +12,16 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import emit_json, stderr, wants_json
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
+from bifactor.errors import InputError
 from bifactor.models import Fit, load
 from bifactor.models.fit import known
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed
+from bifactor.words import counted
 
 BLOCK = 100_000
 """Lines that are written at a time."""
@@ -38,11 +41,19 @@ Examples:
 @click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
 @click.option("--ratings", type=INPUT, help="File of entries of new rows, which are found from these first.")
 @unknown_option
+@safe_cells_option
 @column_options(value=False)
 @force_option
 @json_option
 def predict(
-    fit: Path, pairs: Path, output: Path | None, ratings: Path | None, unknown: str, force: bool, **options: Any
+    fit: Path,
+    pairs: Path,
+    output: Path | None,
+    ratings: Path | None,
+    unknown: str,
+    safe_cells: bool,
+    force: bool,
+    **options: Any,
 ) -> None:
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
@@ -60,14 +71,14 @@ def predict(
     strange = int(np.count_nonzero(answer.flags != "both"))
     if output is not None:
         with new_file(output) as temporary, opened(temporary, output) as file:
-            answer.write(file)
+            answer.write(file, safe_cells)
     if wants_json():
         told = {"predictions": answer.records()} if output is None else {"output": str(output)}
         emit_json({"pairs": answer.flags.size, "unknown": strange, **told})
         return
     if output is None:
-        answer.write(sys.stdout)
-    said = f"{answer.flags.size:,} pairs predicted" + (f", written to {output}" if output is not None else "")
+        answer.write(sys.stdout, safe_cells)
+    said = f"{counted(answer.flags.size, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
 
 
@@ -87,18 +98,21 @@ class Answer:
         assert pairs.row_names is not None
         assert pairs.column_names is not None
         rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
-        i, j = fit.known_pairs(rows, cols, unknown)
+        i, j = fit.pairs(rows, cols)
+        if unknown == "raise":
+            _require_known(i, rows, "row")
+            _require_known(j, cols, "column")
         header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
         called = ("row", "column") if all(name.isdigit() for name in header) else header
         predicted = fit.model.loss.mean(fit.scores(i, j))
         return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), predicted, known(i, j))
 
-    def write(self, file: TextIO) -> None:
+    def write(self, file: TextIO, safe_cells: bool) -> None:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*self.header, "prediction", "known"])
-        for rows, cols, numbers, words in self.blocks():
-            texts = [f"{number:.6g}" for number in numbers]
-            writer.writerows(zip(rows, cols, texts, words, strict=True))
+        writer.writerow([*(map(safe, self.header) if safe_cells else self.header), "prediction", "known"])
+        for *names, numbers, words in self.blocks():
+            sides = (map(safe, side) for side in names) if safe_cells else names
+            writer.writerows(zip(*sides, (f"{number:.6g}" for number in numbers), words, strict=True))
 
     def records(self) -> list[dict[str, Any]]:
         keys = ("row", "column", "prediction", "known")
@@ -109,6 +123,12 @@ class Answer:
             part = slice(first, first + BLOCK)
             names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
             yield *names, self.predicted[part].tolist(), self.flags[part].tolist()
+
+
+def _require_known(places: Array, names: Array, side: str) -> None:
+    if np.any(places < 0):
+        name = listed(names[places < 0])[0]
+        raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass --unknown mean.")
 
 
 def _called(names: Names, places: Array, given: Array) -> list[Any]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
-from bifactor.cli.look import emit_json, wants_json
+from bifactor.cli.look import emit_json, say, wants_json
 from bifactor.cli.options import INPUT, json_option
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
@@ -46,15 +46,22 @@ def recommend(fit: Path, users: tuple[str, ...], ratings: Path | None, count: in
         assert new.row_names is not None
         model = model.fold_in(new)
         asked = asked if users else new.row_names.values
+    places = model.places(asked, "row")
+    if np.any(places < 0):
+        name = listed(asked[places < 0])[0]
+        raise InputError(f"There was no row named {name!r} in the fit. Check it, or pass its entries: --ratings.")
     names, predicted = model.recommend(asked, count, exclude_known=not include_seen)
-    rows = listed(model.rows[model.places(asked, "row")])
+    rows = listed(model.rows[places])
     found = [(row, _found(line, values)) for row, line, values in zip(rows, names, predicted, strict=True)]
     if wants_json():
         told = [{"row": row, "recommended": [{"column": c, "prediction": z} for c, z in best]} for row, best in found]
         emit_json({"rows": told})
         return
     for row, best in found:
-        _show(model, row, best)
+        if best:
+            _show(model, row, best)
+        else:
+            say(f"{row} is known in every column, so none is left. Pass --include-seen for the best of all.")
 
 
 def _found(names: Array, predicted: Array) -> list[tuple[Any, float]]:

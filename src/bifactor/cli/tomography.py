@@ -12,12 +12,14 @@ from bifactor.cli import watch
 from bifactor.cli.look import code_of, tell
 from bifactor.cli.look import notes as noted
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
+from bifactor.errors import InputError
 from bifactor.estimators.state_tomography import ORDERS, StateTomography
 from bifactor.models.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.target_state import target_state
 from bifactor.models.tomography import require_npz
 from bifactor.running.places import require_free
 from bifactor.tables.counts_file import read_counts
+from bifactor.words import counted, whole
 
 EXAMPLES = """\b
 Examples:
@@ -43,7 +45,13 @@ SHOWN = 6
 @click.command(epilog=EXAMPLES)
 @click.argument("counts", type=INPUT)
 @click.option("--qubits", type=click.IntRange(1, 12), help="How many; by default as many as a setting has letters.")
-@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Of the state; auto holds some out.")
+@click.option(
+    "--rank",
+    type=Auto(int, least=1),
+    default="auto",
+    show_default=True,
+    help="Of the state; auto by held-out settings.",
+)
 @click.option(
     "--bit-order",
     type=click.Choice(ORDERS),
@@ -74,7 +82,10 @@ def tomography(
     if output is not None:
         require_free(require_npz(output), force)
     settings, table = read_counts(counts, qubits)
-    state = None if target is None else target_state(target, len(settings[0]))
+    n = len(settings[0])
+    if rank != "auto" and rank > 2**n:  # in the words of the shell, and before any work
+        raise InputError(f"--rank {rank} is not possible for {counted(n, 'qubit')}. Choose from 1 to {2**n}, or auto.")
+    state = None if target is None else target_state(target, n)
     model = StateTomography(qubits, rank, bit_order=bit_order, random_state=seed)
     before = "choosing the rank" if rank == "auto" else "fitting"
     with warnings.catch_warnings(record=True) as caught, watch.fitting("fitting", before):
@@ -95,7 +106,7 @@ def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[s
     return {
         "qubits": model.n_qubits_,
         "settings": len(settings),
-        "shots": float(table.sum()),
+        "shots": whole(table.sum()),
         "bit_order": model.bit_order,
         "rank": model.rank_,
         "held_out": {str(rank): value if np.isfinite(value) else None for rank, value in model.held_out_.items()},
@@ -116,8 +127,9 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     reason = ", Ctrl-C having ended its choice early" if answer["choice_interrupted"] else reason
     leading = ", ".join(f"{value:.4f}" for value in answer["eigenvalues"][:SHOWN])
     rest = " …" if len(answer["eigenvalues"]) > SHOWN else ""
+    qubits = counted(answer["qubits"], "qubit")
     lines = [
-        ("counts", f"{answer['qubits']} qubits, {answer['shots']:,.0f} shots in {answer['settings']} settings"),
+        ("counts", f"{qubits}, {answer['shots']:,.0f} shots in {counted(answer['settings'], 'setting')}"),
         ("rank", f"{answer['rank']}{reason}"),
         ("purity", f"{answer['purity']:.4f}"),
         ("eigenvalues", leading + rest),
@@ -126,5 +138,5 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if answer["fidelity"] is not None:
         lines.append(("fidelity", f"{answer['fidelity']:.4f} with the target"))
-    lines += [("run", f"{answer['sentence']} ({answer['iterations']} iterations)"), *noted(answer["notes"])]
+    lines += [("run", f"{answer['sentence']} ({counted(answer['iterations'], 'iteration')})"), *noted(answer["notes"])]
     return lines if answer["output"] is None else [*lines, ("written", answer["output"])]

@@ -9,14 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.estimators.checked import frame_header
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import frame_header, note_columns, observations
+from bifactor.estimators.inputs import given_factors, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
-from bifactor.models.fit import Fit
+from bifactor.models.fit import Fit, single_or_all
 from bifactor.models.model import Model, Settings, updated
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.tables import Observations, read
@@ -120,8 +121,9 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         if cols is not None:
             if self.row_names_ is not None:
                 return self.fit_.decision_function(rows, cols, unknown)
-            sides = [np.atleast_1d(np.asarray(side)) for side in (rows, cols)]
-            return self.model_.scores(*(np.broadcast_arrays(*sides) if 1 in (sides[0].size, sides[1].size) else sides))
+            i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
+            z = self.model_.scores(*(np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)))
+            return single_or_all(z, rows, cols)
         if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
             return self.fit_.decision_function(*self._pairs_of(rows), unknown)
         data = self._encoded(observations(self, rows, reset=False), reset=False)
@@ -152,11 +154,8 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
     def inverse_transform(self, Z: Any) -> Array:
         """What factors of rows predict, in all columns."""
         check_is_fitted(self, "model_")
-        Z = floating(Z, "Z")
         first = int(self.model_.offsets)
-        width = self.model_.V.shape[1] - first
-        if Z.ndim != 2 or Z.shape[1] != width:
-            raise InputError(f"Z has shape {Z.shape}, but transform gives {width} columns. Pass what it gave.")
+        Z = given_factors(Z, self.model_.V.shape[1] - first)
         return self.model_.loss.mean(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
     def _everywhere(self, U: Array) -> Array:

@@ -5,10 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.estimators.checked import checked
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
@@ -29,7 +30,8 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the table; "auto" for the one that predicts held-out entries best.
+        The rank, cut to the smaller side of the table; 0 for offsets of rows and columns alone. "auto" takes the one
+        that predicts held-out entries best.
     alpha : float or "auto"
         The ridge, in units of squared standard deviations summed over entries.
     standardize : bool
@@ -133,9 +135,7 @@ class LowRankImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         return kept if self.indicator_ is None else np.hstack([kept, self.indicator_.get_feature_names_out(names)])
 
     def _table(self, X: Any, reset: bool) -> Array:
-        return validate_data(
-            self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite="allow-nan", copy=True
-        )
+        return checked(self, X, reset, copy=True)
 
     def _standardized(self, table: Array) -> Observations:
         """What is known, of the columns that have something."""
@@ -164,8 +164,13 @@ def _indicator(table: Array) -> Any:
 
 def _moments(table: Array) -> tuple[Array, Array]:
     """Means and standard deviations of what is known in each column, 0 where all is the same."""
-    center, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
-    # Rounding leaves a constant column a spread that is not zero.
+    with np.errstate(over="ignore", invalid="ignore"):
+        center, spread, least = np.nanmean(table, axis=0), np.nanstd(table, axis=0), np.nanmin(table, axis=0)
+    if not np.all(np.isfinite(spread)):
+        large = np.nanmax(np.abs(table))
+        raise InputError(f"X holds {large:g} in size, and squares of it are not finite in {table.dtype}. Rescale it.")
+    # Rounding gives a constant column another mean, and a spread that is not zero.
+    center = np.where(least == np.nanmax(table, axis=0), least, center)
     flat = spread <= 10 * np.finfo(table.dtype).eps * np.abs(center)
     return center, np.where(flat, 0, spread)
 

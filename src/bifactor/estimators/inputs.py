@@ -2,15 +2,17 @@
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
+from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
+from bifactor.estimators.checked import checked, frame_header
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
+from bifactor.validation import require_finite
+from bifactor.words import counted
 
 LONG = 6
 """Columns up to which a frame may be a long one."""
@@ -35,21 +37,17 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     require_wide(X)
     if np.ma.isMaskedArray(X):
         X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-    table = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=("csr", "csc", "coo"),
-        dtype=(np.float64, np.float32),
-        ensure_all_finite="allow-nan",
-    )
-    return from_matrix(table, weights)
+    return from_matrix(checked(estimator, X, reset, accept_sparse=("csr", "csc", "coo")), weights)
 
 
-def frame_header(X: Any) -> list[str] | None:
-    """The names of the columns of a frame; None for anything else."""
-    frame = nw.from_native(X, pass_through=True)
-    return [str(n) for n in frame.collect_schema().names()] if isinstance(frame, (nw.DataFrame, nw.LazyFrame)) else None
+def given_factors(Z: Any, width: int) -> Array:
+    """Factors of rows, as `transform` gives them: so many columns of real numbers."""
+    Z = floating(Z, "Z")
+    if Z.ndim != 2 or Z.shape[1] != width or is_complex(Z):
+        found = f"Z has shape {Z.shape} and dtype {Z.dtype}"
+        raise InputError(f"{found}, but transform gives {counted(width, 'column')} of real numbers. Pass what it gave.")
+    require_finite(Z, "Z", "Pass what transform gave.")
+    return Z
 
 
 def require_wide(X: Any) -> None:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.estimators.loss_pca import LossPCA
-from bifactor.models.two_classes import above, check_binarize, signs, two_classes
+from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes
 from bifactor.tables import Observations
 
 
@@ -121,5 +121,5 @@ class LogisticPCA(LossPCA):
         data = self._observed(X, weights, reset)
         values = above(data.values, self.binarize)
         if reset:
-            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values)
+            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
         return data.replaced(signs(values, self.classes_))

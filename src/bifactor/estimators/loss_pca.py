@@ -7,10 +7,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import observations
+from bifactor.estimators.inputs import given_factors, observations
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, fit_components, null_scores
@@ -19,6 +19,7 @@ from bifactor.models.scoring import explained, left_out_scores
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
+from bifactor.validation import is_count
 
 LARGEST = 100_000_000
 """Entries of a sparse matrix, counted with its zeros, that are taken in."""
@@ -30,14 +31,14 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     def inverse_transform(self, Z: Any) -> Array:
         """What scores of rows predict, in all columns."""
         check_is_fitted(self, "model_")
-        Z = floating(Z, "Z")
-        if Z.ndim != 2 or Z.shape[1] != self.n_components_:
-            raise InputError(f"Z has shape {Z.shape}, but there are {self.n_components_} components. Pass scores.")
+        Z = given_factors(Z, self.n_components_)
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
     def _settings(self, loss: str) -> Settings:
-        if self.n_components == "auto":
-            raise InputError("n_components='auto' is not for principal components. Pass an integer ≥ 1.")
+        if not is_count(self.n_components, 1):
+            raise InputError(
+                f"n_components={self.n_components!r} is not a number of principal components. Pass one ≥ 1."
+            )
         names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
         return settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
 

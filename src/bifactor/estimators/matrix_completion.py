@@ -18,7 +18,7 @@ class MatrixCompletion(Completion):
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the matrix where it is more.
+        The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
     loss : {"squared", "huber", "logistic", "probit", "poisson"} or Loss
         What an entry means: a number, one with outliers, ±1, a count.
     alpha : float or "auto"
@@ -96,7 +96,8 @@ class MatrixCompletion(Completion):
         Parameters
         ----------
         rows, cols : sequences
-            Numbers, or names after `fit_long`; a single one on one side goes with all of the other.
+            Numbers, or names after `fit_long`. A single one on one side goes with all of the other; of two single ones
+            a single number is told.
         unknown : {"mean", "raise"}
             What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells
             (`predict_long` has a column for it), or raise `InputError`.

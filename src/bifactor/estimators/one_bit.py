@@ -12,7 +12,7 @@ from bifactor.estimators.inputs import observations
 from bifactor.models.model import Settings
 from bifactor.models.scoring import left_out_scores
 from bifactor.models.settings import settings
-from bifactor.models.two_classes import above, check_binarize, signs, two_classes
+from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
 
@@ -29,7 +29,7 @@ class OneBitCompletion(Completion):
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, at most the smaller side of the matrix.
+        The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
     link : {"logistic", "probit"}
         What σ is: 1/(1 + e^{−z}), or the distribution function of the normal law.
     alpha : float or "auto"
@@ -144,7 +144,7 @@ class OneBitCompletion(Completion):
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         values = above(data.values, self.binarize)
         if reset:
-            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values)
+            self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
         return data.replaced(signs(values, self.classes_))
 
     def _decoded(self, values: Array) -> Array:

@@ -21,6 +21,7 @@ from bifactor.models.tomography import RankChoice, Settings, State, choose_rank,
 from bifactor.solvers import PCG, Solver
 from bifactor.tables.counts import bit_reversal, check_labels
 from bifactor.validation import is_at_least_zero, is_count
+from bifactor.words import counted
 
 ORDERS = ("same", "reversed")
 
@@ -176,7 +177,9 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
     def _fit(self, data: Measurements) -> "StateTomography":
         n, d = data.n_qubits, 2**data.n_qubits
         if self.rank != "auto" and self.rank > d:
-            raise InputError(f"rank={self.rank!r} is not possible for {n} qubits. Choose from 1 to {d}, or 'auto'.")
+            raise InputError(
+                f"rank={self.rank!r} is not possible for {counted(n, 'qubit')}. Choose from 1 to {d}, or 'auto'."
+            )
         solver = PCG() if self.solver is None else self.solver
         how = Settings(solver, self.max_iter, self.tol, seed_of(self.random_state))
         choice = choose_rank(data, how) if self.rank == "auto" else RankChoice(int(self.rank), {})

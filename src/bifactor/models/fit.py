@@ -11,12 +11,13 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.models.model import Model, lengthened
 from bifactor.models.pairs import Pairs
-from bifactor.models.ranking import best_columns
+from bifactor.models.ranking import best_columns, gapped
 from bifactor.models.scoring import explained
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
 from bifactor.tables.names import listed
 from bifactor.validation import is_count, require_finite
+from bifactor.words import counted
 
 KNOWN = ("neither", "row", "column", "both")
 """What is known of a pair, by 1 for the row plus 2 for the column."""
@@ -71,7 +72,10 @@ class Fit:
 
     def places(self, names: Any, side: str) -> Array:
         """The place of each name among the rows, or the columns, -1 where it is not known."""
-        return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+        try:
+            return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+        except TypeError:
+            raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
 
     def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
         """The places of pairs; a single name on one side goes with all of the other."""
@@ -79,7 +83,9 @@ class Fit:
         if 1 in (i.size, j.size):
             i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
-            raise InputError(f"There are {i.size} rows and {j.size} columns. Pass one of each per pair.")
+            raise InputError(
+                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} are no pairs. Pass one of each per pair."
+            )
         return i, j
 
     def scores(self, i: Array, j: Array) -> Array:
@@ -99,12 +105,12 @@ class Fit:
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"{strange} of {i.size} pairs have a name that was not in the fit; it counts with an offset of 0. "
+                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; its offset counts as 0. "
                 "Pass unknown='raise' to be stopped by such names.",
                 UserWarning,
                 stacklevel=3,
             )
-        return self.scores(i, j)
+        return single_or_all(self.scores(i, j), rows, cols)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
         """The places of pairs, -1 for a name that was not in the fit unless such names are to be refused."""
@@ -123,7 +129,7 @@ class Fit:
         Parameters
         ----------
         rows, cols : names, or sequences of them
-            A single one on one side goes with all of the other.
+            A single one on one side goes with all of the other; of two single ones a single number is told.
         unknown : {"mean", "raise"}
             What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
             raise `InputError`.
@@ -136,13 +142,13 @@ class Fit:
 
     def known(self, rows: Any, cols: Any) -> Array:
         """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
-        return known(*self.pairs(rows, cols))
+        return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
-        Where fewer than n columns are left the rest is -1 or, among names that are not numbers, None; with NaN for
-        predictions.
+        Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
+        fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None.
 
         Parameters
         ----------
@@ -158,12 +164,10 @@ class Fit:
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        columns, predicted = best_columns(self.model, index, int(n), self.seen.__getitem__ if exclude_known else None)
-        none = columns < 0
-        names = self.cols[columns]
-        if none.any():
-            names = np.where(none, -1 if names.dtype.kind in "iu" else None, names)
-        return names, predicted
+        least = int(np.diff(self.seen.starts)[index].min()) if exclude_known and index.size else 0
+        count = min(int(n), len(self.cols) - least)
+        columns, predicted = best_columns(self.model, index, count, self.seen.__getitem__ if exclude_known else None)
+        return gapped(self.cols[columns], columns < 0), predicted
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
@@ -205,7 +209,7 @@ class Fit:
         w = None if weights is None else floating(weights, "weights").ravel()
         if y.size == 0 or y.size != i.size or (w is not None and w.size != y.size):
             raise InputError(
-                f"There are {i.size} pairs and {y.size} values. Pass one value, and weight, for each pair."
+                f"{counted(i.size, 'pair')} cannot have {counted(y.size, 'value')}. Pass one, and one weight, for each."
             )
         shape = (len(self.rows), len(self.cols))
         here = Observations(i, j, self.encoded(y), shape, w).weighed()
@@ -225,6 +229,11 @@ class Fit:
         from bifactor.models.store import save
 
         save(self, folder, force, report)
+
+
+def single_or_all(told: Array, rows: Any, cols: Any) -> Array:
+    """What is told of pairs: a single value where both sides are a single name."""
+    return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
 
 
 def known(i: Array, j: Array) -> Array:

@@ -25,11 +25,11 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
     operator = problem.operator
     if not isinstance(operator, Entries):
         raise InputError("Rows are found one by one from their entries only. Use operators.Entries.")
-    require_rows(V, problem.shape[1])
     width, columns = V.shape[1], problem.kind.unknown(V.shape[1])[0]
     U = problem.kind.zero(problem.shape, width - problem.kind.fixed_columns, V.dtype).left
     if columns.size == 0:
         return U
+    require_rows(V, problem.shape[1])
     rows = operator.rows
     order = np.argsort(rows, kind="stable")
     fit, loss = problem.f.fit.take(order), problem.loss

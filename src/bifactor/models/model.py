@@ -94,7 +94,9 @@ class Model:
         """z at some entries, by other factors."""
         if np.size(rows) == 0:
             return np.empty(0, U.dtype)
-        return Entries(rows, cols, (U.shape[0], V.shape[0])).forward(U, V) + U.dtype.type(self.intercept)
+        operator = Entries(rows, cols, (U.shape[0], V.shape[0]))
+        z = operator.forward(U, V) if U.shape[1] else np.zeros(operator.size, U.dtype)
+        return z + U.dtype.type(self.intercept)
 
     def rows(self, new: Observations) -> Array:
         """Factors of new rows; `new` has all the columns."""
@@ -179,8 +181,8 @@ def constant(data: Observations, loss: Loss) -> float:
     """argmin over a of Σ w ℓ(a; y), by Newton's method; no further out than where a link says all that it can."""
     y = data.values.astype(np.float64)
     w = np.ones_like(y) if data.weights is None else data.weights
-    if loss.quadratic:
-        return float(np.average(y, weights=w))
+    if loss.quadratic:  # of values that are all alike a mean would be off by rounding
+        return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
     a, limit = (float(np.median(y)), np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
     for _ in range(100):
         z = np.full_like(y, a)

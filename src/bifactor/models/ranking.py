@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels.blas import matmul
 from bifactor.models.model import Model
+from bifactor.tables.names import WHOLE
 
 BLOCK = 20_000_000
 """Scores that are held at a time."""
@@ -18,13 +19,13 @@ Seen = Callable[[int], Array]
 def best_columns(model: Model, rows: Array, count: int, seen: Seen | None) -> tuple[Array, Array]:
     """For each of the rows the `count` columns with the largest prediction, best first, and these predictions.
 
-    Columns in which a row was `seen` are left out; where fewer remain the rest is -1, with NaN for predictions.
+    There must be as many columns. Those in which a row was `seen` are left out; where fewer remain the rest is -1, with
+    NaN for predictions.
     """
     U, V = model.U, model.V
-    count = min(count, V.shape[0])
     columns, scores = np.empty((rows.size, count), np.int64), np.empty((rows.size, count), U.dtype)
     step = max(1, BLOCK // V.shape[0])
-    for first in range(0, rows.size, step):
+    for first in range(0, rows.size if count else 0, step):
         part = rows[first : first + step]
         z = matmul(U[part], V.T)
         if seen is not None:
@@ -40,3 +41,15 @@ def best_columns(model: Model, rows: Array, count: int, seen: Seen | None) -> tu
     predicted = model.loss.mean(scores + scores.dtype.type(model.intercept))
     predicted[none] = np.nan
     return columns, predicted
+
+
+def gapped(names: Array, none: Array) -> Array:
+    """Names with gaps, of the kind that they are: -1 among integers, NaN among numbers, NaT among dates, else None."""
+    kind = names.dtype.kind
+    if not none.any():
+        return names
+    if kind in "iu" and int(names.max()) <= WHOLE.max:
+        return np.where(none, -1, names.astype(np.int64))
+    if kind in "fmM":
+        return np.where(none, names.dtype.type("nan" if kind == "f" else "NaT"), names)
+    return np.where(none, np.array(None), names)

@@ -9,6 +9,7 @@ from bifactor.losses.base import SIGNS
 from bifactor.models.fit import Fit
 from bifactor.models.scoring import explained
 from bifactor.tables import Observations
+from bifactor.words import counted
 
 
 def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
@@ -34,4 +35,6 @@ def spoken(answer: dict[str, Any]) -> str:
     else:
         first = f"RMSE {answer['rmse']:.4f}, mean absolute error {answer['mae']:.4f}"
     unknown = f", {answer['unknown']:,} with a name that was not in the fit" if answer["unknown"] else ""
-    return f"{first}, {answer['explained']:.1%} of the deviance explained ({answer['entries']:,} entries{unknown})"
+    return (
+        f"{first}, {answer['explained']:.1%} of the deviance explained ({counted(answer['entries'], 'entry')}{unknown})"
+    )

@@ -24,11 +24,13 @@ def settings(
     verbose: Any,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
-    if n_components != "auto" and not is_count(n_components, 1):
-        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1, nor 'auto'.")
+    require_flag(offsets, "offsets")
+    least = 0 if offsets else 1  # there is nothing to fit without either
+    if n_components != "auto" and not is_count(n_components, least):
+        alone = "0 leaves offsets alone." if offsets else "Without offsets there must be a component."
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ {least}, nor 'auto'. {alone}")
     if alpha != "auto" and not is_at_least_zero(alpha):
         raise InputError(f"alpha={alpha!r} is not a number ≥ 0, nor 'auto'.")
-    require_flag(offsets, "offsets")
     if solver is not None:
         require_instance(solver, Solver, "solver")
     if not is_count(max_iter, 1):

@@ -18,6 +18,7 @@ from bifactor.running.solve import solve
 from bifactor.solvers import PCG
 from bifactor.solvers.parts.growth import grown
 from bifactor.svd import spectral_norm
+from bifactor.words import counted
 
 FACTOR, LIGHTEST = 0.7, 1e-3
 """What the ridge is multiplied by along its path, and the share of the first at which it ends."""
@@ -133,7 +134,7 @@ def ridge_path(
         losses.append(holdout.losses(result.U, result.V))
         means.append(holdout.mean(losses[-1]))
         if stage is not None:
-            stage(f"choosing the ridge, {columns} components at most", len(means), LONGEST)
+            stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(means), LONGEST)
         best = int(np.argmin(means))
         interrupted = result.status is Status.INTERRUPTED
         if interrupted or len(means) - 1 - best >= PATIENCE or ridges[-1] < LIGHTEST * first:
@@ -152,7 +153,7 @@ def _fitted(problem: Problem, x: Factors, columns: int) -> Result:
     """A short fit from x, with as many more columns as help."""
     extra = problem.kind.fixed_columns
     room = columns + extra - x.width
-    x = _at_least(grown(problem, x, room) if room > 0 else x, extra + 1)
+    x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
     start = Given(x.left, x.right)
     return solve(problem, x.width - extra, PCG(), start, 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
 

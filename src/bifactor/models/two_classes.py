@@ -8,6 +8,9 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.validation import is_at_least_zero
 
+ADVICE = "Code it as 0 and 1, or pass binarize."
+"""Where there is such a parameter."""
+
 CODINGS = ((0.0, 1.0), (-1.0, 1.0))
 """What a single value may be one of, where the other does not occur."""
 
@@ -22,14 +25,12 @@ def above(values: Array, binarize: float | None) -> Array:
     return values if binarize is None else (values > binarize).astype(values.dtype)
 
 
-def two_classes(values: Array) -> Array:
-    """The lower and the upper of the two values that occur."""
+def two_classes(values: Array, advice: str = "Code it as 0 and 1.") -> Array:
+    """The lower and the upper of the two values that occur; `advice` is for more of them."""
     distinct = np.unique(values)
     if distinct.size > 2:
         some = ", ".join(f"{value:g}" for value in distinct[:3])
-        raise InputError(
-            f"X holds {distinct.size} different values ({some}, …), not two. Code it as 0 and 1, or pass binarize."
-        )
+        raise InputError(f"X holds {distinct.size} different values ({some}, …), not two. {advice}")
     if distinct.size == 2:
         return distinct
     for coding in CODINGS:

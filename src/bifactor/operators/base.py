@@ -11,6 +11,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.bound import DataBound
 from bifactor.operators.measured import Measured
+from bifactor.words import counted
 
 
 class Operator(ABC):
@@ -63,7 +64,7 @@ class Operator(ABC):
     def takes(self) -> str:
         """What the operator does, for messages."""
         m, n = self.shape
-        return f"{type(self).__name__} takes {self.size} measurements of a {m}×{n} matrix"
+        return f"{type(self).__name__} takes {counted(self.size, 'measurement')} of a {m}×{n} matrix"
 
 
 def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:

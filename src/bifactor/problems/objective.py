@@ -67,6 +67,11 @@ class Objective:
         return (*self.penalties, *self.added)
 
     @property
+    def least_rank(self) -> int:
+        """0 where fixed columns can be fitted alone, as offsets can; else 1."""
+        return 0 if self.kind.fixed_columns else 1
+
+    @property
     def invariant(self) -> bool:
         """Whether F depends on X alone, so that factors may be balanced."""
         return all(term.invariant for term in self.terms)

@@ -9,6 +9,7 @@ from bifactor.losses import DataFit, Loss
 from bifactor.operators import DataBound, Operator
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
+from bifactor.words import counted
 
 
 class Problem(Objective):
@@ -95,4 +96,5 @@ class Problem(Objective):
 
     def __repr__(self) -> str:
         m, n = self.shape
-        return f"Problem({self.loss!r}, {self.y.shape[0]} measurements by {type(self.operator).__name__} of {m}×{n})"
+        size = counted(self.y.shape[0], "measurement")
+        return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n})"

@@ -43,7 +43,8 @@ def _figures(card: dict[str, Any]) -> str:
         (f"{data['observed']:.3%}", "of the matrix known"),
         (str(fit["rank"]), "rank"),
         (f"{fit['alpha']:.4g}", "ridge"),
-        (f"{fit['seconds']:.1f} s", f"{fit['iterations']} iterations"),
+        (f"{card['timings']['all']:.1f} s", "all in all"),
+        (f"{fit['iterations']:,}", "iterations of the last fit"),
     ]
     for name, score in card["scores"].items():
         key = "accuracy" if "accuracy" in score else "rmse"
@@ -62,10 +63,11 @@ def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[
         charts.append(_chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
     values = np.array(fit["singular_values"])
     text = "The singular values of the fitted matrix, the offsets aside: how much each component carries."
+    text = text if values.size else "There are no components: the rank of the fit is 0."
     charts.append(_chart("Components", text, bar_chart(values, "component", "singular value")))
     objective = np.array(history["objective"])
     log = bool(np.all(objective > 0))
-    curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", log_y=log)
+    curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", whole_x=True, log_y=log)
     charts.append(_chart("Convergence", f"The run has {fit['sentence']}.", curve))
     return charts
 

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
 from bifactor.arrays import Array
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 46
+LEFT, RIGHT, TOP, BOTTOM = 84, 14, 12, 46
+
+NEAR = 1e3
+"""The ratio of ticks from which on they may be written in two ways, as on a logarithmic axis."""
 
 CELLS = 24
 """Of a density, along each side."""
@@ -60,16 +64,17 @@ def line_chart(
     x_name: str,
     y_name: str,
     *,
+    whole_x: bool = False,
     log_x: bool = False,
     log_y: bool = False,
     errors: Array | None = None,
     mark: int | None = None,
 ) -> str:
-    """A curve; with `errors` its points have bars, and the point `mark` stands out."""
+    """A curve; with `errors` its points have bars, and the point `mark` stands out; `whole_x` has ticks at integers."""
     extent = y if errors is None else np.concatenate([y - errors, y + errors])
     across = Axis.over(x, LEFT, WIDTH - RIGHT, log_x)
     up = Axis.over(extent, HEIGHT - BOTTOM, TOP, log_y, 0.08)
-    parts = [_axes(across, up, x_name, y_name)]
+    parts = [_axes(across, up, x_name, y_name, whole_x)]
     points = [(across(a), up(b)) for a, b in zip(x, y, strict=True)]
     path = " ".join(f"{'L' if k else 'M'}{a:.1f} {b:.1f}" for k, (a, b) in enumerate(points))
     parts.append(f'<path class="curve" d="{path}"/>')
@@ -85,10 +90,9 @@ def line_chart(
 
 
 def bar_chart(values: Array, x_name: str, y_name: str) -> str:
-    """Bars numbered from 1."""
-    count = len(values)
-    across = Axis(0.4, count + 0.6, LEFT, WIDTH - RIGHT)
-    up = Axis(0.0, 1.06 * (float(np.max(values)) or 1.0), HEIGHT - BOTTOM, TOP)
+    """Bars numbered from 1; axes alone where there are none."""
+    across = Axis(0.4, max(len(values), 1) + 0.6, LEFT, WIDTH - RIGHT)
+    up = Axis(0.0, 1.06 * (float(np.max(values, initial=0.0)) or 1.0), HEIGHT - BOTTOM, TOP)
     parts = [_axes(across, up, x_name, y_name, whole=True)]
     for k, value in enumerate(values, start=1):
         left, right, top = across(k - 0.38), across(k + 0.38), up(value)
@@ -131,14 +135,14 @@ def density(observed: Array, predicted: Array) -> str:
 def _axes(across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
     parts = []
     bottom = HEIGHT - BOTTOM
-    for tick in across.ticks():
-        if not whole or tick == round(tick):
-            x = across(tick)
-            parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{_short(tick)}</text>')
-    for tick in up.ticks():
+    steps = [tick for tick in across.ticks() if not whole or tick == round(tick)]
+    for tick, text in zip(steps, labels(steps), strict=True):
+        x = across(tick)
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{text}</text>')
+    for tick, text in zip(up.ticks(), labels(up.ticks()), strict=True):
         y = up(tick)
         parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+        parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
     middle, height = (LEFT + WIDTH - RIGHT) / 2, (TOP + bottom) / 2
     parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
@@ -148,11 +152,31 @@ def _axes(across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False)
     return "".join(parts)
 
 
-def _short(value: float) -> str:
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
-        mantissa, exponent = f"{value:.0e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{value:.6g}".replace("-", "−")
+def labels(ticks: Sequence[float]) -> list[str]:
+    """Ticks in as few digits as say where they are, to a thousandth of a step, and so tell them apart."""
+    step = min((abs(b - a) for a, b in pairwise(ticks)), default=max(map(abs, ticks), default=0.0))
+    powers = [_by_power(tick) for tick in ticks]
+    sizes = [abs(tick) for tick in ticks if tick]
+    if any(powers) and max(sizes) < NEAR * min(sizes):  # all alike, and not 80000 beside 1.2e5
+        powers = [tick != 0 for tick in ticks]
+    for digits in range(17):
+        texts = [_short(tick, digits, power) for tick, power in zip(ticks, powers, strict=True)]
+        if all(abs(float(text) - tick) <= 1e-3 * step for text, tick in zip(texts, ticks, strict=True)):
+            break
+    return [text.replace("-", "−") for text in texts]
+
+
+def _by_power(value: float) -> bool:
+    """Whether a number is so large or small that it is written by a power of ten."""
+    return value != 0 and not 1e-3 <= abs(value) < 1e5
+
+
+def _short(value: float, digits: int, power: bool) -> str:
+    """So many digits after the first one."""
+    if not power:
+        return f"{value:.{max(digits, 5) + 1}g}"
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def _svg(parts: Sequence[str], label: str) -> str:

@@ -22,7 +22,7 @@ FORMAT = 2
 class Checkpoint:
     """Saves a run every `every` iterations and when it ends; without a path it does nothing.
 
-    A write that fails in the middle of a run warns and lets the run go on: the answer is worth more than its copy.
+    A write that fails in a run warns, once, and lets the run go on: the answer is worth more than its copy.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, like: Array, *identity: str):
@@ -31,7 +31,7 @@ class Checkpoint:
         if path is not None and not isinstance(path, (str, os.PathLike)):
             raise InputError(f"checkpoint={path!r} is not a path. Pass the name of a file.")
         self.path = None if path is None else Path(path)
-        self.every, self.kind, self.like = every, kind, like
+        self.every, self.kind, self.like, self.warned = every, kind, like, False
         self.fingerprint = hashlib.blake2b(" ".join(identity).encode(), digest_size=16).hexdigest()
         if self.path is not None:
             files.require_writable(self.path)
@@ -60,8 +60,10 @@ class Checkpoint:
         if self.path is not None and (status is not None or run.iteration % self.every == 0):
             try:
                 self._write(run, self.path)
-            except FileError as error:
-                warnings.warn(f"Iteration {run.iteration} is not in the checkpoint. {error}", stacklevel=4)
+            except Exception as error:
+                if not self.warned:
+                    _warn(f"Iteration {run.iteration} is not in the checkpoint, nor may later ones be. {error}")
+                self.warned = True
 
     def _write(self, run: Run, path: Path) -> None:
         arrays: dict[str, Array] = {"records": run.columns()}
@@ -70,6 +72,14 @@ class Checkpoint:
         numbers = {"best_value": run.best_value, "magnitude": run.magnitude}
         metadata = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers, **trees}
         files.write(path, "checkpoint", arrays, metadata)
+
+
+def _warn(sentence: str) -> None:
+    """A warning that never ends the run: where warnings are made errors, it is shown instead."""
+    try:
+        warnings.warn(sentence, stacklevel=5)
+    except Warning as warning:
+        warnings.showwarning(warning, type(warning), __file__, 1)
 
 
 def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:

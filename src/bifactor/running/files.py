@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -41,7 +42,8 @@ def put(path: Path, blob: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be gone with it
+            temporary.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         raise FileError(

@@ -5,6 +5,7 @@ import numpy as np
 from bifactor.arrays import Array, beside, host
 from bifactor.errors import InputError
 from bifactor.problems.problem import Problem
+from bifactor.words import counted
 
 FRACTION = 0.1
 """Of the measurements."""
@@ -28,7 +29,9 @@ class Holdout:
         index = np.flatnonzero(usable)
         count = int(FRACTION * index.size)
         if count < FEWEST:
-            raise InputError(f"{index.size} measurements are too few to hold some out. Pass a rank, not rank='auto'.")
+            raise InputError(
+                f"{counted(index.size, 'measurement')}: too few to hold some out. Pass a rank, not rank='auto'."
+            )
         self.problem = problem
         self.held = np.zeros(size, bool)
         self.held[rng.choice(index, count, replace=False)] = True

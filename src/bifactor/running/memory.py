@@ -54,7 +54,7 @@ def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) ->
         raise InputError(
             "rank='auto' is found on the way, so its memory is not known before. Pass the largest rank that you expect."
         )
-    columns = require_rank(rank, problem.shape)
+    columns = require_rank(rank, problem.shape, problem.least_rank)
     if solver is not None:
         require_instance(solver, Solver, "solver")
     chosen = recommended(problem, columns) if solver is None else solver
@@ -79,9 +79,9 @@ def entries_memory(shape: tuple[int, int], entries: int, rank: int, dtype: Any =
         Of the values.
     """
     m, n = matrix_shape(shape)
-    for name, number in (("entries", entries), ("rank", rank)):
-        if not is_count(number, 1):
-            raise InputError(f"{name}={number!r} is not an integer ≥ 1.")
+    for name, number, least in (("entries", entries, 1), ("rank", rank, 0)):
+        if not is_count(number, least):
+            raise InputError(f"{name}={number!r} is not an integer ≥ {least}.")
     item = np.dtype(dtype).itemsize
     problem, columns = _like(m, n, int(entries), np.dtype(dtype)), min(int(rank), m, n)
     arranged = entries * (2 * 4 + item)  # coordinates and values

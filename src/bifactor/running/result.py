@@ -18,6 +18,7 @@ from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.rank_path import RankPath
 from bifactor.validation import is_count
+from bifactor.words import counted
 
 _PATH = "rank_path:"
 
@@ -98,7 +99,7 @@ class Result:
         m, n = self.shape
         misfit = "" if self.misfit is None else f", misfit {self.misfit:.3g}"
         return (
-            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {self.n_iter} iterations, "
+            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {counted(self.n_iter, 'iteration')}, "
             f"objective {self.objective:.6g}{misfit})"
         )
 

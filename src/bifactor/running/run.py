@@ -8,7 +8,7 @@ import numpy as np
 from bifactor.arrays import Array, epsilon, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
-from bifactor.metrics import relative_error
+from bifactor.metrics import difference_norm
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
 from bifactor.running.result import History, Result, Status
@@ -94,7 +94,7 @@ def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
     squared = parts + 2 * inner(UdU, dVV)
     size = max(inner(UU, VV + dVV + herm(dVV) + dVdV), 0.0) ** 0.5
     if squared < CANCELLED * parts:  # another factorisation of nearly the same X
-        return (relative_error(old.left, old.right, new.left, new.right) if size > 0 else 0.0), size
+        return (difference_norm(old.left, old.right, new.left, new.right) / size if size > 0 else 0.0), size
     difference = max(squared, 0.0) ** 0.5
     if size == 0:
         return (0.0 if difference == 0 else 1.0), size

@@ -63,10 +63,10 @@ def solve(
     problem : Problem, Objective or Bound
         A `Function` is a bound.
     rank : int or "auto"
-        Columns of the factors, 1 ≤ rank ≤ min(m, n). "auto" grows the rank while a tenth of the measurements, held out,
-        is predicted better, takes the least within one standard error of the best (`Result.rank_path`), and
-        then fits all measurements; a callback, checkpoint or progress bar sees that last fit only, and Ctrl-C before
-        it is raised.
+        Columns of the factors, 1 ≤ rank ≤ min(m, n); 0 for offsets and other fixed columns alone. "auto" grows the rank
+        while a tenth of the measurements, held out, is predicted better, takes the least within one standard error of
+        the best (`Result.rank_path`), and then fits all measurements; a callback, checkpoint or progress bar sees that
+        last fit only, and Ctrl-C before it is raised.
     solver : Solver, optional
         By default PCG; where entries are observed and nothing is penalised, with rank continuation and, where
         they are scarce, racing against ridge homotopy. The answer is then balanced, UᴴU = VᴴV.
@@ -210,7 +210,7 @@ def _check(
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {callback!r}, not callable. Pass a function of (iteration, state).")
     automatic = isinstance(rank, str) and rank == "auto"
-    columns = None if automatic else require_rank(rank, problem.shape, ", or 'auto'")
+    columns = None if automatic else require_rank(rank, problem.shape, problem.least_rank, ", or 'auto'")
     if automatic and (init is not None or not isinstance(problem, Problem)):
         raise InputError("rank='auto' holds out measurements of a Problem and makes its own starts. Pass a rank.")
     _check_scale(problem)

@@ -94,7 +94,7 @@ class RankContinuation(Solver[Stage]):
         return _noted(Stage(new, own.columns, own.rank, count, over))
 
     def _chunk(self, rank: int) -> int:
-        return -(-rank // self.stages)
+        return max(1, -(-rank // self.stages))
 
     def _first(self, problem: Objective, rank: int) -> int:
         """The rank of the first stage."""

@@ -4,7 +4,7 @@ A setting such as "XZY" has one letter per qubit: the Pauli matrix in whose eige
 as "010" has one bit per qubit, 0 for the eigenvalue +1 and 1 for −1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from string import hexdigits
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
 from bifactor.validation import is_count, require_finite
+from bifactor.words import counted
 
 NAMED = 5
 """Bad outcomes that an error names; of more it says how many there are."""
@@ -49,13 +50,17 @@ def check_labels(labels: Any, what: str, letters: str, n_qubits: int | None = No
     """The labels as a list, all of one length and of the given letters, or an `InputError`."""
     if isinstance(labels, str):
         raise InputError(f"{what} is the string {labels!r}. Pass a list of strings, such as [{labels!r}].")
+    if not isinstance(labels, Iterable):
+        raise InputError(f"{what} is {labels!r}, not a list. Pass a list of strings, such as ['XZ'].")
     listed = [str(label) for label in labels]
     if not listed:
         raise InputError(f"{what} is empty. Pass at least one label.")
     n = n_qubits or len(listed[0])
     for label in listed:
         if len(label) != n or not n or set(label) - set(letters):
-            raise InputError(f"{what} holds {label!r}. Each must have {n} letters, one per qubit, out of {letters}.")
+            raise InputError(
+                f"{what} holds {label!r}. Each must have {counted(n, 'letter')}, one per qubit, out of {letters}."
+            )
     return listed
 
 
@@ -109,7 +114,8 @@ def _from_mappings(rows: Sequence[Any], n: int) -> Array:
 def _checked(y: Array, n_settings: int, n: int) -> Array:
     if y.shape != (n_settings, 2**n):
         raise InputError(
-            f"counts has shape {y.shape}. For {n_settings} settings of {n} qubits pass {(n_settings, 2**n)}: "
+            f"counts has shape {y.shape}. For {counted(n_settings, 'setting')} of {counted(n, 'qubit')} "
+            f"pass {(n_settings, 2**n)}: "
             "one row per setting, one column per outcome from 00…0 to 11…1."
         )
     require_finite(y, "counts", "Leave out settings that were not measured.")

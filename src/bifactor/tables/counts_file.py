@@ -34,7 +34,7 @@ def read_counts(path: Any, n_qubits: int | None = None) -> tuple[list[str], Arra
     """
     path = Path(path)
     require_file(path)
-    head(path)  # refuses what is not text
+    head(path, advice="Pass counts as csv or json.")  # refuses what is not text
     try:
         text = b"".join(chunks(path)).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -173,7 +173,7 @@ def _question(layout: Layout, body: list[list[str]], place: int | None, path: Pa
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
                 f"Column {layout.name(place)} of {path} holds {words[0]} and the like, which look like times. "
-                f"Name the column with the values; pass value={layout.name(place)} if they are right."
+                f"Name the column with the values; it is {layout.name(place)} if they are right."
             )
 
 
@@ -203,7 +203,7 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     if asked.delimiter is not None:
         told = {"\\t": "\t", "tab": "\t", "space": SPACES}.get(asked.delimiter, asked.delimiter)
         if told == "" or (len(told) > 1 and told != "::") or told in '"\n\r':
-            raise InputError(f"delimiter={asked.delimiter!r} is not a delimiter. Pass one character, tab or space.")
+            raise InputError(f"{asked.delimiter!r} is not a delimiter. Pass one character, tab or space.")
         return told
     needed = 3 if asked.values else 2
     likely = ""

@@ -90,13 +90,13 @@ def line_blocks(path: Path, progress: Progress = silent) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def head(path: Path, size: int = 1 << 16) -> list[str]:
-    """The first lines of a text file, for a look at what it is."""
+def head(path: Path, size: int = 1 << 16, advice: str = "Pass csv, or parquet, npz or mtx by its name.") -> list[str]:
+    """The first lines of a text file, for a look at what it is; `advice` is for what is not text."""
     start = next(chunks(path, size=size), b"")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileError(f"{path} is text in UTF-16. Save it as UTF-8.")
     if b"\0" in start:
-        raise FileError(f"{path} is not text, and its name does not say what else. Pass csv, parquet, npz or mtx.")
+        raise FileError(f"{path} is not text. {advice}")
     complete = start[: start.rfind(b"\n") + 1] if len(start) == size and b"\n" in start else start
     lines = complete.decode("utf-8", errors="replace").splitlines()
     if not any(line.strip() for line in lines):

@@ -8,6 +8,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
 from bifactor.running.result import Result
+from bifactor.words import counted
 
 
 class ConvergenceDisplay:
@@ -47,7 +48,7 @@ class ConvergenceDisplay:
         mark = "o" if x.size <= 40 else None
         self.ax_.plot(x, self.objective, color=FIRST, marker=mark, markersize=3)
         self.ax_.set(xlabel="iteration" if against == "iterations" else "seconds")
-        self.ax_.set_title(f"{self.status.lower().replace('_', ' ')}, {self.objective.size - 1} iterations")
+        self.ax_.set_title(f"{self.status.lower().replace('_', ' ')}, {counted(self.objective.size - 1, 'iteration')}")
         self.ax_.set_ylabel("objective", color=FIRST)
         if np.all(self.objective > 0):
             self.ax_.set_yscale("log")

@@ -8,6 +8,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, completion_problem, fitted
 from bifactor.running.result import Result
+from bifactor.words import counted
 
 MANY = 2000
 """Points beyond which their density is drawn instead."""
@@ -54,5 +55,7 @@ class ObservedPredictedDisplay:
             self.ax_.scatter(self.predicted, self.observed, s=8, alpha=0.5, color=FIRST, edgecolors="none")
         both = [min(self.observed.min(), self.predicted.min()), max(self.observed.max(), self.predicted.max())]
         self.ax_.plot(both, both, color=SECOND, linestyle="--", linewidth=1)
-        self.ax_.set(xlabel="predicted", ylabel="observed", title=f"{self.observed.size:,} pairs, RMSE {error:.4g}")
+        self.ax_.set(
+            xlabel="predicted", ylabel="observed", title=f"{counted(self.observed.size, 'pair')}, RMSE {error:.4g}"
+        )
         return self

@@ -53,9 +53,10 @@ class SpectrumDisplay:
         self.ax_.plot(k, self.singular_values, color=FIRST, marker="o", label="σ(X)")
         self.ax_.plot(k, self.left, color=SECOND, marker="^", linestyle="none", markerfacecolor="none", label="σ(U)²")
         self.ax_.plot(k, self.right, color=THIRD, marker="v", linestyle="none", markerfacecolor="none", label="σ(V)²")
-        if np.all(self.singular_values > 0):
+        if self.singular_values.size and np.all(self.singular_values > 0):
             self.ax_.set_yscale("log")
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        self.ax_.set(xlabel="component", ylabel="singular value", title=f"imbalance {self.imbalance:.2g}")
+        title = f"imbalance {self.imbalance:.2g}" if self.singular_values.size else "rank 0: no components"
+        self.ax_.set(xlabel="component", ylabel="singular value", title=title)
         self.ax_.legend()
         return self
