@@ -4,10 +4,12 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from bifactor.errors import InputError
+from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
@@ -33,6 +35,8 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
             note_columns(estimator, data.shape[1])
         return data
     require_wide(X)
+    if sparse.issparse(X):
+        require_sound(X, "X")  # scikit-learn converts it without a look
     if np.ma.isMaskedArray(X):
         X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
     table = validate_data(

@@ -127,6 +127,8 @@ class Records(Columns):
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
+            if b"\\ud" in line.lower():  # half a character is none
+                json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
@@ -165,8 +167,11 @@ def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
         try:
             with parquet.ParquetFile(path) as file:
                 found = _Parquet(file, path).observations(asked)
-        except pa.ArrowInvalid as error:
-            raise FileError(f"{path} is not a parquet file, or cut short ({error}). Fetch or save it again.") from None
+        except BifactorError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise FileError(f"{path} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
     progress(1, 1)
     return found
 
@@ -188,7 +193,10 @@ class _Parquet(Columns):
     def sample(self) -> list[list[str]]:
         import pyarrow as pa
 
-        return Frame(pa.Table.from_batches([next(self.file.iter_batches(batch_size=SAMPLE))]), self.where).sample()
+        first = next(self.file.iter_batches(batch_size=SAMPLE), None)
+        if first is None:
+            raise FileError(f"{self.where} has no rows, though it says that it has. Fetch or save it again.")
+        return Frame(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:
         return Frame(self.file.read(columns=list(names)), self.where).take(names)

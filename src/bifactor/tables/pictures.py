@@ -24,6 +24,9 @@ FORMATS = {
 }
 """Endings of file names, and what Pillow calls such files."""
 
+PHOTOGRAPH, DENSEST = 1 << 25, 10_000
+"""Pixels of a photograph; and of a larger one for each byte of its file."""
+
 GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 """Pillow's names for pictures of 8 bits."""
 
@@ -114,6 +117,9 @@ def _file(path: Path) -> Iterator[Any]:
         with reading(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with path.open("rb") as file, Image.open(file) as image:
+                pixels = image.size[0] * image.size[1]
+                if pixels > max(PHOTOGRAPH, DENSEST * path.stat().st_size):
+                    raise Image.DecompressionBombError
                 yield image
     except Image.DecompressionBombError:
         raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
