@@ -127,7 +127,7 @@ def changed_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
             else:
                 copy.view(np.uint8)[int(rng.integers(copy.nbytes))] = int(rng.integers(256))
             return copy.reshape(array.shape)
-        except (ValueError, TypeError, IndexError):
+        except (ValueError, TypeError, IndexError, RuntimeError):
             return array
 
 

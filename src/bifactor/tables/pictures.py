@@ -1,5 +1,6 @@
 """Pictures as arrays of numbers."""
 
+import io
 import struct
 import warnings
 from collections.abc import Iterator
@@ -116,7 +117,8 @@ def _file(path: Path) -> Iterator[Any]:
     try:
         with reading(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with path.open("rb") as file, Image.open(file) as image:
+            # From memory no more can be asked for than there is, whatever a chunk says of its length.
+            with Image.open(io.BytesIO(path.read_bytes())) as image:
                 pixels = image.size[0] * image.size[1]
                 if pixels > max(PHOTOGRAPH, DENSEST * path.stat().st_size):
                     raise Image.DecompressionBombError
