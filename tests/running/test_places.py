@@ -352,14 +352,32 @@ def solved(iterations, **more):
     return bf.solve(problem, 1, bf.solvers.BFGD(), rng=0, max_iter=iterations, tol=0, **more)
 
 path = os.path.join(folder, "x")
+def begun():
+    if os.path.exists(path):
+        os.remove(path)
+    solved(1, checkpoint=path)
+
 old, new = fit(0.0), fit(100.0)
 first, second = solved(1), solved(2)
+from click.testing import CliRunner
+from bifactor.cli.main import main
+
+def complete(level):
+    lines = [f"{i},{j},{level + i * j}" for i in range(4) for j in range(3)]
+    data = os.path.join(os.path.dirname(folder), "data.csv")
+    with open(data, "w") as file:
+        file.write("\\n".join(lines))
+    done = CliRunner().invoke(main, ["complete", data, "-o", path, "--rank", "1", "--alpha", "1", "--force"])
+    assert done.exit_code == 0, done.output
+
 WRITE = {
+    "complete": (lambda: complete(0), lambda: complete(100)),
     "fit": (lambda: old.save(path, force=True), lambda: new.save(path, force=True)),
     "result": (lambda: first.save(path), lambda: second.save(path)),
-    "checkpoint": (lambda: solved(1, checkpoint=path), lambda: solved(2, checkpoint=path)),
+    "checkpoint": (begun, lambda: solved(2, checkpoint=path)),
 }
 READ = {
+    "complete": lambda: READ["fit"](),
     "fit": lambda: "old" if bf.load(path).model.intercept < 50 else "new",
     "result": lambda: {1: "old", 2: "new"}[bf.Result.load(path).n_iter],
     "checkpoint": lambda: {1: "old", 2: "new"}[solved(1, checkpoint=path).n_iter],
@@ -389,15 +407,12 @@ print(kills, *sorted(seen))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(
-    ("operation", "least"), [("fit", 20), ("result", 4), ("checkpoint", 4)], ids=["fit", "result", "checkpoint"]
+    ("operation", "least"), [("complete", 20), ("fit", 20), ("result", 4), ("checkpoint", 4)], ids=str
 )
 def test_a_kill_at_any_file_operation_leaves_the_old_or_the_new(tmp_path, operation, least):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", WORK, operation, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, "-W", "ignore", "-c", WORK, operation, str(tmp_path / "folder")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     kills, *seen = done.stdout.split()
     assert int(kills) >= least

@@ -11,8 +11,11 @@ from rich.table import Table
 JSON = "bifactor.json"
 """Where a context notes that its output is for machines."""
 
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all went well; a mistake in the data, or something is wrong; a mistake in the options; Ctrl-C."""
+ENDED = "bifactor.ended"
+"""Where a context notes the exit code of what has ended the command early."""
+
+DONE, FAILED, MISUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit codes: all went well; something is wrong, such as the data; a mistake in the options; Ctrl-C; SIGTERM."""
 
 
 def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
@@ -30,7 +33,12 @@ def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = D
 
 def code_of(status: Any) -> int:
     """The exit code after a run that ended like this."""
-    return INTERRUPTED if status.name == "INTERRUPTED" else DONE
+    return interrupted() if status.name == "INTERRUPTED" else DONE
+
+
+def interrupted() -> int:
+    """The exit code after Ctrl-C, or SIGTERM."""
+    return int(click.get_current_context().meta.get(ENDED, INTERRUPTED))
 
 
 def notes(said: Iterable[str]) -> list[tuple[str, str]]:

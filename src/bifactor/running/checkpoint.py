@@ -11,7 +11,7 @@ import numpy as np
 from bifactor.arrays import Array, beside, dtype_of, host, is_array
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
-from bifactor.problems.state import Point, State, Value
+from bifactor.problems.state import Phase, Point, State, Value
 from bifactor.running import files
 from bifactor.running.result import Status
 from bifactor.running.run import Record, Run
@@ -87,9 +87,12 @@ def _records(arrays: dict[str, Array]) -> list[Record]:
 
 def _checked(run: Run) -> Run:
     """The run, or `ValueError` where it is none."""
-    point = run.state.point if isinstance(run.state, State) else None
-    if not isinstance(point, Point):
+    state = run.state
+    if not isinstance(state, State) or not isinstance(state.own, Value) or not isinstance(state.phase, Phase):
         raise ValueError("there is no state")
+    point = state.point
+    if not isinstance(point, Point):
+        raise ValueError("there is no point")
     for number in (run.best_value, run.magnitude, point.value, point.f):
         if not isinstance(number, float) or not np.isfinite(number):
             raise ValueError(f"{str(number)[:40]!r} is in the place of a finite number")
