@@ -283,3 +283,17 @@ def test_folders_of_others_are_never_replaced(folder):
     assert done.exit_code == 1
     assert "mine holds no card.json of a fit. Choose another name." in done.stderr
     assert (folder / "mine" / "card.json").read_text() == "a card to somebody"
+
+
+def test_names_of_files_that_are_not_unicode(folder):
+    """Nor is the screen."""
+    strange = os.fsdecode(b"\xff")
+    for more in ([], ["--json"]):
+        for environment in ({}, {"PYTHONIOENCODING": "ascii"}):
+            output = strange + "x" * (1 + len(more) + 2 * len(environment))
+            done = run([*QUICK, "-o", output, *more], env={**os.environ, **environment})
+            assert done.returncode == 0, done.stderr
+            assert not more or json.loads(done.stdout)["output"] == output
+            done = run(["predict", output + "y", "pairs.csv", *more], env={**os.environ, **environment})
+            assert done.returncode == 1
+            assert not more or "not the folder of a fit" in json.loads(done.stdout)["error"]

@@ -31,7 +31,7 @@ def fit():
 
 
 def written(target):
-    with places.new_file(target) as temporary:
+    with places.new_file(target, force=True) as temporary:
         temporary.write_text("new")
 
 
@@ -247,6 +247,46 @@ def test_what_other_machines_write_is_left_alone(tmp_path, monkeypatch):
     assert theirs.exists()
 
 
+def test_what_was_put_aside_is_put_back(tmp_path, fit, result):
+    fit.save(tmp_path / "fit")
+    aside = tmp_path / temporaries.aside_of(tmp_path / "fit").name.replace(f"{os.getpid():010d}", f"{dead():010d}")
+    (tmp_path / "fit").rename(aside)
+    with pytest.raises(InputError, match="already exists"):
+        fit.save(tmp_path / "fit")
+    assert bf.load(tmp_path / "fit")
+    assert os.listdir(tmp_path) == ["fit"]
+    (tmp_path / "fit").rename(aside)
+    fit.save(tmp_path / "fit", force=True)
+    assert os.listdir(tmp_path) == ["fit"]
+
+
+# What appears in the meantime
+
+
+def write_late(new, target, force, *theirs):
+    """Make something appear at `target` while something else is written for it."""
+    with new(target, force) as temporary:
+        (temporary / "mine" if new is places.new_folder else temporary).write_text("mine")
+        for path in theirs:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("theirs")
+
+
+def test_what_appears_in_the_meantime_is_not_replaced_unasked(tmp_path):
+    target = tmp_path / "x"
+    with pytest.raises(FileError, match=r"x was not written: File exists\. .*; choose another name\."):
+        write_late(places.new_file, target, False, target)
+    assert target.read_text() == "theirs"
+    write_late(places.new_file, target, True, target)
+    assert target.read_text() == "mine"
+    with pytest.raises(FileError, match=r"y was not written: Directory not empty\. .*; choose another name\."):
+        write_late(places.new_folder, tmp_path / "y", False, tmp_path / "y" / "a")
+    assert os.listdir(tmp_path / "y") == ["a"]
+    write_late(places.new_folder, tmp_path / "y", True, tmp_path / "y" / "a")
+    assert os.listdir(tmp_path / "y") == ["mine"]
+    assert sorted(os.listdir(tmp_path)) == ["x", "y"]
+
+
 # Disks that are full
 
 
@@ -289,6 +329,7 @@ def test_linux_does_it_in_one_step(tmp_path):
     assert not exchange._exchanged(tmp_path / "a", tmp_path / "none")
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere it takes three steps")
 def test_a_fit_is_there_at_every_moment_of_a_replacement(tmp_path, fit):
     """Seen by another thread that never stops looking."""
     fit.save(tmp_path / "fit")
@@ -307,7 +348,6 @@ def test_a_fit_is_there_at_every_moment_of_a_replacement(tmp_path, fit):
     finally:
         done.set()
         watcher.join()
-    assert exchange._exchanged(tmp_path / "fit", tmp_path / "fit") is not None
     assert missing == []
 
 
@@ -317,7 +357,9 @@ WORK = """
 import os, sys
 import numpy as np
 import bifactor as bf
+from pathlib import Path
 from bifactor.running import exchange, places
+from bifactor.running.temporaries import sweep
 
 operation, folder = sys.argv[1:3]
 count = at = 0
@@ -342,6 +384,8 @@ EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.listdir"
 sys.addaudithook(heard)
 os.fsync = before(os.fsync)
 places.exchange = before(exchange.exchange)
+if len(sys.argv) > 3:
+    exchange._exchanged = lambda new, old: False
 
 def fit(level):
     table = level + np.arange(12.0).reshape(4, 3)
@@ -398,6 +442,8 @@ while True:
         break
     assert status == 9, status
     kills += 1
+    if len(sys.argv) > 3:
+        sweep(Path(path))  # brings back what was put aside; in one step there is nothing to bring back
     seen.add(READ[operation]())  # an error ends it all
 begin()  # sweeps what the dead have left
 assert os.listdir(folder) == ["x"], os.listdir(folder)
@@ -407,11 +453,13 @@ print(kills, *sorted(seen))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(
-    ("operation", "least"), [("complete", 20), ("fit", 20), ("result", 4), ("checkpoint", 4)], ids=str
+    ("operation", "least", "more"),
+    [("complete", 20, []), ("fit", 20, []), ("fit", 20, ["in three steps"]), ("result", 4, []), ("checkpoint", 4, [])],
+    ids=str,
 )
-def test_a_kill_at_any_file_operation_leaves_the_old_or_the_new(tmp_path, operation, least):
+def test_a_kill_at_any_file_operation_leaves_the_old_or_the_new(tmp_path, operation, least, more):
     (tmp_path / "folder").mkdir()
-    command = [sys.executable, "-W", "ignore", "-c", WORK, operation, str(tmp_path / "folder")]
+    command = [sys.executable, "-W", "ignore", "-c", WORK, operation, str(tmp_path / "folder"), *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     kills, *seen = done.stdout.split()

@@ -86,6 +86,6 @@ def _write(output: Path, *pictures: Array) -> None:
         axis.imshow(picture, cmap=grey, vmin=0, vmax=1)
         axis.set_title(title)
         axis.axis("off")
-    with new_file(output) as temporary:
+    with new_file(output, force=True) as temporary:
         figure.savefig(temporary, dpi=90, format=output.suffix.lower().removeprefix("."))
     plt.close(figure)

@@ -1,6 +1,7 @@
 """How a command ends that did not get to its end: Ctrl-C, SIGTERM, and a screen that cannot be written to."""
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -45,7 +46,12 @@ def ended_by_signal(context: click.Context) -> Iterator[None]:
 
 @contextmanager
 def answer_written() -> Iterator[None]:
-    """Turns what is wrong with the place that stdout leads to into one sentence, while it can be told."""
+    """Turns what is wrong with the place that stdout leads to into one sentence, while it can be told.
+
+    Letters that it does not know, as in names of files that are not Unicode, are shown by their numbers.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             yield

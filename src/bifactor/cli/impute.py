@@ -63,7 +63,7 @@ def impute(
         notes = [str(warning.message) for warning in caught]
         for r, c in np.argwhere(holes).tolist():
             body[r][numeric[c]] = f"{full[r, c]:.6g}"
-    with new_file(output) as temporary, opened(temporary, output) as file:
+    with new_file(output, force) as temporary, opened(temporary, output) as file:
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(body)

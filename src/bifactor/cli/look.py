@@ -1,6 +1,7 @@
 """How every command shows its answer: a summary for people, one JSON object for machines, and an exit code."""
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,8 +52,13 @@ def wants_json() -> bool:
 
 
 def emit_json(answer: dict[str, Any]) -> None:
-    """An answer for machines."""
-    click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str))  # dates are names too
+    """An answer for machines, in ASCII where stdout takes nothing else, or a name is not Unicode."""
+    told = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)  # dates are names too
+    try:
+        told.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        told = json.dumps(answer, allow_nan=False, default=str)
+    click.echo(told)
 
 
 def in_time(seconds: float) -> str:

@@ -56,7 +56,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
-    with places.new_folder(target) as temporary:
+    with places.new_folder(target, force) as temporary:
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         files.write(temporary / IDS, "ids", ids, kinds)
         files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from bifactor.running.temporaries import temporary_for
+from bifactor.running.temporaries import aside_of
 
 HERE, EXCHANGE = -100, 2
 """Of Linux: AT_FDCWD and RENAME_EXCHANGE."""
@@ -15,11 +15,11 @@ def exchange(new: Path, old: Path) -> None:
     """Give each the name of the other.
 
     Elsewhere than on Linux, and on file systems that cannot do it in one step, it takes three: a process that is killed
-    between them leaves `old` under a temporary name.
+    between them leaves `old` under another name, from which `sweep` brings it back.
     """
     if _exchanged(new, old):
         return
-    aside = temporary_for(old)
+    aside = aside_of(old)
     try:
         old.rename(aside)
         new.rename(old)

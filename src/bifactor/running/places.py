@@ -4,6 +4,7 @@ Links are followed. What is replaced is a regular file, or a folder that bifacto
 others are refused. What a process that was killed has left behind goes with the next write to the same place.
 """
 
+import errno
 import gzip
 import io
 import os
@@ -15,7 +16,7 @@ from typing import TextIO
 from bifactor.errors import FileError, InputError
 from bifactor.running.exchange import exchange
 from bifactor.running.files import rename, require_writable
-from bifactor.running.temporaries import discard, temporary_for
+from bifactor.running.temporaries import discard, sweep, temporary_for
 
 
 def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None] | None = None) -> None:
@@ -24,6 +25,7 @@ def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None
     For a folder, `foreign` tells what a folder holds that bifactor did not write, in a few words, or None: a folder
     with such things is somebody's, and never replaced.
     """
+    sweep(Path(os.path.realpath(target)))  # which may bring back what was there
     if os.path.lexists(target):
         is_folder = os.path.isdir(target)
         empty = foreign is not None and is_folder and not any(target.iterdir())
@@ -40,14 +42,17 @@ def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `target` when all is done, and is gone after an error."""
+def new_folder(target: Path, force: bool) -> Iterator[Path]:
+    """A folder to write into, which becomes `target` when all is done, and is gone after an error.
+
+    Without `force` nothing but an empty folder is replaced, not even what has appeared there in the meantime.
+    """
     place = Path(os.path.realpath(target))
     temporary = temporary_for(place)
     with _cleaned(target, temporary):
         temporary.mkdir()
         yield temporary
-        if os.path.isdir(place):
+        if force and os.path.isdir(place):
             exchange(temporary, place)
             discard(temporary)
         else:
@@ -55,14 +60,19 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[Path]:
-    """A file to write, which becomes `target` when all is done, and is gone after an error."""
+def new_file(target: Path, force: bool) -> Iterator[Path]:
+    """A file to write, which becomes `target` when all is done, and is gone after an error.
+
+    Without `force` nothing is replaced, not even what has appeared there in the meantime.
+    """
     place = Path(os.path.realpath(target))
     temporary = temporary_for(place)
     with _cleaned(target, temporary):
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
+        if not force and os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         rename(temporary, place)
 
 
@@ -84,4 +94,6 @@ def _cleaned(target: Path, temporary: Path) -> Iterator[None]:
         if not isinstance(cause, OSError):
             raise
         reason = cause.strerror or str(cause)
-        raise FileError(f"{target} was not written: {reason}. Nothing is left behind; check the free space.") from None
+        appeared = cause.errno in (errno.EEXIST, errno.ENOTEMPTY)
+        advice = "choose another name" if appeared else "check the free space"
+        raise FileError(f"{target} was not written: {reason}. Nothing is left behind; {advice}.") from None

@@ -12,6 +12,8 @@ from uuid import uuid4
 LONGEST = 255
 """Bytes of a name in a folder."""
 
+ASIDE = ".old"
+
 END = 35
 """Bytes of the end of a temporary name: the machine, the process and twelve letters by chance."""
 
@@ -21,18 +23,31 @@ def temporary_for(target: Path) -> Path:
     return target.with_name(f"{_start(target)}{os.getpid():010d}-{uuid4().hex[:12]}.tmp")
 
 
+def aside_of(target: Path) -> Path:
+    """A name for what has been at `target`, for the moment in which something else takes its place."""
+    return temporary_for(target).with_suffix(ASIDE)
+
+
 def sweep(target: Path) -> None:
-    """Delete temporary files and folders for `target` of processes on this machine that run no more."""
+    """Delete temporary files and folders for `target` of processes on this machine that run no more.
+
+    What was put aside is put back where nothing has taken its place.
+    """
     if os.name != "posix":  # elsewhere one cannot ask whether a process runs
         return
-    pattern = re.compile(re.escape(_start(target)) + r"(\d{10})-[0-9a-f]{12}\.tmp")
+    pattern = re.compile(re.escape(_start(target)) + r"(\d{10})-[0-9a-f]{12}(\.tmp|\.old)")
     try:
         names = os.listdir(target.parent)
     except OSError:
         return
     for name in names:
         found = pattern.fullmatch(name)
-        if found and not _runs(int(found[1])):
+        if found is None or _runs(int(found[1])):
+            continue
+        if found[2] == ASIDE and not os.path.lexists(target):
+            with suppress(OSError):
+                target.with_name(name).rename(target)
+        else:
             discard(target.with_name(name))
 
 
