@@ -5,8 +5,10 @@ that begins with a quote goes on to the next single one, whatever is between the
 elsewhere are letters.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +28,7 @@ LONGEST = 1 << 22
 MARK = 0xFF
 """Stands for a delimiter of several bytes: no text in UTF-8 holds it."""
 
-_NEWLINE, _QUOTE = 10, 34
-
-_BLANK = np.zeros(256, bool)
-_BLANK[list(BLANKS)] = True
+_NEWLINE = 10
 
 Spans = list[tuple[int, int, bool]]
 """Where quoted parts begin and end, at their quotes, and whether there are doubled quotes between."""
@@ -54,8 +53,8 @@ def records(
     blocks: Iterable[bytes], delimiter: str, width: int, path: Path, skip: int = 0, first_line: int = 1
 ) -> Iterator[Block]:
     """Blocks of records, each of `width` fields, without the first `skip` records; blank lines do not count."""
-    remaining, line = skip, first_line
-    for raw, spans in _whole(_marked(blocks, delimiter, path, line), delimiter, path, line):
+    remaining = skip
+    for raw, spans, line in _whole(blocks, delimiter, path, first_line):
         text, starts, ends, owner = _fields(raw, delimiter, spans)
         counts = np.bincount(owner)
         lines = np.flatnonzero(counts)
@@ -68,7 +67,6 @@ def records(
         if lines.size > gone:
             starts, ends = starts.reshape(-1, width), ends.reshape(-1, width)
             yield Block(text, starts[gone:], ends[gone:], lines[gone:] + line)
-        line += raw.count(b"\n")
 
 
 def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
@@ -102,13 +100,9 @@ def _is_long(delimiter: str) -> bool:
     return len(delimiter.encode()) > 1
 
 
-def _marked(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> Iterator[bytes]:
-    """Blocks with one byte for each delimiter; what is not text is refused."""
+def _marked(blocks: Iterable[bytes], delimiter: str, path: Path) -> Iterator[bytes]:
+    """Blocks with one byte for each delimiter."""
     for raw in blocks:
-        zero = raw.find(b"\0")
-        if zero >= 0:
-            number = line + raw.count(b"\n", 0, zero)
-            raise FileError(f"Line {number} of {path} holds a zero byte, which text does not. Check the file.")
         if _is_long(delimiter):
             if b'"' in raw:
                 raise FileError(
@@ -118,19 +112,22 @@ def _marked(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> I
                 raise FileError(f"{path} is not UTF-8. Convert the file to UTF-8.")
             raw = raw.replace(delimiter.encode(), bytes([MARK]))
         yield raw
-        line += raw.count(b"\n")
 
 
-def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> Iterator[tuple[bytes, Spans]]:
-    """Blocks that end outside of quotes, and where they have quoted parts."""
+def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> Iterator[tuple[bytes, Spans, int]]:
+    """Blocks of text that end outside of quotes, where they have quoted parts, and the line they begin with."""
     rest, spans, opened = b"", Spans(), 0
-    for block in blocks:
+    for block in _marked(blocks, delimiter, path):
         rest += block
+        zero = rest.find(b"\0", len(rest) - len(block))
+        if zero >= 0:
+            number = line + rest.count(b"\n", 0, zero)
+            raise FileError(f"Line {number} of {path} holds a zero byte, which text does not. Check the file.")
         opened = -1 if delimiter == SPACES or _is_long(delimiter) else _quotes(rest, ord(delimiter), spans, opened)
         if 0 <= opened < len(rest) - LONGEST:
             break
         if opened < 0:
-            yield rest, spans
+            yield rest, spans, line
             line += rest.count(b"\n")
             rest, spans, opened = b"", Spans(), 0
     if rest:
@@ -140,21 +137,24 @@ def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> It
 
 def _quotes(raw: bytes, mark: int, spans: Spans, at: int) -> int:
     """Add the quoted parts from `at` on; return the place of a quote that opens and does not close, or -1."""
-    while (opened := raw.find(b'"', at)) >= 0:
-        before = opened - 1
-        while before >= 0 and raw[before] in BLANKS and raw[before] != mark:
-            before -= 1
-        if before >= 0 and raw[before] not in (mark, _NEWLINE):  # within a field it is a letter
-            at = opened + 1
-            continue
-        closed, doubled = raw.find(b'"', opened + 1), False
-        while closed >= 0 and raw[closed + 1 : closed + 2] == b'"':
-            closed, doubled = raw.find(b'"', closed + 2), True
-        if closed < 0:
-            return opened
-        spans.append((opened, closed, doubled))
-        at = closed + 1
+    at = raw.find(b'"', at)
+    while at > 0 and raw[at - 1] not in (mark, _NEWLINE):
+        at -= 1
+    if at < 0:
+        return -1
+    for found in _quoted(mark).finditer(raw, max(at - 1, 0)):
+        start, end = found.span(1)
+        if not found[3]:
+            return start - 1
+        spans.append((start - 1, found.end(2), found.end(2) > end))
     return -1
+
+
+@cache
+def _quoted(mark: int) -> re.Pattern[bytes]:
+    """A quoted field: up to the first doubled quote, up to the end, and the quote that closes it."""
+    blanks, edge = (re.escape(bytes(letters)) for letters in (set(BLANKS) - {mark}, {mark, _NEWLINE}))
+    return re.compile(rb'(?:\A|[%s])[%s]*+"([^"]*+)((?:""[^"]*+)*+)("?)' % (edge, blanks))
 
 
 def _fields(raw: bytes, delimiter: str, spans: Spans) -> tuple[Array, Array, Array, Array]:
@@ -162,14 +162,15 @@ def _fields(raw: bytes, delimiter: str, spans: Spans) -> tuple[Array, Array, Arr
     text = np.frombuffer(raw, np.uint8)
     if delimiter == SPACES:
         return text, *_words(text)
-    starts, ends, owner = _delimited(text, MARK if _is_long(delimiter) else ord(delimiter), spans)
-    return (*_unquoted(raw, starts, ends, spans), owner) if spans else (text, starts, ends, owner)
+    parts = np.array(spans, np.int64).reshape(-1, 3).T
+    starts, ends, owner = _delimited(text, MARK if _is_long(delimiter) else ord(delimiter), parts)
+    return (*_unquoted(raw, starts, ends, parts), owner) if spans else (text, starts, ends, owner)
 
 
-def _delimited(text: Array, mark: int, spans: Spans) -> tuple[Array, Array, Array]:
+def _delimited(text: Array, mark: int, quoted: Array) -> tuple[Array, Array, Array]:
     ends = np.flatnonzero((text == mark) | (text == _NEWLINE))
-    if spans:
-        opened, closed, _ = np.array(spans).T
+    if quoted.size:
+        opened, closed, _ = quoted
         part = np.searchsorted(opened, ends) - 1
         ends = ends[(part < 0) | (ends > closed[part])]
     starts = np.empty_like(ends)
@@ -177,7 +178,7 @@ def _delimited(text: Array, mark: int, spans: Spans) -> tuple[Array, Array, Arra
     starts[1:] = ends[:-1] + 1
     last = text[ends] == _NEWLINE
     owner = np.cumsum(last) - last
-    if spans:  # with which a record may take several lines
+    if quoted.size:  # with quotes a record may take several lines
         begun = np.flatnonzero(np.diff(owner, prepend=-1))
         owner = np.searchsorted(np.flatnonzero(text == _NEWLINE), starts[begun])[owner]
     starts, ends = _trimmed(text, starts, ends)
@@ -188,7 +189,7 @@ def _delimited(text: Array, mark: int, spans: Spans) -> tuple[Array, Array, Arra
 
 
 def _words(text: Array) -> tuple[Array, Array, Array]:
-    gap = _BLANK[text] | (text == _NEWLINE)
+    gap = _blank(text) | (text == _NEWLINE)
     before = np.concatenate([[True], gap[:-1]])
     starts, ends = np.flatnonzero(~gap & before), np.flatnonzero(gap & ~before)
     return starts, ends, np.searchsorted(np.flatnonzero(text == _NEWLINE), starts)
@@ -196,21 +197,32 @@ def _words(text: Array) -> tuple[Array, Array, Array]:
 
 def _trimmed(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
     """Without blanks at either end."""
-    last = text.size - 1
-    around = _BLANK[text[np.minimum(starts, last)]] | _BLANK[text[np.maximum(ends - 1, 0)]]
-    some = np.flatnonzero(around & (starts < ends))
+    last, first = _blank(text[np.maximum(ends - 1, 0)]), _blank(text[starts])
+    some = np.flatnonzero((first | last) & (starts < ends))
+    if some.size == 0:
+        return starts, ends
+    # Mostly there is one of them: two steps are quicker than a search.
+    ends[some] -= last[some]
+    starts[some] += first[some] & (starts[some] < ends[some])
+    inside = starts[some] < ends[some]
+    some = some[inside & (_blank(text[starts[some]]) | _blank(text[np.maximum(ends[some] - 1, 0)]))]
     if some.size:
-        letters = np.flatnonzero(~_BLANK[text])
-        first, after = np.searchsorted(letters, starts[some]), np.searchsorted(letters, ends[some])
-        none = first == after
-        starts[some] = np.where(none, starts[some], letters[np.minimum(first, letters.size - 1)])
+        letters = np.flatnonzero(~_blank(text))
+        before, after = np.searchsorted(letters, starts[some]), np.searchsorted(letters, ends[some])
+        none = before == after
+        starts[some] = np.where(none, starts[some], letters[np.minimum(before, letters.size - 1)])
         ends[some] = np.where(none, starts[some], letters[after - 1] + 1)
     return starts, ends
 
 
-def _unquoted(raw: bytes, starts: Array, ends: Array, spans: Spans) -> tuple[Array, Array, Array]:
+def _blank(letters: Array) -> Array:
+    space, tab, end = BLANKS
+    return (letters == space) | (letters == tab) | (letters == end)
+
+
+def _unquoted(raw: bytes, starts: Array, ends: Array, parts: Array) -> tuple[Array, Array, Array]:
     """The text, with what has to be written anew at its end, and where fields are without their quotes."""
-    text, (opened, closed, doubled) = np.frombuffer(raw, np.uint8), np.array(spans).T
+    text, (opened, closed, doubled) = np.frombuffer(raw, np.uint8), parts
     part = np.minimum(np.searchsorted(opened, starts), opened.size - 1)
     quoted = (opened[part] == starts) & (starts < ends)
     plain = quoted & (closed[part] == ends - 1) & (doubled[part] == 0)
