@@ -30,7 +30,7 @@ COUNT = int(os.environ.get("BIFACTOR_FUZZ", "2000"))
 
 ENDS = ("loaded", "refused", "other", "signal", "exit", "memory", "late")
 
-KINDS = ("completion", "labels", "result", "checkpoint")
+KINDS = ("completion", "labels", "command", "result", "checkpoint")
 
 LONGEST = 1000
 """Letters of an error."""
@@ -75,6 +75,7 @@ def seeds() -> Path:
         warnings.simplefilter("ignore")
         bf.MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(frame(False)).save(root / "completion")
         bf.OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame(True)).save(root / "labels")
+        shutil.copytree(root / "completion", root / "command")
         (root / "result").mkdir()
         solved().save(root / "result" / "x.safetensors")
         (root / "checkpoint").mkdir()
@@ -154,7 +155,31 @@ def change(rng: np.random.Generator, folder: Path) -> None:
         (change_card if path.suffix == ".json" else change_tensors)(rng, path)
 
 
+def command(folder: Path) -> np.ndarray:
+    """What `bifactor predict` and `recommend` say of a fit; an error of theirs is one of ours."""
+    from click.testing import CliRunner
+
+    from bifactor.cli.main import main
+
+    pairs = folder.with_name("pairs.csv")
+    pairs.write_text("user,item\nü1,2\nü2,3\n", encoding="utf-8")
+    found = []
+    for arguments in (["predict", folder, pairs], ["recommend", folder, "--user", "ü1"]):
+        for more in ([], ["--json"]):
+            done = CliRunner().invoke(main, [*map(str, arguments), *more])
+            if done.exception is not None and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            if done.exit_code:
+                raise BifactorError(done.stderr.strip())
+            if more:
+                told = json.loads(done.stdout)
+                lines = told["predictions"] if "predictions" in told else told["rows"][0]["recommended"]
+                found += [line["prediction"] for line in lines]
+    return np.array(found)
+
+
 USES: dict[str, Callable[[Path], Any]] = {
+    "command": command,
     "completion": lambda folder: use(bf.load(folder), folder),
     "labels": lambda folder: use(bf.load(folder), folder),
     "result": lambda folder: bf.Result.load(folder / "x.safetensors").matrix(),
