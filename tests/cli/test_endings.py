@@ -183,6 +183,27 @@ def test_a_full_disk_behind_the_screen_is_told_in_a_sentence(folder, arguments):
     assert "Error: The answer was not written: No space left on device. Check the free space." in said
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("many", [1, 20_000])
+def test_a_reader_that_has_gone(folder, more, many):
+    """As in `bifactor predict fit pairs.csv | head`."""
+    (folder / "more.csv").write_text("user,item\n" + "u1,2\n" * many)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run(["predict", "fit", "more.csv", *more], stdout=writer)
+    os.close(writer)
+    assert done.returncode in (0, 1)
+    assert "Error" not in done.stderr
+
+
+def test_a_screen_that_is_closed(folder):
+    for arguments in (["recommend", "fit", "--user", "u1"], ["predict", "fit", "pairs.csv"], [*QUICK, "-o", "new"]):
+        for more in ([], ["--json"]):
+            done = run([*arguments, *more], "os.close(1)\nsys.stdout = None", stdout=None)
+            assert done.returncode == (1 if arguments[0] == "complete" and more else 0), done.stderr
+    assert set(os.listdir("new")) == FILES
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [

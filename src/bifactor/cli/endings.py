@@ -50,6 +50,8 @@ def answer_written() -> Iterator[None]:
 
     Letters that it does not know, as in names of files that are not Unicode, are shown by their numbers.
     """
+    if sys.stdout is None:  # closed by the shell
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -58,10 +60,11 @@ def answer_written() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except OSError as error:
-        if error.errno not in REFUSED:
+        if error.errno not in (*REFUSED, errno.EPIPE):
             raise
         _forget_stdout()
-        click.echo(f"Error: The answer was not written: {error.strerror}. Check the free space.", err=True)
+        if error.errno != errno.EPIPE:  # a reader that has gone, such as head, wants to hear nothing
+            click.echo(f"Error: The answer was not written: {error.strerror}. Check the free space.", err=True)
         sys.exit(FAILED)
 
 

@@ -61,12 +61,15 @@ def discard(path: Path) -> None:
 
 
 def _start(target: Path) -> str:
-    """The name, as much of it as there is room for, and a few letters for this machine.
+    """The name, as much of it as there is room for, and a few letters for this machine, or container.
 
     On a shared disk others cannot be asked whether a process of theirs runs.
     """
     name = os.fsencode(target.name)[: LONGEST - END - 1].decode("utf-8", "ignore")
-    return f".{name}.{hashlib.blake2b(platform.node().encode(), digest_size=3).hexdigest()}-"
+    here = platform.node()
+    with suppress(OSError):  # of Linux: which processes can be seen
+        here += os.readlink("/proc/self/ns/pid")
+    return f".{name}.{hashlib.blake2b(here.encode(), digest_size=3).hexdigest()}-"
 
 
 def _runs(process: int) -> bool:

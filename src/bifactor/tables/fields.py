@@ -137,12 +137,11 @@ def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> It
 
 def _quotes(raw: bytes, mark: int, spans: Spans, at: int) -> int:
     """Add the quoted parts from `at` on; return the place of a quote that opens and does not close, or -1."""
-    at = raw.find(b'"', at)
-    while at > 0 and raw[at - 1] not in (mark, _NEWLINE):
-        at -= 1
-    if at < 0:
+    first = raw.find(b'"', at)
+    if first < 0:
         return -1
-    for found in _quoted(mark).finditer(raw, max(at - 1, 0)):
+    edge = max(raw.rfind(bytes([letter]), 0, first) for letter in (mark, _NEWLINE))
+    for found in _quoted(mark).finditer(raw, max(edge, 0)):
         start, end = found.span(1)
         if not found[3]:
             return start - 1
