@@ -41,6 +41,10 @@ TYPES = (
 )
 
 
+UNREADABLE = (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, SystemError, tokenize.TokenError)
+"""What NumPy raises of arrays that are damaged."""
+
+
 def changed(rng: np.random.Generator, content: bytes) -> bytes:
     """Bytes with up to three changes."""
     for _ in range(int(rng.integers(1, 4))):
@@ -127,7 +131,7 @@ def changed_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
             else:
                 copy.view(np.uint8)[int(rng.integers(copy.nbytes))] = int(rng.integers(256))
             return copy.reshape(array.shape)
-        except (ValueError, TypeError, IndexError, RuntimeError):
+        except (ValueError, TypeError, IndexError, RuntimeError, SystemError):
             return array
 
 
@@ -158,7 +162,7 @@ def changed_npz(rng: np.random.Generator, content: bytes) -> bytes:
 def _changed_npy(rng: np.random.Generator, member: bytes) -> bytes:
     try:
         array = np.load(io.BytesIO(member))
-    except (ValueError, EOFError, OSError, OverflowError, SyntaxError, tokenize.TokenError):  # it was changed before
+    except UNREADABLE:  # it was changed before
         return changed(rng, member)
     out = io.BytesIO()
     np.save(out, changed_array(rng, array))

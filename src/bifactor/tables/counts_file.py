@@ -86,6 +86,8 @@ def _lines(text: str, path: Path) -> tuple[list[str], list[Line]]:
         lines = [(rows.line_num, [word.strip() for word in words]) for words in rows if any(map(str.strip, words))]
     except csv.Error as error:
         raise FileError(f"{path} is not a csv file ({error}). Convert it.") from None
+    if not lines:
+        raise FileError(f"{path} holds nothing but blank lines. Pass at least one count.")
     header = [word.lower() for word in lines[0][1]]
     if "setting" not in header:
         raise FileError(f"{path} has no column called setting. Begin with a line such as setting,outcome,count.")

@@ -11,7 +11,7 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.tables.collector import Collector
 from bifactor.tables.fields import SPACES, Block, records
-from bifactor.tables.layout import Asked, Layout, sniffed
+from bifactor.tables.layout import SHOWN, Asked, Layout, sniffed
 from bifactor.tables.names import Names, integer_or_name
 from bifactor.tables.numbers import decimals
 from bifactor.tables.observations import Observations, Origin, named
@@ -64,7 +64,9 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
         if place is not None:
             names.add(block, place)
         for k, column in enumerate(layout.numeric):
-            numbers = decimals(block, column, path, f"entry of {_called(layout.name(column), layout)}", layout.point)
+            numbers = decimals(
+                block, column, path, f"entry of {_called(layout.name(column), layout)[:SHOWN]}", layout.point
+            )
             seen = np.flatnonzero(~np.isnan(numbers))
             i.append((seen + count).astype(np.int32))
             j.append(np.full(seen.size, k, np.int32))
@@ -85,7 +87,7 @@ def column_names(names: list[str], path: Path | str) -> Names:
     """Names of the columns of a wide table: integers where all of them are."""
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
-        raise FileError(f"{path} has two columns called {twice!r}. Give each a name of its own.")
+        raise FileError(f"{path} has two columns called {twice[:SHOWN]!r}. Give each a name of its own.")
     whole = [integer_or_name(name) for name in names]
     if all(isinstance(name, int) for name in whole):
         return Names(np.array(whole, np.int64))

@@ -27,6 +27,9 @@ TIMES = ((3e8, 5e9), (3e11, 5e12))
 DIGITS = 9
 """Of the number of a column."""
 
+SHOWN = 40
+"""Letters of a name or number that errors show."""
+
 SAMPLE = 200
 """Lines that are looked at."""
 
@@ -123,7 +126,9 @@ def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
     if not commas or any(POINT.fullmatch(word) for word in words):
         return "."
     if all(THOUSANDS.fullmatch(word) for word in commas):
-        raise InputError(f"{commas[0]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'.")
+        raise InputError(
+            f"{commas[0][:SHOWN]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'."
+        )
     return ","
 
 
@@ -176,8 +181,8 @@ def _question(layout: Layout, body: list[list[str]], place: int | None, path: Pa
     for low, high in TIMES:
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
-                f"Column {layout.name(place)} of {path} holds {words[0]} and the like, which look like times. "
-                f"Name the column with the values; pass value={layout.name(place)} if they are right."
+                f"Column {layout.name(place)[:SHOWN]} of {path} holds {words[0][:SHOWN]} and the like, which look like "
+                f"times. Name the column with the values; pass value={layout.name(place)[:SHOWN]} if they are right."
             )
 
 
@@ -253,5 +258,5 @@ def _place(choice: object, layout: Layout, path: Path | str, what: str) -> int:
         return layout.header.index(choice)
     if choice.isdecimal() and len(choice) <= DIGITS and 1 <= int(choice) <= layout.width:
         return int(choice) - 1
-    names = ", ".join(layout.name(k) for k in range(min(layout.width, 20)))
+    names = ", ".join(layout.name(k)[:SHOWN] for k in range(min(layout.width, 20)))
     raise InputError(f"{path} has no column {choice!r} for the {what}, but {names}. Pass one of these, or its number.")

@@ -1,5 +1,6 @@
 """NumPy's npz files: triples, a table with NaN, or a sparse matrix of SciPy."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
 def _sparse(arrays: dict[str, Array], path: Path) -> Observations:
     """What `scipy.sparse.save_npz` wrote, checked before compiled code follows its pointers."""
     try:
-        coo = coordinates(_matrix(arrays), str(path))
+        coo = coordinates(_matrix(arrays, _words(arrays["format"], "format", path)), str(path))
     except InputError as error:
         raise FileError(str(error)) from None
     except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
@@ -57,12 +58,12 @@ def _sparse(arrays: dict[str, Array], path: Path) -> Observations:
     return _from_numbers(np.asarray(coo.row), np.asarray(coo.col), values, text, ("row", "column", "value"), path)
 
 
-def _matrix(arrays: dict[str, Array]) -> sparse.sparray:
-    kind, data = arrays["format"].item(), arrays["data"]
-    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
-    shape = tuple(np.ravel(arrays["shape"]).tolist())
-    if len(shape) != 2 or not all(isinstance(side, int) and 0 <= side <= LARGEST_SIDE for side in shape):
-        raise ValueError(f"its shape is {shape}, not two sizes")
+def _matrix(arrays: dict[str, Array], form: Array) -> sparse.sparray:
+    kind, data = str(form.item()), arrays["data"]
+    sizes = arrays["shape"]
+    shape = tuple(sizes.tolist()) if sizes.shape == (2,) and sizes.dtype.kind in "iu" else ()
+    if not shape or not all(0 <= side <= LARGEST_SIDE for side in shape):
+        raise ValueError(f"its shape is {shape or sizes.dtype}, not two sizes")
     if data.dtype.kind not in "biuf":
         raise ValueError(f"its data are of {data.dtype}, not real numbers")
     if kind in COMPRESSED:
@@ -134,14 +135,13 @@ def _from_numbers(
 
 def _words(side: Array, what: str, path: Path) -> Array:
     """Text as NumPy holds it; `FileError` where it is none."""
-    try:
-        if side.dtype.kind == "S":
+    if side.dtype.kind == "S":
+        with suppress(UnicodeDecodeError):
             return np.char.decode(side, "utf-8")
-        letters = np.ascontiguousarray(side).view(np.dtype("u4").newbyteorder(side.dtype.byteorder))
+    elif side.dtype.kind == "U":
+        letters = np.ascontiguousarray(side).reshape(-1).view(np.dtype("u4").newbyteorder(side.dtype.byteorder))
         if not np.any((letters > LAST) | ((letters >= SURROGATES[0]) & (letters <= SURROGATES[1]))):
             return side
-    except UnicodeDecodeError:
-        pass
     raise FileError(f"{path}: the {what} is not Unicode text. Encode it in UTF-8.")
 
 

@@ -28,6 +28,20 @@ FORMATS = {
 PHOTOGRAPH, DENSEST = 1 << 25, 10_000
 """Pixels of a photograph; and of a larger one for each byte of its file."""
 
+DAMAGE = (
+    FileError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    struct.error,
+)
+"""What Pillow raises of files that are damaged."""
+
 GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 """Pillow's names for pictures of 8 bits."""
 
@@ -125,7 +139,7 @@ def _file(path: Path) -> Iterator[Any]:
                 yield image
     except Image.DecompressionBombError:
         raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
-    except (FileError, SyntaxError, ValueError, EOFError, struct.error) as error:
+    except DAMAGE as error:
         if isinstance(error, FileError) and "permissions" in str(error):
             raise
         raise FileError(f"{path} is no picture, or is damaged or cut short. Pass png, jpeg or the like.") from None

@@ -1,5 +1,6 @@
 """NumPy's files, npy and npz: checked before memory is taken for what they promise."""
 
+import io
 import lzma
 import math
 import struct
@@ -17,6 +18,9 @@ from bifactor.tables.source import reading
 
 RATIO = 1100
 """To which deflate packs zeros, and nothing packs better."""
+
+HEADER = 1 << 16
+"""Bytes in which the header of an array ends."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """How NumPy packs arrays."""
@@ -68,9 +72,10 @@ def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Arr
 
 def _array(file: IO[bytes], size: int, path: Path) -> Array:
     """An array of no more bytes than `size`, which is what there can be."""
-    version = np.lib.format.read_magic(file)
+    start = io.BytesIO(file.read(HEADER))  # in which no more can be asked for than there is
+    version = np.lib.format.read_magic(start)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
+    shape, _, dtype = read(start)
     if not all(type(k) is int and k >= 0 for k in shape) or math.prod(shape) * max(dtype.itemsize, 1) > size:
         raise FileError(f"{path} says that it holds an array of {shape}, and it does not. Save it again.")
     file.seek(0)
