@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_things_as_they_were(invoke, folder, monkeypatch, for
         done = invoke("complete", "data.csv", *QUICK, "-o", "fit", *(["--force"] if force else []), code=1)
         assert done.stderr.startswith("Error: fit was not written: No space left on device.")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full)
+        patch.setattr(os, "replace", full)
         invoke("complete", "data.csv", *QUICK, "-o", "fit", *(["--force"] if force else []), code=1)
     assert sorted(os.listdir(folder)) == there
     if force:

@@ -19,8 +19,13 @@ from bifactor.errors import FileError, InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.losses import Huber, Logistic, Loss, Poisson, Probit, Squared
-from bifactor.running import files
+from bifactor.running import exchange, files
 from bifactor.tables import Names, read
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library
+
+from benchmarks import fuzz_folders
+from benchmarks.harness.children import outcomes
 
 SHAPE = (12, 9)
 FORMATS = Path(__file__).parent / "formats"
@@ -328,7 +333,7 @@ def test_a_folder_in_no_folder(tmp_path, fit):
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("where", ["fsync", "write_text", "rename"])
+@pytest.mark.parametrize("where", ["fsync", "mkdir", "rename"])
 def test_a_full_disk_leaves_things_as_they_were(tmp_path, fit, monkeypatch, where, force):
     target = tmp_path / "fit"
     if force:
@@ -340,6 +345,8 @@ def test_a_full_disk_leaves_things_as_they_were(tmp_path, fit, monkeypatch, wher
 
     with monkeypatch.context() as patch:
         patch.setattr(*{"fsync": (os, "fsync", full)}.get(where, (Path, where, full)))
+        if where == "rename":
+            patch.setattr(exchange, "_exchanged", lambda new, old: False)
         with pytest.raises(FileError, match=r"fit was not written: No space left on device\. Nothing is left behind"):
             made(alpha=2.0).save(target, force=force)
     assert os.listdir(tmp_path) == (["fit"] if force else [])
@@ -351,13 +358,18 @@ def test_ctrl_c_leaves_nothing(tmp_path, fit, monkeypatch):
     def pressed(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_text", pressed)
+    monkeypatch.setattr(os, "fsync", pressed)
     with pytest.raises(KeyboardInterrupt):
         fit.save(tmp_path / "fit")
     assert os.listdir(tmp_path) == []
 
 
 # What is damaged
+
+
+def put(array, place, value):
+    array[place] = value
+    return array
 
 
 @pytest.fixture
@@ -406,6 +418,8 @@ CARDS = {
     "format 0": lambda card: {**card, "format": 0},
     "a later format": lambda card: {**card, "format": 99},
     "format in words": lambda card: {**card, "format": "2"},
+    "format is true": lambda card: {**card, "format": True},
+    "format is a fraction": lambda card: {**card, "format": 1.5},
     "no model": lambda card: {**card, "model": None},
     "model left out": lambda card: {k: v for k, v in card.items() if k != "model"},
     "model is a list": lambda card: {**card, "model": [1]},
@@ -429,6 +443,25 @@ MODELS = {
     "intercept in words": {"intercept": "much"},
     "intercept is not a number": {"intercept": float("nan")},
     "ridge is a list": {"ridge": [1]},
+    "intercept is true": {"intercept": True},
+    "intercept is infinite": {"intercept": float("inf")},
+    "intercept beyond all numbers": {"intercept": 10**400},
+    "intercept is null": {"intercept": None},
+    "ridge is negative": {"ridge": -1.0},
+    "ridge is not a number": {"ridge": float("nan")},
+    "offsets in words": {"offsets": "no"},
+    "offsets are a number": {"offsets": 1},
+    "offsets are null": {"offsets": None},
+    "a loss without parameters": {"loss": {"name": "huber"}},
+    "a loss with a list of parameters": {"loss": {"name": "huber", "parameters": [1.0]}},
+    "a loss with a list for a name": {"loss": {"name": ["huber"], "parameters": {}}},
+    "a loss that is a number": {"loss": 7},
+    "a loss of nobody": {"loss": {"name": None, "described": 7}},
+    "classes that fall": {"classes": [1.0, 0.0]},
+    "classes that are one": {"classes": [1.0, 1.0]},
+    "classes that are true": {"classes": [False, True]},
+    "classes beyond all numbers": {"classes": [0, 10**400]},
+    "classes that are lists": {"classes": [[0], [1]]},
     "one class": {"classes": [1.0]},
     "classes in words": {"classes": "ab"},
 }
@@ -439,7 +472,129 @@ def test_models_that_are_damaged(folder, change):
     path = folder / "card.json"
     card = json.loads(path.read_text())
     path.write_text(json.dumps({**card, "model": {**card["model"], **MODELS[change]}}))
+    assert refused(folder, "card.json is damaged")
+
+
+@pytest.mark.parametrize("name", ["intercept", "offsets", "ridge", "loss"])
+def test_models_that_lack_something(folder, name):
+    path = folder / "card.json"
+    card = json.loads(path.read_text())
+    path.write_text(json.dumps({**card, "model": {k: v for k, v in card["model"].items() if k != name}}))
+    assert refused(folder, "card.json is damaged")
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b'{"format": ' + b"[" * 100_000, b'{"format": "\xff"}', b"1" * 5000]
+)
+def test_cards_that_are_no_cards(folder, content):
+    (folder / "card.json").write_bytes(content)
+    assert refused(folder, "card.json")
+
+
+def test_what_else_a_card_says_does_no_harm(folder):
+    path = folder / "card.json"
+    card = json.loads(path.read_text())
+    for strange in (7, None, [], {"columns": 7}, {"columns": [[], {}]}, {"columns": ["\ud800"] * 3}):
+        path.write_text(json.dumps({**card, "data": strange, "fit": strange, "path": strange}))
+        again(bf.load(folder), folder.with_name("again"))
+        shutil.rmtree(folder.with_name("again"))
+
+
+FACTORS = {
+    "NaN": lambda U: put(U, (0, 2), np.nan),
+    "infinite": lambda U: put(U, (0, 2), np.inf),
+    "integers": lambda U: U.astype(np.int64),
+    "booleans": lambda U: U.astype(bool),
+    "half precision": lambda U: U.astype(np.float16),
+    "single precision": lambda U: U.astype(np.float32),
+    "complex": lambda U: U.astype(np.complex128),
+    "a vector": lambda U: U.reshape(-1),
+    "a column too few": lambda U: U[:, :-1],
+    "a row too few": lambda U: U[:-1],
+    "no columns": lambda U: U[:, :0],
+    "no rows": lambda U: U[:0],
+    "other fixed columns": lambda U: put(U, (slice(None), slice(2)), 0.5),
+}
+
+
+@pytest.mark.parametrize("side", ["U", "V", "both"])
+@pytest.mark.parametrize("change", FACTORS)
+def test_factors_that_are_damaged(folder, change, side):
+    path = folder / "factors.safetensors"
+    arrays, metadata = files.read(path, "result")
+    for name in ("U", "V") if side == "both" else side:
+        arrays[name] = FACTORS[change](arrays[name].copy())
+    files.write(path, "result", arrays, metadata)
+    if side == "both" and change in ("single precision", "a column too few"):
+        assert np.isfinite(bf.load(folder).predict("u3", 2)).all()  # another fit, and a sound one
+    else:
+        assert refused(folder)
+
+
+def text(*words):
+    return np.frombuffer("".join(words).encode(), np.uint8).copy()
+
+
+IDS = {
+    "no UTF-8": lambda ids: {"row:utf8": put(ids["row:utf8"], 0, 0xFF)},
+    "ends that fall": lambda ids: {"row:ends": put(ids["row:ends"], 3, 0)},
+    "an end that is negative": lambda ids: {"row:ends": put(ids["row:ends"], 0, -3)},
+    "an end beyond all": lambda ids: {"row:ends": put(ids["row:ends"], -1, 10**9)},
+    "text that is left over": lambda ids: {"row:ends": put(ids["row:ends"], -1, ids["row:ends"][-1] - 1)},
+    "ends that are not whole": lambda ids: {"row:ends": ids["row:ends"] + 0.5},
+    "a name twice": lambda ids: {"row:utf8": text("u0", "u0", *(f"u{k}" for k in range(2, 12)))},
+    "text of integers": lambda ids: {"row:utf8": ids["row:utf8"].astype(np.int64)},
+    "a matrix": lambda ids: {"row:utf8": ids["row:utf8"][None]},
+    "a number twice": lambda ids: {"column:integers": put(ids["column:integers"], 0, 1)},
+    "numbers that are not whole": lambda ids: {"column:integers": ids["column:integers"] + 0.5},
+    "a matrix of numbers": lambda ids: {"column:integers": ids["column:integers"][None]},
+    "numbers that are missing": lambda ids: {"column:numbers": np.full(9, np.nan), "column:integers": None},
+    "numbers of another type": lambda ids: {"column:numbers": np.arange(9), "column:integers": None},
+}
+
+
+@pytest.mark.parametrize("change", IDS)
+def test_names_that_are_damaged(folder, change):
+    path = folder / "ids.safetensors"
+    ids, kinds = files.read(path, "ids")
+    changed = {**ids, **IDS[change]({name: array.copy() for name, array in ids.items()})}
+    files.write(path, "ids", {name: array for name, array in changed.items() if array is not None}, kinds)
+    assert refused(folder, "ids.safetensors is damaged")
+
+
+@pytest.mark.parametrize("kind", ["O", "nonsense", 7, ["<i8"], "<f8", "|i1", "<M8[s]", {}])
+def test_types_of_names_that_are_damaged(folder, kind):
+    path = folder / "ids.safetensors"
+    ids, kinds = files.read(path, "ids")
+    ids["column:integers"][0] = np.iinfo(np.int64).min  # fits no smaller type, and is no date
+    files.write(path, "ids", ids, {**kinds, "column": kind})
+    assert refused(folder, "ids.safetensors is damaged")
+
+
+def test_a_checksum_tells_what_has_changed(folder):
+    for name in ("factors", "ids", "seen"):
+        path = folder / f"{name}.safetensors"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        assert refused(folder, f"{name}.safetensors is damaged: its content does not have its checksum")
+        path.write_bytes(whole)
+    assert bf.load(folder)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_pipe_in_the_place_of_a_file(folder, name):
+    """It would be waited for."""
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
     assert refused(folder)
+
+
+@pytest.mark.parametrize("kind", fuzz_folders.KINDS)
+def test_changes_at_random(kind):
+    """A small share of what `python -m benchmarks fuzz_folders` does."""
+    told, examples = outcomes(fuzz_folders.case, kind, 0, 50)
+    assert set(told) <= {"loaded", "refused"}, examples
+    assert told.total() == 50
 
 
 @pytest.mark.parametrize("name", ["factors.safetensors", "ids.safetensors", "seen.safetensors"])
@@ -464,16 +619,13 @@ def test_one_kind_of_file_is_not_another(folder):
     assert refused(folder, "is not a bifactor ids")
 
 
-def put(array, place, value):
-    array[place] = value
-    return array
-
-
 SEEN = {
     "a column too many": lambda starts, columns: (starts, put(columns, 0, SHAPE[1])),
     "a column before the first": lambda starts, columns: (starts, put(columns, 0, -1)),
     "starts that fall": lambda starts, columns: (put(starts, 3, starts[-1]), columns),
     "starts that begin late": lambda starts, columns: (put(starts, 0, 2), columns),
+    "a column twice": lambda starts, columns: (starts, put(columns, 1, columns[0])),
+    "starts beyond all": lambda starts, columns: (put(starts.astype(np.uint64), 3, 2**64 - 1), columns),
     "starts that are negative": lambda starts, columns: (put(starts, 3, -7), columns),
     "a start too few": lambda starts, columns: (starts[:-1], columns),
     "columns too few": lambda starts, columns: (starts, columns[:-1]),

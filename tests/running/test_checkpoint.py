@@ -329,3 +329,79 @@ def test_interrupted_run_resumes(make_problem, tmp_path):
     bf.solve(make_problem(), 2, callback=press_ctrl_c, **options)
     assert files.read(path, "checkpoint")[0]["records"].shape == (4, 8)  # all seven iterations are kept
     same(bf.solve(make_problem(), 2, **options), bf.solve(make_problem(), 2, rng=0, max_iter=20, tol=0))
+
+
+def changed(tree, path, value):
+    """A tree with another value at a path of keys."""
+    key, *rest = path
+    new = changed(tree[key], rest, value) if rest else value
+    return {**tree, key: new} if isinstance(tree, dict) else [*tree[:key], new, *tree[key + 1 :]]
+
+
+POINT = ("state", "parts", "point")
+TREES = {
+    "no state": (("state",), None),
+    "a number for a state": (("state",), 7),
+    "another value for a state": (("state",), {"value": "bifactor.problems.state.Nothing", "parts": {}}),
+    "an unknown value": (("state", "value"), "os.system"),
+    "no parts": (("state", "parts"), None),
+    "no phase": (("state", "parts", "phase"), None),
+    "a point for a phase": (("state", "parts", "phase"), {"value": "bifactor.problems.state.Nothing", "parts": {}}),
+    "nothing of its own": (("state", "parts", "own"), None),
+    "another part": (("state", "parts"), {"x": 1}),
+    "a list for a point": (POINT, []),
+    "an unknown array": ((*POINT, "parts", "x", "factors", 0), {"array": "none"}),
+    "one factor": ((*POINT, "parts", "x", "factors"), [{"array": "array1"}]),
+    "no factors": ((*POINT, "parts", "x"), None),
+    "factors of nothing": ((*POINT, "parts", "x"), {"factors": [None, None]}),
+    "factors of another shape": ((*POINT, "parts", "x", "factors", 0), {"array": "records"}),
+    "f in words": ((*POINT, "parts", "f"), "small"),
+    "a value of NaN": ((*POINT, "parts", "value"), float("nan")),
+    "a value that is a list": ((*POINT, "parts", "value"), []),
+    "no best": (("best",), None),
+    "a best value of NaN": (("best_value",), float("nan")),
+    "a best value in words": (("best_value",), "low"),
+    "no magnitude": (("magnitude",), None),
+}
+RECORDS = {
+    "none": lambda records: None,
+    "a vector": lambda records: records[0],
+    "a row too few": lambda records: records[:-1],
+    "no iterations": lambda records: records[:, :0],
+    "NaN": lambda records: records * np.nan,
+    "integers": lambda records: records.astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("change", [*TREES, *RECORDS])
+def test_a_checkpoint_that_somebody_changed_is_refused_in_a_sentence(make_problem, tmp_path, change):
+    path = tmp_path / "run"
+    bf.solve(make_problem(), 2, bf.solvers.PCG(), rng=0, max_iter=5, checkpoint=path)
+    arrays, metadata = files.read(path, "checkpoint")
+    if change in TREES:
+        metadata = changed(metadata, *TREES[change])
+    else:
+        records = RECORDS[change](arrays.pop("records"))
+        arrays |= {} if records is None else {"records": records}
+    files.write(path, "checkpoint", arrays, metadata)
+    before = path.read_bytes()
+    with pytest.raises(FileError, match=r"run is damaged, or was written by another version .*Delete it") as caught:
+        bf.solve(make_problem(), 2, bf.solvers.PCG(), rng=0, max_iter=5, checkpoint=path)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_a_bit_that_flips_is_noticed_or_does_no_harm(make_problem, tmp_path):
+    """Some bits say nothing of the run, such as those of the number of the format."""
+    path, harmless = tmp_path / "run", 0
+    first = bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in rng.integers(len(whole), size=60).tolist():
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << int(rng.integers(8)))]) + whole[at + 1 :])
+        try:
+            same(bf.solve(make_problem(), 2, rng=0, max_iter=5, checkpoint=path), first)
+            harmless += 1
+        except FileError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+    assert harmless <= 6

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 import bifactor as bf
 from bifactor.errors import FileError, InputError
@@ -185,3 +186,113 @@ def test_what_cannot_be_truncated(make_problem, tmp_path):
     with pytest.raises(InputError, match="read from a file"):
         bf.Result.load(tmp_path / "fit").truncated(1)
     np.testing.assert_array_equal(result.truncated(2).balanced().U.shape, (9, 2))
+
+
+def put(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+ARRAYS = {
+    "U of NaN": lambda arrays: {"U": put(arrays["U"], (0, 0), np.nan)},
+    "V of infinity": lambda arrays: {"V": put(arrays["V"], (0, 0), -np.inf)},
+    "U of integers": lambda arrays: {"U": np.ones((9, 2), np.int64)},
+    "V of booleans": lambda arrays: {"V": np.ones((7, 2), bool)},
+    "half precision": lambda arrays: {"U": np.ones((9, 2), np.float16), "V": np.ones((7, 2), np.float16)},
+    "two precisions": lambda arrays: {"U": arrays["U"].astype(np.float32)},
+    "a vector": lambda arrays: {"U": arrays["U"][:, 0]},
+    "three dimensions": lambda arrays: {"V": arrays["V"][None]},
+    "two ranks": lambda arrays: {"V": arrays["V"][:, :1]},
+    "no rows": lambda arrays: {"U": arrays["U"][:0]},
+    "no columns": lambda arrays: {"U": arrays["U"][:, :0], "V": arrays["V"][:, :0]},
+    "no U": lambda arrays: {"U": None},
+    "a short history": lambda arrays: {"objective": arrays["objective"][:-1]},
+    "a history of NaN": lambda arrays: {"seconds": put(arrays["seconds"], 0, np.nan)},
+    "a history in two dimensions": lambda arrays: {"seconds": arrays["seconds"][None]},
+    "a history of labels": lambda arrays: {"seconds": arrays["seconds"] > 0},
+    "no history": lambda arrays: {"gradient_norm": None},
+    "half a path of ranks": lambda arrays: {"rank_path:rank": np.arange(3)},
+    "a path of other ranks": lambda arrays: {"rank_path:rank": np.arange(3), "rank_path:guess": np.arange(3)},
+    "a path of different lengths": lambda arrays: {
+        f"rank_path:{name}": np.ones(k) for k, name in enumerate(("rank", "train", "held_out", "error"))
+    },
+}
+METADATA = {
+    "no status": {"status": None},
+    "another status": {"status": "HAPPY"},
+    "a list for a status": {"status": ["SETTLED"]},
+    "no iterations": {"n_iter": None},
+    "iterations in words": {"n_iter": "five"},
+    "fewer iterations": {"n_iter": 1},
+    "negative iterations": {"n_iter": -1},
+    "iterations that are true": {"n_iter": True},
+    "a fraction of iterations": {"n_iter": 5.0},
+    "no objective": {"objective": None},
+    "objective NaN": {"objective": float("nan")},
+    "objective infinite": {"objective": float("inf")},
+    "objective beyond all numbers": {"objective": 10**400},
+    "objective true": {"objective": True},
+    "objective in words": {"objective": "small"},
+    "no solver": {"solver": None},
+    "a list for a solver": {"solver": []},
+}
+
+
+@pytest.fixture
+def stored(make_problem, tmp_path):
+    path = tmp_path / "x.safetensors"
+    bf.solve(make_problem(9, 7), 2, rng=0, max_iter=5, tol=0).save(path)
+    return path, *files.read(path, "result")
+
+
+@pytest.mark.parametrize("change", [*ARRAYS, *METADATA])
+def test_what_is_damaged_is_refused_in_a_sentence(stored, change):
+    path, arrays, metadata = stored
+    changed = {**arrays, **ARRAYS[change](arrays)} if change in ARRAYS else arrays
+    told = {**metadata, **METADATA.get(change, {})}
+    files.write(path, "result", {name: array for name, array in changed.items() if array is not None}, told)
+    with pytest.raises(FileError, match=r"x\.safetensors (is damaged|lacks)") as caught:
+        bf.Result.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["status", "n_iter", "objective", "solver"])
+def test_what_is_missing_is_named(stored, name):
+    path, arrays, metadata = stored
+    metadata.pop(name)
+    files.write(path, "result", arrays, metadata)
+    with pytest.raises(FileError, match=f"lacks '{name}'"):
+        bf.Result.load(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"bifactor": "result"},
+        {"bifactor": "result", "json": "[" * 100_000},
+        {"bifactor": "result", "json": "[]"},
+        {"bifactor": "result", "json": "7"},
+        {"bifactor": "result", "json": "{"},
+        {"bifactor": "result", "json": "{}", "format": "one"},
+        {"bifactor": "result", "json": "{}", "format": "99"},
+        {"bifactor": "result", "json": "{}", "checksum": "0"},
+        {"bifactor": "ids", "json": "{}"},
+    ],
+    ids=str,
+)
+def test_headers_that_are_damaged(tmp_path, header):
+    (tmp_path / "x").write_bytes(save({"complex:U": np.ones((3, 3))}, metadata=header))
+    with pytest.raises(FileError, match="x") as caught:
+        bf.Result.load(tmp_path / "x")
+    assert len(str(caught.value)) < 500
+    with pytest.raises(FileError, match="x"):
+        files.read(tmp_path / "x", "result")
+
+
+@pytest.mark.parametrize("array", [np.ones((3, 3)), np.ones((2, 2), np.int64), np.ones(()), np.ones((2, 0))], ids=str)
+def test_complex_numbers_that_are_no_pairs(tmp_path, array):
+    (tmp_path / "x").write_bytes(save({"complex:U": array}, metadata={"bifactor": "result", "json": "{}"}))
+    with pytest.raises(FileError, match="no array of complex numbers"):
+        files.read(tmp_path / "x", "result")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bifactor.cli.look import INTERRUPTED, emit_json, say, stderr, wants_json
+from bifactor.cli.look import emit_json, interrupted, say, stderr, wants_json
 from bifactor.cli.options import INPUT, json_option
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import matplotlib_or_advice
@@ -67,7 +67,7 @@ def reproduce(
             sections, failures = carry_out(plan, jobs, _about(scale, jobs), watcher)
     except KeyboardInterrupt:
         say(f"Interrupted. What is done is kept in {folder}; the same command goes on from there.")
-        click.get_current_context().exit(INTERRUPTED)
+        click.get_current_context().exit(interrupted())
     _tell(plan, sections, failures)
     if failures:
         click.get_current_context().exit(1)

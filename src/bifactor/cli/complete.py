@@ -84,7 +84,7 @@ def complete(
     as you like.
 
     The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. In Python it is
-    read by bifactor.load. Ctrl-C ends the fit, and what is best so far is written.
+    read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and what is best so far is written.
     """
     chosen = _settings(options, checkpoint)
     require_free(output, force)

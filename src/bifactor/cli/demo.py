@@ -15,6 +15,7 @@ from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
 from bifactor.running.files import require_writable
+from bifactor.running.places import new_file
 from bifactor.running.solve import solve
 from bifactor.tables.pictures import LUMA, pillow_or_advice, psnr
 from bifactor.words import counted
@@ -87,5 +88,6 @@ def _write(output: Path, *pictures: Array) -> None:
         axis.imshow(picture, cmap=grey, vmin=0, vmax=1)
         axis.set_title(title)
         axis.axis("off")
-    figure.savefig(output, dpi=90)
+    with new_file(output, force=True) as temporary:
+        figure.savefig(temporary, dpi=90, format=output.suffix.lower().removeprefix("."))
     plt.close(figure)

@@ -18,9 +18,10 @@ from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_op
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.imputer import LowRankImputer
 from bifactor.running.places import new_file, opened, require_free
+from bifactor.tables.fields import cells
 from bifactor.tables.layout import DELIMITERS, INDEX, plain
 from bifactor.tables.numbers import MISSING, number_of
-from bifactor.tables.source import Progress, chunks, head, require_file
+from bifactor.tables.source import Progress, content, head, require_file
 from bifactor.words import counted
 
 EXAMPLES = """\b
@@ -70,7 +71,7 @@ def impute(
         notes = [str(warning.message) for warning in caught]
         for r, c in np.argwhere(holes).tolist():
             body[r][numeric[c]] = f"{full[r, c]:.6g}"
-    with new_file(output) as temporary, opened(temporary, output) as file:
+    with new_file(output, force) as temporary, opened(temporary, output) as file:
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
         lines = [header, *body]
         writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
@@ -84,9 +85,9 @@ def filled(table: Array, rank: int | str, seed: int) -> Array:
 
 
 def _cells(path: Path, delimiter: str, progress: Progress) -> tuple[list[str], list[list[str]]]:
-    content = b"".join(chunks(path, progress))
+    text = content(path, progress)
     try:
-        reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), delimiter=delimiter)
+        reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), delimiter=delimiter)
         header: list[str] = []
         body: list[list[str]] = []
         for words in reader:
@@ -116,7 +117,7 @@ def _delimiter(path: Path, told: str | None) -> str:
             raise InputError(f"--delimiter {told!r} is not a delimiter. Pass one character, or tab.")
         return told
     single = [mark for mark in DELIMITERS if len(mark) == 1 and mark != " "]
-    counts = {mark: len(next(csv.reader(lines[:1], delimiter=mark))) for mark in single}
+    counts = {mark: len(cells(lines[:1], mark)[0]) for mark in single}
     return max(single, key=lambda mark: counts[mark])
 
 

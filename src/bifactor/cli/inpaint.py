@@ -80,7 +80,7 @@ def inpaint(
         whole = None if truth is None else _whole(truth, pixels.shape)
     started = time.perf_counter()
     full, model = _completed(pixels, known, chosen, notes)
-    _write(full, output, kind)
+    _write(full, output, kind, force)
     height, width, channels = pixels.shape
     answer: dict[str, Any] = {"output": str(output), "width": width, "height": height, "channels": channels}
     answer |= {"known": float(known.mean()), "seconds": time.perf_counter() - started}
@@ -171,10 +171,10 @@ def _shades(model: Model, known: Array) -> Array:
     return np.clip(np.rint(255 * found[~known]), 0, 255).astype(np.uint8)
 
 
-def _write(full: Array, output: Path, kind: str) -> None:
+def _write(full: Array, output: Path, kind: str, force: bool) -> None:
     from PIL import Image
 
-    with new_file(output) as temporary, temporary.open("wb") as file:
+    with new_file(output, force) as temporary, temporary.open("wb") as file:
         quality = {"quality": 95} if kind in ("JPEG", "WEBP") else {}
         Image.fromarray(full[:, :, 0] if full.shape[2] == 1 else full).save(file, format=kind, **quality)
 

@@ -1,6 +1,7 @@
 """How every command shows its answer: a summary for people, one JSON object for machines, and an exit code."""
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,8 +12,11 @@ from rich.table import Table
 JSON = "bifactor.json"
 """Where a context notes that its output is for machines."""
 
-DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all went well; a mistake in the data, or something is wrong; a mistake in the options; Ctrl-C."""
+ENDED = "bifactor.ended"
+"""Where a context notes the exit code of what has ended the command early."""
+
+DONE, FAILED, MISUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit codes: all went well; something is wrong, such as the data; a mistake in the options; Ctrl-C; SIGTERM."""
 
 
 def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
@@ -30,7 +34,12 @@ def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = D
 
 def code_of(status: Any) -> int:
     """The exit code after a run that ended like this."""
-    return INTERRUPTED if status.name == "INTERRUPTED" else DONE
+    return interrupted() if status.name == "INTERRUPTED" else DONE
+
+
+def interrupted() -> int:
+    """The exit code after Ctrl-C, or SIGTERM."""
+    return int(click.get_current_context().meta.get(ENDED, INTERRUPTED))
 
 
 def notes(said: Iterable[str]) -> list[tuple[str, str]]:
@@ -43,8 +52,13 @@ def wants_json() -> bool:
 
 
 def emit_json(answer: dict[str, Any]) -> None:
-    """An answer for machines."""
-    click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str))  # dates are names too
+    """An answer for machines, in ASCII where stdout takes nothing else, or a name is not Unicode."""
+    told = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)  # dates are names too
+    try:
+        told.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        told = json.dumps(answer, allow_nan=False, default=str)
+    click.echo(told)
 
 
 def in_time(seconds: float) -> str:

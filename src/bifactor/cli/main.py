@@ -2,10 +2,12 @@
 
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any
 
 import click
 
-from bifactor.cli.look import INTERRUPTED, JSON, emit_json
+from bifactor.cli.endings import answer_written, ended_by_signal
+from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, emit_json, interrupted
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b
@@ -41,6 +43,10 @@ class _Interrupted(click.ClickException):
     exit_code = INTERRUPTED
 
 
+class _Terminated(click.ClickException):
+    exit_code = TERMINATED
+
+
 class _Group(click.Group):
     """Imports a command when it is called; shows bifactor's own errors as one line.
 
@@ -67,18 +73,24 @@ class _Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        with answer_written():
+            return super().main(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            raise _told(ctx, error) from error
-        except BifactorError as error:
-            raise _told(ctx, click.ClickException(str(error))) from error
-        except KeyboardInterrupt as error:
-            raise _told(ctx, _Interrupted("Interrupted before there was a fit. Nothing was written.")) from error
-        except MemoryError as error:
-            lacking = "This takes more memory than there is. Use fewer entries or a smaller rank."
-            raise _told(ctx, click.ClickException(lacking)) from error
+        with ended_by_signal(ctx):
+            try:
+                return super().invoke(ctx)
+            except click.ClickException as error:
+                raise _told(ctx, error) from error
+            except BifactorError as error:
+                raise _told(ctx, click.ClickException(str(error))) from error
+            except KeyboardInterrupt as error:
+                kind = _Terminated if interrupted() == TERMINATED else _Interrupted
+                raise _told(ctx, kind("Interrupted before there was a fit. Nothing was written.")) from error
+            except MemoryError as error:
+                lacking = "This takes more memory than there is. Use fewer entries or a smaller rank."
+                raise _told(ctx, click.ClickException(lacking)) from error
 
 
 def _told(context: click.Context, error: click.ClickException) -> click.ClickException:

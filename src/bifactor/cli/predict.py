@@ -70,7 +70,7 @@ def predict(
     answer = Answer.of(model, asked, unknown)
     strange = int(np.count_nonzero(answer.flags != "both"))
     if output is not None:
-        with new_file(output) as temporary, opened(temporary, output) as file:
+        with new_file(output, force) as temporary, opened(temporary, output) as file:
             answer.write(file, safe_cells)
     if wants_json():
         told = {"predictions": answer.records()} if output is None else {"output": str(output)}

@@ -96,6 +96,7 @@ def tomography(
     answer = _answer(model, settings, table) | {"notes": notes}
     answer["fidelity"] = None if state is None else model.fidelity(state)
     if output is not None:
+        require_free(output, force)  # it may have appeared in the meantime
         model.save(output)
     answer["output"] = None if output is None else str(output)
     tell(answer, _summary(answer), code_of(model.result_.status))

@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header
+from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
@@ -35,6 +37,8 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
             note_columns(estimator, data.shape[1])
         return data
     require_wide(X)
+    if sparse.issparse(X):
+        require_sound(X, "X")  # scikit-learn converts it without a look
     if np.ma.isMaskedArray(X):
         X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
     return from_matrix(checked(estimator, X, reset, accept_sparse=("csr", "csc", "coo")), weights)

@@ -17,6 +17,7 @@ from bifactor.models.components import EFFECTS, fit_components, null_scores
 from bifactor.models.model import Settings
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.models.settings import settings
+from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_count
@@ -49,6 +50,7 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         if sparse.issparse(X):
             if np.prod(X.shape, dtype=float) > LARGEST:
                 raise InputError(f"X of {X.shape} has more than {LARGEST} entries, zeros included. Pass fewer columns.")
+            require_sound(X, "X")
             X = X.toarray()
         data = observations(self, X, weights, reset)
         if reset and data.values.size == 0:

@@ -33,8 +33,13 @@ class Pairs:
         integers = starts.dtype.kind in "iu" and columns.dtype.kind in "iu"
         if not integers or starts.shape != (shape[0] + 1,) or columns.ndim != 1:
             return False
-        rising = starts[0] == 0 and starts[-1] == columns.size and bool(np.all(np.diff(starts.astype(np.int64)) >= 0))
-        return rising and (columns.size == 0 or (columns.min() >= 0 and columns.max() < shape[1]))
+        if starts[0] != 0 or starts[-1] != columns.size or np.any(starts[1:] < starts[:-1]):
+            return False
+        if columns.size == 0:
+            return True
+        rising = columns[1:] > columns[:-1]
+        rising[starts[(starts > 0) & (starts < columns.size)].astype(np.int64) - 1] = True  # in each row anew
+        return bool(columns.min() >= 0 and columns.max() < shape[1] and rising.all())
 
     def __getitem__(self, row: int) -> Array:
         return self.columns[self.starts[row] : self.starts[row + 1]]

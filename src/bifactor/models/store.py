@@ -8,8 +8,10 @@ pinned by a folder of each in the tests.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 """
 
+import errno
 import json
 import os
+import sys
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,12 @@ from bifactor.losses.named import LOSSES
 from bifactor.models.card import model_card
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
+from bifactor.models.names_file import packed_names, unpacked_names
 from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
 from bifactor.running.result import Result
 from bifactor.tables import Names
+from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
 
@@ -43,7 +47,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
     """See `Fit.save`."""
     target, model = Path(folder), fit.model
     require_free(target, force)
-    ids, kinds = _packed_names(fit)
+    ids, kinds = packed_names(fit.rows, fit.cols)
     core = {
         "loss": _stored_loss(model.loss),
         "intercept": model.intercept,
@@ -52,13 +56,13 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
-    with places.new_folder(target) as temporary:
+    with places.new_folder(target, force) as temporary:
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         files.write(temporary / IDS, "ids", ids, kinds)
         files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})
-        (temporary / CARD).write_text(card + "\n", encoding="utf-8")
+        files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
         if report is not None:
-            (temporary / REPORT).write_text(report, encoding="utf-8")
+            files.put(temporary / REPORT, report.encode("utf-8", "replace"))
 
 
 def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
@@ -73,44 +77,102 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     folder = Path(folder)
     card = _card(folder)
     result = Result.load(folder / FACTORS)
-    (ids, kinds), (seen, _) = files.read(folder / IDS, "ids"), files.read(folder / SEEN, "seen")
-    try:
-        core = card["model"]
-        fixed, found = OFFSETS if core["offsets"] else (0, 0), _restored_loss(core["loss"], loss, folder)
-        model = Model(found, float(core["intercept"]), fixed, float(core["ridge"]), result.U, result.V, result)
-        rows, cols = (_unpacked(ids, side, kinds.get(side)) for side in ("row", "column"))
-        pairs = Pairs(seen["starts"], seen["columns"])
-        classes = None if core.get("classes") is None else np.array(core["classes"], np.float64)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{folder} lacks {error}. It is damaged: fit again.") from None
+    model, classes = _model(card, result, loss, folder)
+    rows, cols = _names(folder / IDS)
+    seen, _ = files.read(folder / SEEN, "seen")
+    if not {"starts", "columns"} <= set(seen):
+        raise FileError(f"{folder / SEEN} is damaged: it holds no pairs. Fit again.")
+    pairs = Pairs(seen["starts"], seen["columns"])
     if (len(rows), len(cols)) != result.shape or not pairs.fits(result.shape):
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
-    if not np.isfinite(model.intercept) or not (classes is None or classes.shape == (2,)):
-        raise FileError(f"{folder / CARD} is damaged. Fit again.")
     return Fit(model, rows, cols, pairs, classes, card)
 
 
 def require_free(target: Path, force: bool) -> None:
     """Raise `InputError`, before any work, where a fit cannot or must not be written to `target`."""
-    places.require_free(target, force, OURS)
+    places.require_free(target, force, _foreign)
+
+
+def _foreign(folder: Path) -> str | None:
+    """What is in a folder, which is not empty, that `save` did not write there."""
+    files_of_ours = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()} & OURS
+    strange = sorted(set(os.listdir(folder)) - files_of_ours)
+    if strange:
+        return f"holds {strange[0]}, which is not part of a fit"
+    try:
+        _card(folder)
+    except FileError:
+        return f"holds no {CARD} of a fit"
+    return None
 
 
 def _card(folder: Path) -> dict[str, Any]:
     path = folder / CARD
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "not a file")
         card = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(f"{folder} is not the folder of a fit: {CARD} cannot be read ({error.strerror}).") from None
     except (ValueError, RecursionError):
         raise FileError(f"{path} is damaged. Fit again.") from None
     number = card.get("format") if isinstance(card, dict) else None
-    if not isinstance(number, int) or number < 1:
+    if number is None or not is_count(number, 1):
         raise FileError(f"{path} is not the card of a fit, or is damaged. Fit again.")
     if number > FORMAT:
         raise FileError(f"{path} is of format {number}, and 1 to {FORMAT} can be read. Use a later bifactor.")
     return card
+
+
+def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path) -> tuple[Model, Array | None]:
+    """The model that a card and factors make, and the classes of its labels."""
+    core = card.get("model")
+    try:
+        if not isinstance(core, dict):
+            raise ValueError("it says nothing of the model")
+        if not isinstance(core.get("offsets"), bool):
+            raise ValueError(f"offsets is {core.get('offsets')!r}, neither true nor false")
+        intercept, ridge = _number(core, "intercept"), _number(core, "ridge")
+        if ridge < 0:
+            raise ValueError(f"ridge is {ridge}")
+        classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
+        found = _restored_loss(core.get("loss"), loss, folder)
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise FileError(f"{folder / CARD} is damaged: {str(error)[:200]}. Fit again.") from None
+    U, V = result.U, result.V
+    ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
+    if U.dtype.kind != "f" or not ones:
+        raise FileError(f"{folder / FACTORS} does not hold the factors of {folder / CARD}. Fit again.")
+    return Model(found, intercept, fixed, ridge, U, V, result), classes
+
+
+def _number(core: dict[str, Any], name: str) -> float:
+    value = core.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{name} is {str(value)[:40]!r}, not a finite number")
+    return float(value)
+
+
+def _classes(stored: Any) -> Array | None:
+    """What −1 and +1 stand for, where there are labels."""
+    if stored is None:
+        return None
+    if not isinstance(stored, list) or len(stored) != 2:
+        raise ValueError(f"classes is {str(stored)[:40]!r}, not two numbers")
+    lower, upper = (_number({"classes": value}, "classes") for value in stored)
+    if not lower < upper:
+        raise ValueError(f"classes are {lower} and {upper}, which do not rise")
+    return np.array([lower, upper])
+
+
+def _names(path: Path) -> tuple[Names, Names]:
+    arrays, kinds = files.read(path, "ids")
+    try:
+        return unpacked_names(arrays, "row", kinds.get("row")), unpacked_names(arrays, "column", kinds.get("column"))
+    except ValueError as error:
+        raise FileError(f"{path} is damaged: {error}. Fit again.") from None
 
 
 def _stored_loss(loss: Loss) -> dict[str, Any]:
@@ -128,55 +190,17 @@ def described(loss: Loss) -> str:
 def _restored_loss(stored: Any, given: Loss | None, folder: Path) -> Loss:
     if isinstance(stored, str):  # format 1
         stored = {"name": stored, "parameters": {}}
-    if stored["name"] is not None:
+    told = stored if isinstance(stored, dict) else {"name": stored}
+    name, parameters, own = (told.get(key) for key in ("name", "parameters", "described"))
+    if isinstance(name, str) and name in LOSSES and isinstance(parameters, dict):
         try:
-            return type(LOSSES[stored["name"]])(**stored["parameters"])
-        except InputError as error:
-            raise FileError(f"{folder / CARD} is damaged: {error}") from None
+            return type(LOSSES[name])(**parameters)
+        except (InputError, TypeError) as error:
+            raise ValueError(str(error).rstrip(".")) from None
+    if name is not None or not isinstance(own, str):
+        raise ValueError(f"loss is {str(stored)[:40]!r}, which there is not")
     if given is None:
-        raise InputError(
-            f"{folder} was fitted with {stored['described']}, a loss of your own. Pass it: load(folder, loss=…)."
-        )
-    if described(given) != stored["described"]:
-        raise InputError(f"{folder} was fitted with {stored['described']}, not {described(given)}. Pass that loss.")
+        raise InputError(f"{folder} was fitted with {own}, a loss of your own. Pass it: load(folder, loss=…).")
+    if described(given) != own:
+        raise InputError(f"{folder} was fitted with {own}, not {described(given)}. Pass that loss.")
     return given
-
-
-def _packed_names(fit: Fit) -> tuple[dict[str, Array], dict[str, str]]:
-    arrays: dict[str, Array] = {}
-    kinds: dict[str, str] = {}
-    for names, side in ((fit.rows, "row"), (fit.cols, "column")):
-        arrays |= _packed(names, side)
-        kinds[side] = names.values.dtype.str
-    return arrays, kinds
-
-
-def _packed(names: Names, side: str) -> dict[str, Array]:
-    """Numbers as they are; text as bytes, one name after the other, and where each ends."""
-    kind = names.values.dtype.kind
-    if kind in "iumMb":
-        return {f"{side}:integers": names.values.astype(np.int64)}
-    if kind == "f":
-        return {f"{side}:numbers": names.values.astype(np.float64)}
-    strange = next((name for name in names if not isinstance(name, str)), None)
-    if strange is not None:
-        raise InputError(
-            f"The {side} name {strange!r} is of type {type(strange).__name__}, which is not kept. Use text or numbers."
-        )
-    try:
-        words = [name.encode() for name in names]
-    except UnicodeEncodeError as error:
-        raise InputError(f"The {side} name {error.object!r} is not Unicode text. Rename it.") from None
-    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-    return {f"{side}:utf8": np.frombuffer(b"".join(words), np.uint8), f"{side}:ends": ends}
-
-
-def _unpacked(ids: dict[str, Array], side: str, kind: str | None) -> Names:
-    if f"{side}:integers" in ids:
-        return Names(ids[f"{side}:integers"].astype(kind if kind and np.dtype(kind).kind in "iumMb" else np.int64))
-    if f"{side}:numbers" in ids:
-        return Names(ids[f"{side}:numbers"])
-    text, ends = ids[f"{side}:utf8"].tobytes(), ids[f"{side}:ends"].tolist()
-    names = np.empty(len(ends), object)
-    names[:] = [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-    return Names(names)

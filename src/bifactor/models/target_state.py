@@ -1,7 +1,6 @@
 """States to compare with, by their names or from files."""
 
 import os
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.models.linear_inversion import state_factor
-from bifactor.tables.source import reading, require_file
+from bifactor.tables.source import require_file
+from bifactor.tables.stored import stored_arrays
 
 
 def target_state(name: str | os.PathLike[str], n: int) -> Array:
@@ -36,15 +36,10 @@ def target_state(name: str | os.PathLike[str], n: int) -> Array:
 
 def _loaded(path: Path) -> Array:
     require_file(path)
-    try:
-        with reading(path), path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.lib.npyio.NpzFile):
-                with loaded:
-                    loaded = loaded["rho" if "rho" in loaded.files else loaded.files[0]]
-    except (ValueError, EOFError, IndexError, zipfile.BadZipFile):
-        raise FileError(f"{path} is damaged, or holds no array of numbers. Save it again with numpy.") from None
-    return loaded
+    arrays = stored_arrays(path)
+    if not arrays:
+        raise FileError(f"{path} holds no array. Save it again with numpy.")
+    return arrays["rho"] if "rho" in arrays else next(iter(arrays.values()))
 
 
 def ghz(n: int) -> Array:

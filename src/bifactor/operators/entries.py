@@ -15,6 +15,7 @@ from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import DataBound
 from bifactor.operators.entries_bound import EntriesBound
+from bifactor.operators.sparse import coordinates
 from bifactor.validation import require_measurements, require_pair
 
 
@@ -64,7 +65,7 @@ class Entries(Operator):
             raise InputError(
                 f"from_sparse got {type(matrix).__name__}, not a SciPy sparse matrix. Use from_dense for arrays."
             )
-        coo = matrix.tocoo(copy=True)
+        coo = coordinates(matrix, "The matrix")
         coo.sum_duplicates()
         return cls(coo.row, coo.col, coo.shape), floating(coo.data, "the sparse matrix")
 

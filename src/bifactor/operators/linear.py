@@ -21,6 +21,7 @@ from bifactor.arrays import (
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
+from bifactor.operators.sparse import require_sound
 from bifactor.validation import require_finite
 
 EXACT = 256
@@ -123,6 +124,7 @@ def _action(operator: Any) -> Any:
             )
         return operator
     if sparse.issparse(operator) and operator.ndim == 2:
+        require_sound(operator, "operator")
         matrix = sparse.csr_array(operator)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the arrays are still the caller's

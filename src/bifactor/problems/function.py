@@ -13,6 +13,7 @@ from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import matrix_shape
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
+from bifactor.operators.sparse import require_sound
 from bifactor.validation import positive
 
 POWER_STEPS = 30
@@ -142,6 +143,8 @@ class Function(Bound):
                 f"gradient returned {type(G).__name__} of shape {getattr(G, 'shape', None)} for X of shape "
                 f"{self.shape}. It must return a matrix of X's shape."
             )
+        if sparse.issparse(G):
+            require_sound(G, "What gradient returned")
         return G
 
     def _curvature_at_zero(self) -> float:

@@ -6,10 +6,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from bifactor.arrays import Array, beside, host, is_array
+import numpy as np
+
+from bifactor.arrays import Array, beside, dtype_of, host, is_array
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
-from bifactor.problems.state import Value
+from bifactor.problems.state import Phase, Point, State, Value
 from bifactor.running import files
 from bifactor.running.result import Status
 from bifactor.running.run import Record, Run
@@ -51,10 +53,12 @@ class Checkpoint:
         try:
             there = {name: beside(array, self.like) for name, array in arrays.items()}
             state, best = (unpacked(metadata[name], there, self.kind) for name in ("state", "best"))
-            records = [Record(*map(float, row)) for row in arrays["records"].T]
-            return Run(state, best, metadata["best_value"], records, metadata["magnitude"])
-        except (KeyError, TypeError) as error:
-            raise FileError(f"{self.path} lacks {error}. It was written by another version of bifactor.") from None
+            return _checked(Run(state, best, metadata["best_value"], _records(arrays), metadata["magnitude"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            said = " ".join(str(error).split())[:80]
+            raise FileError(
+                f"{self.path} is damaged, or was written by another version of bifactor ({said}). Delete it."
+            ) from None
 
     def save(self, run: Run, status: Status | None) -> None:
         if self.path is not None and (status is not None or run.iteration % self.every == 0):
@@ -80,6 +84,36 @@ def _warn(sentence: str) -> None:
         warnings.warn(sentence, stacklevel=5)
     except Warning as warning:
         warnings.showwarning(warning, type(warning), __file__, 1)
+
+
+def _records(arrays: dict[str, Array]) -> list[Record]:
+    table = arrays["records"]
+    if table.ndim != 2 or table.shape[0] != len(Record._fields) or table.shape[1] == 0 or table.dtype != np.float64:
+        raise ValueError(f"the history is {table.dtype} of shape {table.shape}")
+    if not np.all(np.isfinite(table)):
+        raise ValueError("the history is not finite")
+    return [Record(*row) for row in table.T.tolist()]
+
+
+def _checked(run: Run) -> Run:
+    """The run, or `ValueError` where it is none."""
+    state = run.state
+    if not isinstance(state, State) or not isinstance(state.own, Value) or not isinstance(state.phase, Phase):
+        raise ValueError("there is no state")
+    point = state.point
+    if not isinstance(point, Point):
+        raise ValueError("there is no point")
+    for number in (run.best_value, run.magnitude, point.value, point.f):
+        if not isinstance(number, float) or not np.isfinite(number):
+            raise ValueError(f"{str(number)[:40]!r} is in the place of a finite number")
+    for x in (point.x, point.slope, point.gradient, run.best):
+        if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
+            raise ValueError("factors are missing")
+        if x.shape != point.x.shape or x.right.shape[1] != x.width or x.dtype != dtype_of(x.right):
+            raise ValueError("factors differ in shape")
+        if not all(np.all(np.isfinite(host(side))) for side in x.arrays):
+            raise ValueError("factors are not finite")
+    return run
 
 
 def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:

@@ -1,12 +1,12 @@
 """Files that are written whole or not at all, and arrays with a little metadata in one of them."""
 
+import hashlib
 import json
 import os
+import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -14,36 +14,52 @@ from safetensors.numpy import save as to_bytes
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
+from bifactor.running.temporaries import LONGEST, discard, sweep, temporary_for
 
-FORMAT = 1
-"""Of files. Those of earlier formats can be read, later ones are refused; one that names none is of the first."""
+FORMAT = 2
+"""Of files. Those of earlier formats can be read, later ones are refused; one that names none is of the first.
+
+From the second on there is a checksum.
+"""
 
 _COMPLEX = "complex:"
 
+_SPOKEN = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a circle of links",
+}
+"""What has a name and is no regular file."""
+
+_UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What safetensors, NumPy and json raise of files that are damaged."""
+
 
 def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], metadata: dict[str, Any]) -> None:
-    """Write arrays and metadata to one safetensors file."""
+    """Write arrays and metadata to one safetensors file, with a checksum of both."""
     # safetensors has no double complex, so complex arrays travel as pairs of reals under a marked name.
     flat = {
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.asarray(a, order="C"))
         for name, a in arrays.items()
     }
-    blob = to_bytes(flat, metadata={"bifactor": kind, "format": str(FORMAT), "json": json.dumps(metadata)})
-    put(Path(path), blob)
+    text = json.dumps(metadata)
+    header = {"bifactor": kind, "format": str(FORMAT), "json": text, "checksum": _checksum(flat, text)}
+    put(Path(path), to_bytes(flat, metadata=header))
 
 
 def put(path: Path, blob: bytes) -> None:
-    """Write to a temporary file beside `path`, flush it to disk, then rename: no crash leaves half a file."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    """Write to a temporary file, flush it to disk, then rename: no crash leaves half a file. Links are followed."""
+    place = Path(os.path.realpath(path))
+    temporary = temporary_for(place)
     try:
         with open(temporary, "xb") as file:
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        rename(temporary, place)
     except BaseException as error:
-        with suppress(OSError):  # the folder may be gone with it
-            temporary.unlink(missing_ok=True)
+        discard(temporary)
         if not isinstance(error, OSError):
             raise
         raise FileError(
@@ -51,35 +67,80 @@ def put(path: Path, blob: bytes) -> None:
         ) from None
 
 
-def require_writable(path: Path) -> None:
-    """Raise `InputError` unless a file can be made beside `path` and renamed to it."""
-    folder = path.absolute().parent
-    if not folder.is_dir():
+def rename(temporary: Path, place: Path) -> None:
+    """Give a file its name; only a regular file may have had it before."""
+    kind = _other_than_file(place)
+    if kind is not None:
+        raise OSError(f"it is {kind}, and only files are replaced")
+    os.replace(temporary, place)
+
+
+def require_writable(path: Path, folder: bool = False) -> None:
+    """Raise `InputError` unless a file, or a folder, can be made beside `path` and renamed to it.
+
+    What earlier processes have left there of writes that they did not finish is deleted.
+    """
+    place = Path(os.path.realpath(path))
+    if not os.path.isdir(place.parent):
         raise InputError(f"{path} is in a folder that does not exist. Create it first.")
-    if path.is_dir():
+    if len(os.fsencode(place.name)) > LONGEST:
+        raise InputError(f"The name of {path} has more than {LONGEST} bytes. Choose a shorter one.")
+    if os.path.isdir(place) and not folder:
         raise InputError(f"{path} is a folder. Pass the name of a file.")
+    kind = _other_than_file(place)
+    if kind is not None and not (folder and os.path.isdir(place)):
+        raise InputError(f"{path} is {kind}, and only files are replaced. Choose another name.")
     try:
-        tempfile.TemporaryFile(dir=folder).close()
+        tempfile.TemporaryFile(dir=place.parent).close()
     except OSError as error:
         raise InputError(f"No file can be written beside {path}: {error.strerror}. Choose another folder.") from None
+    sweep(place)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
     """The arrays and metadata of a file that `write` made with the same `kind`."""
+    name = os.fspath(path)
     try:
-        with safe_open(os.fspath(path), framework="np") as file:
+        if (other := _other_than_file(Path(os.path.realpath(name)))) is not None:
+            raise OSError(f"it is {other}")
+        with safe_open(name, framework="np") as file:
             header = file.metadata() or {}
             flat = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if header.get("bifactor") != kind:
             raise FileError(f"{path} is not a bifactor {kind}. It may have been written by something else.")
-        if int(header.get("format", 1)) > FORMAT:
+        number = int(header.get("format", 1))
+        if number > FORMAT:
             raise FileError(f"{path} was written by a later version of bifactor. Use that version to read it.")
+        if (number > 1 or "checksum" in header) and header.get("checksum") != _checksum(flat, header["json"]):
+            raise FileError(f"{path} is damaged: its content does not have its checksum. Write it again.")
         metadata = json.loads(header["json"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        if not isinstance(metadata, dict):
+            raise ValueError("its metadata are not an object")
+        return {name.removeprefix(_COMPLEX): _restore(name, a) for name, a in flat.items()}, metadata
+    except _UNREADABLE as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"Cannot read {path}: {error}. The file is missing, truncated or of another kind.") from None
-    return {name.removeprefix(_COMPLEX): _restore(name, a) for name, a in flat.items()}, metadata
+        said = " ".join(str(error).split()).rstrip(".")
+        raise FileError(f"Cannot read {path}: {said}. The file is missing, truncated or of another kind.") from None
+
+
+def _other_than_file(place: Path) -> str | None:
+    """What there is, in a few words, where it is no regular file. All links but circles are followed already."""
+    try:
+        kind = stat.S_IFMT(os.lstat(place).st_mode)
+    except OSError:
+        return None
+    return None if kind == stat.S_IFREG else _SPOKEN.get(kind, "a device")
+
+
+def _checksum(arrays: dict[str, Array], text: str) -> str:
+    total = hashlib.blake2b(text.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        if array.size:
+            total.update(array.reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
 
 
 def _as_real(a: Array) -> Array:
@@ -89,5 +150,7 @@ def _as_real(a: Array) -> Array:
 def _restore(name: str, a: Array) -> Array:
     if not name.startswith(_COMPLEX):
         return a
+    if a.dtype not in (np.float32, np.float64) or a.shape[-1:] != (2,):
+        raise ValueError(f"{name} is no array of complex numbers")
     paired = np.ascontiguousarray(a)
     return paired.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1])

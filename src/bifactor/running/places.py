@@ -1,67 +1,79 @@
-"""Files and folders that appear whole, or not at all, and replace nothing unasked."""
+"""Files and folders that appear whole, or not at all, and replace nothing unasked.
 
+Links are followed. What is replaced is a regular file, or a folder that bifactor wrote; devices, pipes and folders of
+others are refused. What a process that was killed has left behind goes with the next write to the same place.
+"""
+
+import errno
 import gzip
 import io
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
-from uuid import uuid4
 
 from bifactor.errors import FileError, InputError
-from bifactor.running.files import require_writable
+from bifactor.running.exchange import exchange
+from bifactor.running.files import rename, require_writable
+from bifactor.running.temporaries import discard, sweep, temporary_for
 
 
-def require_free(target: Path, force: bool, ours: frozenset[str] | None = None) -> None:
+def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None] | None = None) -> None:
     """Raise `InputError`, before any work, where `target` cannot or must not be written.
 
-    For a folder, `ours` are the files that it may hold: a folder with others in it is somebody's, and never replaced.
+    For a folder, `foreign` tells what a folder holds that bifactor did not write, in a few words, or None: a folder
+    with such things is somebody's, and never replaced.
     """
-    folder = ours is not None
+    sweep(Path(os.path.realpath(target)))  # which may bring back what was there
     if os.path.lexists(target):
-        if not force and not (folder and target.is_dir() and not any(target.iterdir())):
+        is_folder = os.path.isdir(target)
+        empty = foreign is not None and is_folder and not any(target.iterdir())
+        if not force and not empty:
             raise InputError(
                 f"{target} already exists. Choose another name, or replace it with --force (in Python force=True)."
             )
-        if folder and not target.is_dir():
+        if foreign is not None and os.path.exists(target) and not is_folder:
             raise InputError(f"{target} is a file, and a folder is to be written. Choose another name.")
-        foreign = sorted(set(os.listdir(target)) - ours) if ours is not None else []
-        if foreign:
-            raise InputError(f"{target} holds {foreign[0]}, which is not part of a fit. Choose another name.")
-    require_writable(_beside(target) if folder and target.is_dir() else target)
+        strange = foreign(target) if foreign is not None and is_folder and not empty else None
+        if strange is not None:
+            raise InputError(f"{target} {strange}. Choose another name.")
+    require_writable(target, folder=foreign is not None)
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `target` when all is done, and is gone after an error."""
-    temporary = _beside(target)
+def new_folder(target: Path, force: bool) -> Iterator[Path]:
+    """A folder to write into, which becomes `target` when all is done, and is gone after an error.
+
+    Without `force` nothing but an empty folder is replaced, not even what has appeared there in the meantime.
+    """
+    place = Path(os.path.realpath(target))
+    temporary = temporary_for(place)
     with _cleaned(target, temporary):
         temporary.mkdir()
         yield temporary
-        old = _beside(target) if target.is_dir() else None
-        if old is not None:
-            target.rename(old)
-        try:
-            temporary.rename(target)
-        except OSError:
-            if old is not None:
-                old.rename(target)
-            raise
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+        if force and os.path.isdir(place):
+            exchange(temporary, place)
+            discard(temporary)
+        else:
+            temporary.rename(place)
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[Path]:
-    """A file to write, which becomes `target` when all is done, and is gone after an error."""
-    temporary = _beside(target)
+def new_file(target: Path, force: bool) -> Iterator[Path]:
+    """A file to write, which becomes `target` when all is done, and is gone after an error.
+
+    Without `force` nothing is replaced, not even what has appeared there in the meantime.
+    """
+    place = Path(os.path.realpath(target))
+    temporary = temporary_for(place)
     with _cleaned(target, temporary):
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        if not force and os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        rename(temporary, place)
 
 
 def opened(path: Path, target: Path) -> TextIO:
@@ -76,18 +88,12 @@ def _cleaned(target: Path, temporary: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        discard(temporary)
         # A FileError is about the temporary name, which says nothing to a user; what the system said is behind it.
         cause = error.__context__ if isinstance(error, FileError) else error
         if not isinstance(cause, OSError):
             raise
         reason = cause.strerror or str(cause)
-        raise FileError(f"{target} was not written: {reason}. Nothing is left behind; check the free space.") from None
-
-
-def _beside(target: Path) -> Path:
-    target = target.absolute()
-    return target.with_name(f".{target.name}.{uuid4().hex[:12]}.tmp")
+        appeared = cause.errno in (errno.EEXIST, errno.ENOTEMPTY)
+        advice = "choose another name" if appeared else "check the free space"
+        raise FileError(f"{target} was not written: {reason}. Nothing is left behind; {advice}.") from None

@@ -1,8 +1,10 @@
 """What a run gives back: factors, how it ended, and how it went."""
 
 import os
+import sys
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,14 @@ from bifactor.problems.objective import Objective
 from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.rank_path import RankPath
+from bifactor.running.temporaries import sweep
 from bifactor.validation import is_count
 from bifactor.words import counted
 
 _PATH = "rank_path:"
+
+PRECISIONS = (np.float32, np.float64, np.complex64, np.complex128)
+"""Of factors."""
 
 
 class Status(Enum):
@@ -178,7 +184,7 @@ class Result:
         return matmul(self.U, herm(self.V))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one safetensors file, atomically."""
+        """Write everything to one safetensors file, atomically. A file is replaced, and a link is followed."""
         arrays = {"U": host(self.U), "V": host(self.V), **asdict(self.history)}
         if self.rank_path is not None:
             arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
@@ -189,23 +195,48 @@ class Result:
             "solver": self.solver,
         }
         files.write(path, "result", arrays, metadata)
+        sweep(Path(os.path.realpath(path)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Result":
         """Read what `save` wrote."""
         arrays, metadata = files.read(path, "result")
         try:
-            history = History(**{part.name: arrays[part.name] for part in fields(History)})
-            ranks = {name.removeprefix(_PATH): array for name, array in arrays.items() if name.startswith(_PATH)}
-            return cls(
-                arrays["U"],
-                arrays["V"],
-                Status[metadata["status"]],
-                metadata["n_iter"],
-                metadata["objective"],
-                history,
-                metadata["solver"],
-                RankPath(**ranks) if ranks else None,
-            )
-        except (KeyError, TypeError) as error:
+            return _restored(arrays, metadata)
+        except KeyError as error:
             raise FileError(f"{path} lacks {error}. It was written by another version of bifactor.") from None
+        except (TypeError, ValueError) as error:
+            raise FileError(f"{path} is damaged: {error}. Solve again.") from None
+
+
+def _restored(arrays: dict[str, Array], metadata: dict[str, Any]) -> Result:
+    """A result from what a file holds; `ValueError`, a part of a sentence, where that is none."""
+    U, V = arrays["U"], arrays["V"]
+    for name, factor in (("U", U), ("V", V)):
+        if factor.ndim != 2 or 0 in factor.shape or factor.dtype not in PRECISIONS or factor.dtype != U.dtype:
+            raise ValueError(f"{name} is {factor.dtype} of shape {factor.shape}")
+        _require_finite(name, factor)
+    if U.shape[1] != V.shape[1]:
+        raise ValueError(f"U and V have {U.shape[1]} and {V.shape[1]} columns")
+    status, n_iter, objective, solver = (metadata[key] for key in ("status", "n_iter", "objective", "solver"))
+    if status not in Status.__members__ or not is_count(n_iter, 0) or not isinstance(solver, str):
+        raise ValueError(f"it ended as {str(status)[:40]!r} after {str(n_iter)[:40]} iterations")
+    if type(objective) not in (int, float) or not abs(objective) <= sys.float_info.max:
+        raise ValueError(f"the objective is {str(objective)[:40]!r}")
+    history = History(**{part.name: _vector(arrays, part.name, n_iter + 1) for part in fields(History)})
+    ranks = {name.removeprefix(_PATH): array for name, array in arrays.items() if name.startswith(_PATH)}
+    path = RankPath(**{name: _vector(arrays, _PATH + name, ranks["rank"].size) for name in ranks}) if ranks else None
+    return Result(U, V, Status[status], n_iter, float(objective), history, solver, path)
+
+
+def _vector(arrays: dict[str, Array], name: str, size: int) -> Array:
+    array = arrays[name]
+    if array.shape != (size,) or array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+    _require_finite(name, array)
+    return array
+
+
+def _require_finite(name: str, array: Array) -> None:
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} holds NaN or infinite numbers")

@@ -14,7 +14,7 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.tables.delimited import column_names
-from bifactor.tables.layout import SAMPLE, Asked, Layout, hinted, with_columns
+from bifactor.tables.layout import SAMPLE, SHOWN, Asked, Layout, hinted, with_columns
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress, line_blocks, reading
@@ -127,6 +127,8 @@ class Records(Columns):
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
+            if b"\\ud" in line.lower():  # half a character is none
+                json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
@@ -143,7 +145,7 @@ class Records(Columns):
     def _column(self, cells: list[Any], name: str) -> Array:
         kinds = {type(cell) for cell in cells}
         if kinds & {dict, list}:
-            raise FileError(f"{self.where}: {name!r} holds lists or objects. Pass names and numbers.")
+            raise FileError(f"{self.where}: {_called(name)} holds lists or objects. Pass names and numbers.")
         if kinds <= {int} and all(abs(cell) < 1 << 62 for cell in cells):
             return np.array(cells, np.int64)
         if kinds <= {int, float, type(None)} and not any(isinstance(c, int) and abs(c) > 1 << 53 for c in cells):
@@ -165,8 +167,11 @@ def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
         try:
             with parquet.ParquetFile(path) as file:
                 found = _Parquet(file, path).observations(asked)
-        except pa.ArrowInvalid as error:
-            raise FileError(f"{path} is not a parquet file, or cut short ({error}). Fetch or save it again.") from None
+        except BifactorError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise FileError(f"{path} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
     progress(1, 1)
     return found
 
@@ -188,7 +193,10 @@ class _Parquet(Columns):
     def sample(self) -> list[list[str]]:
         import pyarrow as pa
 
-        return Frame(pa.Table.from_batches([next(self.file.iter_batches(batch_size=SAMPLE))]), self.where).sample()
+        first = next(self.file.iter_batches(batch_size=SAMPLE), None)
+        if first is None:
+            raise FileError(f"{self.where} has no rows, though it says that it has. Fetch or save it again.")
+        return Frame(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:
         return Frame(self.file.read(columns=list(names)), self.where).take(names)
@@ -231,11 +239,16 @@ def _numbers(column: Array, name: str, where: str) -> Array:
     if column.dtype.kind == "O" and all(cell is None or isinstance(cell, (int, float)) for cell in column.tolist()):
         column = np.array([np.nan if cell is None else float(cell) for cell in column.tolist()])
     if column.dtype.kind not in "biuf":
-        raise InputError(f"Column {name!r} of {where} does not hold numbers. Convert it first.")
+        raise InputError(f"Column {_called(name)} of {where} does not hold numbers. Convert it first.")
     values = floating(column, name)
     if np.any(np.isinf(values)):
-        raise InputError(f"Column {name!r} of {where} holds infinite values. Leave them out, or empty.")
+        raise InputError(f"Column {_called(name)} of {where} holds infinite values. Leave them out, or empty.")
     return values
+
+
+def _called(name: str) -> str:
+    """A name in an error, which may be of any length."""
+    return repr(name if len(name) <= SHOWN else name[:SHOWN] + "…")
 
 
 def _empty(column: Array) -> Array:
@@ -248,7 +261,9 @@ def _empty(column: Array) -> Array:
 def _names(column: Array, name: str, what: str) -> tuple[Names, Array]:
     kind = column.dtype.kind
     if np.any(_empty(column)):
-        raise InputError(f"Some {what} names are missing in {name!r}. Drop these lines, or give every {what} a name.")
+        raise InputError(
+            f"Some {what} names are missing in {_called(name)}. Drop these lines, or give every {what} a name."
+        )
     if kind == "f" and column.size and np.all(np.abs(column) < 1 << 53) and np.all(column % 1 == 0):
         column = column.astype(np.int64)  # integers that had holes elsewhere
     return Names.of(column, what)

@@ -4,6 +4,7 @@ A setting such as "XZY" has one letter per qubit: the Pauli matrix in whose eige
 as "010" has one bit per qubit, 0 for the eigenvalue +1 and 1 for −1.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from string import hexdigits
@@ -15,6 +16,9 @@ from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
 from bifactor.validation import is_count, require_finite
 from bifactor.words import counted
+
+MOST = 28
+"""Of log₂ of the outcomes of all settings together: so many numbers take 2 GiB."""
 
 NAMED = 5
 """Bad outcomes that an error names; of more it says how many there are."""
@@ -41,6 +45,7 @@ def counts_of(settings: Any, counts: Any = None, n_qubits: int | None = None) ->
         raise InputError("counts is missing. Pass settings and counts, or one mapping of settings to counts.")
     labels = check_labels(settings, "settings", "XYZ", n_qubits)
     n = len(labels[0])
+    require_room(len(labels), n)
     if isinstance(counts, Sequence) and any(isinstance(row, Mapping) for row in counts):
         counts = _from_mappings(counts, n)
     return labels, _checked(floating(counts, "counts"), len(labels), n)
@@ -59,9 +64,15 @@ def check_labels(labels: Any, what: str, letters: str, n_qubits: int | None = No
     for label in listed:
         if len(label) != n or not n or set(label) - set(letters):
             raise InputError(
-                f"{what} holds {label!r}. Each must have {counted(n, 'letter')}, one per qubit, out of {letters}."
+                f"{what} holds {label[:40]!r}. Each must have {counted(n, 'letter')}, one per qubit, out of {letters}."
             )
     return listed
+
+
+def require_room(n_settings: int, n: int) -> None:
+    """Raise `InputError` where a table of all outcomes would be too large."""
+    if n + math.log2(n_settings) > MOST:
+        raise InputError(f"{n_settings} settings of {n} qubits have more than 2^{MOST} outcomes. Pass fewer of either.")
 
 
 def outcome_place(outcome: Any, n: int) -> int | None:
@@ -85,7 +96,7 @@ def bit_reversal(n: int) -> Array:
 
 def refused(outcomes: Sequence[Any], n: int) -> str:
     """What is wrong with outcomes that have no place."""
-    named = ", ".join(repr(outcome) for outcome in outcomes[:NAMED])
+    named = ", ".join(repr(outcome)[:40] for outcome in outcomes[:NAMED])
     more = f" and {len(outcomes) - NAMED} more" if len(outcomes) > NAMED else ""
     return (
         f"holds the outcome{'s' if len(outcomes) > 1 else ''} {named}{more}. "
@@ -100,15 +111,25 @@ def _from_mappings(rows: Sequence[Any], n: int) -> Array:
             raise InputError(f"counts holds {type(row).__name__} beside dict. Pass a dict for each setting.")
         for outcome, count in row.items():
             if not isinstance(count, Real) or isinstance(count, bool):
-                raise InputError(f"counts has {count!r} for the outcome {outcome!r}. Pass how often it was seen.")
+                told = f"{repr(count)[:40]} for the outcome {repr(outcome)[:40]}"
+                raise InputError(f"counts has {told}. Pass how often it was seen.")
             place = outcome_place(outcome, n)
             if place is None:
                 bad.append(outcome)
             else:
-                total[place] += float(count)
+                total[place] += _number(count, outcome)
     if bad:
         raise InputError(f"counts {refused(list(dict.fromkeys(bad)), n)}")
     return table
+
+
+def _number(count: Real, outcome: Any) -> float:
+    try:
+        return float(count)
+    except OverflowError:
+        raise InputError(
+            f"counts has more for the outcome {repr(outcome)[:40]} than a number can be. Correct it."
+        ) from None
 
 
 def _checked(y: Array, n_settings: int, n: int) -> Array:

@@ -10,9 +10,9 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
-from bifactor.tables.counts import check_labels, counts_of, outcome_place, refused
+from bifactor.tables.counts import check_labels, counts_of, outcome_place, refused, require_room
 from bifactor.tables.numbers import number_of
-from bifactor.tables.source import chunks, head, require_file
+from bifactor.tables.source import content, head, require_file
 
 Line = tuple[int, list[str]]
 """A line's number and its fields."""
@@ -36,7 +36,7 @@ def read_counts(path: Any, n_qubits: int | None = None) -> tuple[list[str], Arra
     require_file(path)
     head(path, advice="Pass counts as csv or json.")  # refuses what is not text
     try:
-        text = b"".join(chunks(path)).decode("utf-8")
+        text = content(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(f"{path} is not text in UTF-8 ({error}). Convert it.") from None
     try:
@@ -48,12 +48,12 @@ def read_counts(path: Any, n_qubits: int | None = None) -> tuple[list[str], Arra
 
 def _from_json(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], Array]:
     try:
-        content = json.loads(text)
-    except ValueError as error:
+        counts = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise FileError(f"{path} is not valid json ({error}). Correct it.") from None
-    if not isinstance(content, dict):
+    if not isinstance(counts, dict):
         raise FileError(f'{path} holds no object. Write it as {{"XX": {{"00": 512, "11": 488}}}}.')
-    return counts_of(content, None, n_qubits)
+    return counts_of(counts, None, n_qubits)
 
 
 def _from_csv(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], Array]:
@@ -61,6 +61,7 @@ def _from_csv(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], A
     place = header.index("setting")
     listed = check_labels([words[place].upper() for _, words in lines], "setting", "XYZ", n_qubits)
     settings, n = list(dict.fromkeys(listed)), len(listed[0])
+    require_room(len(settings), n)
     row = {setting: k for k, setting in enumerate(settings)}
     table, bad = np.zeros((len(settings), 2**n)), []
     for setting, outcome, count in _cells(header, listed, lines, path):
@@ -85,6 +86,8 @@ def _lines(text: str, path: Path) -> tuple[list[str], list[Line]]:
         lines = [(rows.line_num, [word.strip() for word in words]) for words in rows if any(map(str.strip, words))]
     except csv.Error as error:
         raise FileError(f"{path} is not a csv file ({error}). Convert it.") from None
+    if not lines:
+        raise FileError(f"{path} holds nothing but blank lines. Pass at least one count.")
     header = [word.lower() for word in lines[0][1]]
     if "setting" not in header:
         raise FileError(f"{path} has no column called setting. Begin with a line such as setting,outcome,count.")

@@ -1,5 +1,7 @@
 """Long and wide tables in text files: csv, tsv and their kin, LIBMF triples, MatrixMarket."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +11,20 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.tables.collector import Collector
 from bifactor.tables.fields import SPACES, Block, records
-from bifactor.tables.layout import Asked, Layout, sniffed
-from bifactor.tables.names import Names
-from bifactor.tables.numbers import decimals, number_of
+from bifactor.tables.layout import SHOWN, Asked, Layout, sniffed
+from bifactor.tables.names import Names, integer_or_name
+from bifactor.tables.numbers import decimals
 from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress, head, line_blocks
 
 _SPOKEN = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", SPACES: "spaces"}
+
+
+SIZE = re.compile(r"\d{1,18}", re.ASCII)
+"""A size of a matrix."""
+
+LARGEST_INDEX = 1 << 53
+"""Up to which each integer is a floating number."""
 
 
 def read_delimited(path: Path, asked: Asked, progress: Progress) -> Observations:
@@ -55,7 +64,9 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
         if place is not None:
             names.add(block, place)
         for k, column in enumerate(layout.numeric):
-            numbers = decimals(block, column, path, f"entry of {_called(layout.name(column), layout)}", layout.point)
+            numbers = decimals(
+                block, column, path, f"entry of {_called(layout.name(column), layout)[:SHOWN]}", layout.point
+            )
             seen = np.flatnonzero(~np.isnan(numbers))
             i.append((seen + count).astype(np.int32))
             j.append(np.full(seen.size, k, np.int32))
@@ -75,10 +86,11 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
 def column_names(names: list[str], path: Path | str) -> Names:
     """Names of the columns of a wide table: integers where all of them are."""
     if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise FileError(f"{path} has two columns called {twice!r}. Give each a name of its own.")
-    if all(name.isdigit() and str(int(name)) == name for name in names):
-        return Names(np.array([int(name) for name in names]))
+        twice = Counter(names).most_common(1)[0][0]
+        raise FileError(f"{path} has two columns called {twice[:SHOWN]!r}. Give each a name of its own.")
+    whole = [integer_or_name(name) for name in names]
+    if all(isinstance(name, int) for name in whole):
+        return Names(np.array(whole, np.int64))
     distinct = np.empty(len(names), object)
     distinct[:] = names
     return Names(distinct)
@@ -111,20 +123,18 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     kind, field, symmetry = words[2:]
     if kind != "coordinate" or field not in ("real", "integer") or symmetry not in ("general", "symmetric"):
         raise FileError(
-            f"{path} is {' '.join(words[2:])}; coordinate, real or integer, general or symmetric is read. "
+            f"{path} is {' '.join(words[2:])[:80]}; coordinate, real or integer, general or symmetric is read. "
             "Save it as such, or as npz."
         )
     before = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("%")), None)
-    sizes = [number_of(word) for word in lines[before].split()] if before is not None else []
-    if before is None or len(sizes) != 3 or any(size is None or size < 0 for size in sizes):
+    sizes = lines[before].split() if before is not None else []
+    if before is None or len(sizes) != 3 or not all(SIZE.fullmatch(word) for word in sizes):
         raise FileError(f"{path} has no line with the three sizes of the matrix. Fetch or save it again.")
-    m, n, count = (int(size) for size in sizes if size is not None)
+    m, n, count = map(int, sizes)
     text = _without_lines(line_blocks(path, progress), before + 1)
-    i, j, values = _entries(records(text, SPACES, 3, path, first_line=before + 2), path)
+    i, j, values = _entries(records(text, SPACES, 3, path, first_line=before + 2), (m, n), path)
     if values.size != count:
         raise FileError(f"{path} has {values.size} entries, but says {count}. It is cut short: fetch it again.")
-    if values.size and (min(i.min(), j.min()) < 1 or i.max() > m or j.max() > n):
-        raise FileError(f"{path} has an entry outside the {m}×{n} that it says. Fetch or save it again.")
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
@@ -132,13 +142,17 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     return named(Names.of(i, "row"), Names.of(j, "column"), values, origin).known()
 
 
-def _entries(blocks: Iterator[Block], path: Path) -> tuple[Array, Array, Array]:
+def _entries(blocks: Iterator[Block], shape: tuple[int, int], path: Path) -> tuple[Array, Array, Array]:
     parts: list[list[Array]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]]
     for block in blocks:
-        for side, what in ((0, "row"), (1, "column")):
+        for side, (what, size) in enumerate(zip(("row", "column"), shape, strict=True)):
             numbers = decimals(block, side, path, what)
             if not np.all(numbers == np.floor(numbers)):
                 raise FileError(f"{path} has a {what} that is not an integer. Fetch or save it again.")
+            if np.any((numbers < 1) | (numbers > min(size, LARGEST_INDEX))):
+                raise FileError(
+                    f"{path} has an entry outside the {shape[0]}×{shape[1]} that it says. Fetch or save it again."
+                )
             parts[side].append(numbers.astype(np.int64))
         parts[2].append(decimals(block, 2, path, "value"))
     i, j, values = (np.concatenate(part) for part in parts)

@@ -1,10 +1,14 @@
-"""Text in blocks, cut into fields without a Python object for each."""
+"""Text in blocks, cut into fields without a Python object for each.
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator
+One rule for all text, with quotes or without: spaces, tabs and carriage returns around a field do not count. A field
+that begins with a quote goes on to the next single one, whatever is between them; two quotes in it are one. Quotes
+elsewhere are letters.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +19,19 @@ from bifactor.errors import FileError
 SPACES = " "
 """The delimiter that stands for spaces and tabs, any number of them."""
 
-BATCH = 50_000
-"""Records with quotes that are taken at a time."""
+BLANKS = b" \t\r"
+"""What does not count around a field."""
 
-_NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
+LONGEST = 1 << 22
+"""Bytes between quotes; a quote that is not closed by then was no opening one."""
+
+MARK = 0xFF
+"""Stands for a delimiter of several bytes: no text in UTF-8 holds it."""
+
+_NEWLINE = 10
+
+Spans = list[tuple[int, int, bool]]
+"""Where quoted parts begin and end, at their quotes, and whether there are doubled quotes between."""
 
 
 @dataclass(frozen=True)
@@ -39,51 +52,135 @@ class Block:
 def records(
     blocks: Iterable[bytes], delimiter: str, width: int, path: Path, skip: int = 0, first_line: int = 1
 ) -> Iterator[Block]:
-    """Blocks of records, each of `width` fields, without the first `skip` records; blank lines do not count.
+    """Blocks of records, each of `width` fields, without the first `skip` records; blank lines do not count."""
+    remaining = skip
+    for raw, spans, line in _whole(blocks, delimiter, path, first_line):
+        text, starts, ends, owner = _fields(raw, delimiter, spans)
+        counts = np.bincount(owner)
+        lines = np.flatnonzero(counts)
+        counts = counts[lines]
+        if np.any(counts != width):
+            bad = int(np.argmax(counts != width))
+            raise _ragged(path, int(lines[bad]) + line, int(counts[bad]), width)
+        gone = min(remaining, lines.size)
+        remaining -= gone
+        if lines.size > gone:
+            starts, ends = starts.reshape(-1, width), ends.reshape(-1, width)
+            yield Block(text, starts[gone:], ends[gone:], lines[gone:] + line)
 
-    From the first quote on the text goes through Python's csv module, which knows what quotes mean and is slower.
-    """
-    remaining, line, source = skip, first_line, iter(blocks)
-    for text in source:
-        if b'"' in text and delimiter != SPACES:
-            parts = _quoted(chain([text], source), delimiter, width, path, line)
-        else:
-            parts = iter([_cut(text, delimiter, width, path, line)])
-        for block in parts:
-            gone = min(remaining, block.lines.size)
-            remaining -= gone
-            if block.lines.size > gone:
-                yield Block(block.text, block.starts[gone:], block.ends[gone:], block.lines[gone:])
-        line += text.count(b"\n")
+
+def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
+    """The fields of the first lines of a file, by the same rules; what is not UTF-8 is kept as surrogates."""
+    raw, spans = ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), Spans()
+    if _is_long(delimiter):
+        raw = raw.replace(delimiter.encode(), bytes([MARK]))
+    elif delimiter != SPACES:
+        raw = _closed(raw, spans, _quotes(raw, ord(delimiter), spans, 0))
+    text, starts, ends, owner = _fields(raw, delimiter, spans)
+    content, found = text.tobytes(), dict[int, list[str]]()
+    for start, end, line in zip(starts.tolist(), ends.tolist(), owner.tolist(), strict=True):
+        found.setdefault(line, []).append(content[start:end].decode("utf-8", "surrogateescape"))
+    return list(found.values())
 
 
-def _cut(raw: bytes, delimiter: str, width: int, path: Path, line: int) -> Block:
+def _closed(raw: bytes, spans: Spans, opened: int) -> bytes:
+    """Without the record of a quote that closes in a later line, unless it is the first one."""
+    if opened < 0:
+        return raw
+    cut = raw.rfind(b"\n", 0, opened) + 1
+    while spans and spans[-1][1] >= cut:
+        start, *_ = spans.pop()
+        if start < cut:
+            cut = raw.rfind(b"\n", 0, start) + 1
+    return raw[:cut] if cut else raw
+
+
+def _is_long(delimiter: str) -> bool:
+    """Whether a delimiter has several bytes."""
+    return len(delimiter.encode()) > 1
+
+
+def _marked(blocks: Iterable[bytes], delimiter: str, path: Path) -> Iterator[bytes]:
+    """Blocks with one byte for each delimiter."""
+    for raw in blocks:
+        if _is_long(delimiter):
+            if b'"' in raw:
+                raise FileError(
+                    f"{path} has quotes and the delimiter {delimiter!r}, which do not go together. Use a tab."
+                )
+            if MARK in raw:
+                raise FileError(f"{path} is not UTF-8. Convert the file to UTF-8.")
+            raw = raw.replace(delimiter.encode(), bytes([MARK]))
+        yield raw
+
+
+def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> Iterator[tuple[bytes, Spans, int]]:
+    """Blocks of text that end outside of quotes, where they have quoted parts, and the line they begin with."""
+    rest, spans, opened = b"", Spans(), 0
+    for block in _marked(blocks, delimiter, path):
+        rest += block
+        zero = rest.find(b"\0", len(rest) - len(block))
+        if zero >= 0:
+            number = line + rest.count(b"\n", 0, zero)
+            raise FileError(f"Line {number} of {path} holds a zero byte, which text does not. Check the file.")
+        opened = -1 if delimiter == SPACES or _is_long(delimiter) else _quotes(rest, ord(delimiter), spans, opened)
+        if 0 <= opened < len(rest) - LONGEST:
+            break
+        if opened < 0:
+            yield rest, spans, line
+            line += rest.count(b"\n")
+            rest, spans, opened = b"", Spans(), 0
+    if rest:
+        number = line + rest.count(b"\n", 0, opened)
+        raise FileError(f"Line {number} of {path} opens a quote that is not closed. Close it, or write it twice.")
+
+
+def _quotes(raw: bytes, mark: int, spans: Spans, at: int) -> int:
+    """Add the quoted parts from `at` on; return the place of a quote that opens and does not close, or -1."""
+    first = raw.find(b'"', at)
+    if first < 0:
+        return -1
+    edge = max(raw.rfind(bytes([letter]), 0, first) for letter in (mark, _NEWLINE))
+    for found in _quoted(mark).finditer(raw, max(edge, 0)):
+        start, end = found.span(1)
+        if not found[3]:
+            return start - 1
+        spans.append((start - 1, found.end(2), found.end(2) > end))
+    return -1
+
+
+@cache
+def _quoted(mark: int) -> re.Pattern[bytes]:
+    """A quoted field: up to the first doubled quote, up to the end, and the quote that closes it."""
+    blanks, edge = (re.escape(bytes(letters)) for letters in (set(BLANKS) - {mark}, {mark, _NEWLINE}))
+    return re.compile(rb'(?:\A|[%s])[%s]*+"([^"]*+)((?:""[^"]*+)*+)("?)' % (edge, blanks))
+
+
+def _fields(raw: bytes, delimiter: str, spans: Spans) -> tuple[Array, Array, Array, Array]:
+    """The text, where fields start and end in it, and the line, from 0, in which the record of each begins."""
+    text = np.frombuffer(raw, np.uint8)
     if delimiter == SPACES:
-        text = np.frombuffer(raw, np.uint8)
-        starts, ends, owner = _words(text)
-    else:
-        if len(delimiter) > 1:
-            raw, delimiter = raw.replace(delimiter.encode(), b"\x1f"), "\x1f"
-        text = np.frombuffer(raw, np.uint8)
-        starts, ends, owner = _delimited(text, ord(delimiter))
-    counts = np.bincount(owner)
-    lines = np.flatnonzero(counts)
-    counts = counts[lines]
-    if np.any(counts != width):
-        bad = int(np.argmax(counts != width))
-        raise _ragged(path, int(lines[bad]) + line, int(counts[bad]), width)
-    return Block(text, starts.reshape(-1, width), ends.reshape(-1, width), lines + line)
+        return text, *_words(text)
+    parts = np.array(spans, np.int64).reshape(-1, 3).T
+    starts, ends, owner = _delimited(text, MARK if _is_long(delimiter) else ord(delimiter), parts)
+    return (*_unquoted(raw, starts, ends, parts), owner) if spans else (text, starts, ends, owner)
 
 
-def _delimited(text: Array, delimiter: int) -> tuple[Array, Array, Array]:
-    """Where fields start and end, without the spaces around them, and the line that each is in."""
-    ends = np.flatnonzero((text == delimiter) | (text == _NEWLINE))
+def _delimited(text: Array, mark: int, quoted: Array) -> tuple[Array, Array, Array]:
+    ends = np.flatnonzero((text == mark) | (text == _NEWLINE))
+    if quoted.size:
+        opened, closed, _ = quoted
+        part = np.searchsorted(opened, ends) - 1
+        ends = ends[(part < 0) | (ends > closed[part])]
     starts = np.empty_like(ends)
     starts[:1] = 0
     starts[1:] = ends[:-1] + 1
     last = text[ends] == _NEWLINE
     owner = np.cumsum(last) - last
-    starts, ends = trimmed(text, starts, ends)
+    if quoted.size:  # with quotes a record may take several lines
+        begun = np.flatnonzero(np.diff(owner, prepend=-1))
+        owner = np.searchsorted(np.flatnonzero(text == _NEWLINE), starts[begun])[owner]
+    starts, ends = _trimmed(text, starts, ends)
     single = last.copy()
     single[1:] &= last[:-1]
     blank = single & (starts == ends)
@@ -91,72 +188,52 @@ def _delimited(text: Array, delimiter: int) -> tuple[Array, Array, Array]:
 
 
 def _words(text: Array) -> tuple[Array, Array, Array]:
-    gap = (text == _SPACE) | (text == _TAB) | (text == _RETURN) | (text == _NEWLINE)
+    gap = _blank(text) | (text == _NEWLINE)
     before = np.concatenate([[True], gap[:-1]])
     starts, ends = np.flatnonzero(~gap & before), np.flatnonzero(gap & ~before)
     return starts, ends, np.searchsorted(np.flatnonzero(text == _NEWLINE), starts)
 
 
-def trimmed(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """Without spaces, and the carriage returns of other systems, at either end."""
-
-    def space(at: Array) -> Array:
-        here = text[np.minimum(at, text.size - 1)]
-        return (here == _SPACE) | (here == _RETURN)
-
-    _walk(ends, lambda: (starts < ends) & space(ends - 1), -1)
-    _walk(starts, lambda: (starts < ends) & space(starts), 1)
+def _trimmed(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
+    """Without blanks at either end."""
+    last, first = _blank(text[np.maximum(ends - 1, 0)]), _blank(text[starts])
+    some = np.flatnonzero((first | last) & (starts < ends))
+    if some.size == 0:
+        return starts, ends
+    # Mostly there is one of them: two steps are quicker than a search.
+    ends[some] -= last[some]
+    starts[some] += first[some] & (starts[some] < ends[some])
+    inside = starts[some] < ends[some]
+    some = some[inside & (_blank(text[starts[some]]) | _blank(text[np.maximum(ends[some] - 1, 0)]))]
+    if some.size:
+        letters = np.flatnonzero(~_blank(text))
+        before, after = np.searchsorted(letters, starts[some]), np.searchsorted(letters, ends[some])
+        none = before == after
+        starts[some] = np.where(none, starts[some], letters[np.minimum(before, letters.size - 1)])
+        ends[some] = np.where(none, starts[some], letters[after - 1] + 1)
     return starts, ends
 
 
-def _walk(places: Array, wanted: Callable[[], Array], step: int) -> None:
-    while (move := wanted()).any():
-        places[move] += step
+def _blank(letters: Array) -> Array:
+    space, tab, end = BLANKS
+    return (letters == space) | (letters == tab) | (letters == end)
 
 
-def _quoted(blocks: Iterable[bytes], delimiter: str, width: int, path: Path, line: int) -> Iterator[Block]:
-    """Blocks again, of the words that the csv module finds."""
-    if len(delimiter) > 1:
-        raise FileError(f"{path} has quotes and the delimiter {delimiter!r}, which do not go together. Use a tab.")
-    stream = io.TextIOWrapper(io.BufferedReader(_Raw(blocks)), encoding="utf-8", errors="strict", newline="")
-    reader = csv.reader(stream, delimiter=delimiter)
-    try:
-        while batch := [(reader.line_num, words) for words in islice(reader, BATCH)]:
-            yield _joined([(n, words) for n, words in batch if words], width, path, line - 1)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise FileError(f"Line {line - 1 + reader.line_num} of {path} is no text in UTF-8 csv ({error}).") from None
-
-
-def _joined(batch: list[tuple[int, list[str]]], width: int, path: Path, before: int) -> Block:
-    for number, words in batch:
-        if len(words) != width:
-            raise _ragged(path, before + number, len(words), width)
-    coded = [word.strip().encode() for _, words in batch for word in words]
-    ends = np.cumsum([len(word) for word in coded], dtype=np.int64).reshape(-1, width)
-    starts = ends - np.array([len(word) for word in coded], np.int64).reshape(-1, width)
-    text = np.frombuffer(b"".join(coded) + b"\n", np.uint8)
-    return Block(text, starts, ends, np.array([before + number for number, _ in batch], np.int64))
-
-
-class _Raw(io.RawIOBase):
-    """An iterator of bytes as a file."""
-
-    def __init__(self, blocks: Iterable[bytes]):
-        self._blocks, self._rest = iter(blocks), b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while not self._rest:
-            try:
-                self._rest = next(self._blocks)
-            except StopIteration:
-                return 0
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
+def _unquoted(raw: bytes, starts: Array, ends: Array, parts: Array) -> tuple[Array, Array, Array]:
+    """The text, with what has to be written anew at its end, and where fields are without their quotes."""
+    text, (opened, closed, doubled) = np.frombuffer(raw, np.uint8), parts
+    part = np.minimum(np.searchsorted(opened, starts), opened.size - 1)
+    quoted = (opened[part] == starts) & (starts < ends)
+    plain = quoted & (closed[part] == ends - 1) & (doubled[part] == 0)
+    starts[plain], ends[plain] = _trimmed(text, starts[plain] + 1, ends[plain] - 1)
+    added, size = [], len(raw)
+    for field in np.flatnonzero(quoted & ~plain).tolist():
+        start, end, closing = int(starts[field]), int(ends[field]), int(closed[part[field]])
+        word = (raw[start + 1 : closing].replace(b'""', b'"') + raw[closing + 1 : end]).strip(BLANKS)
+        starts[field], ends[field] = size, size + len(word)
+        added.append(word)
+        size += len(word)
+    return np.frombuffer(raw + b"".join(added) + b"\n", np.uint8), starts, ends
 
 
 def _ragged(path: Path, line: int, count: int, width: int) -> FileError:

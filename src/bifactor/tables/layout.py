@@ -1,13 +1,12 @@
 """What the columns of a text file are: sniffed from its first lines, or as told."""
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bifactor.errors import InputError
-from bifactor.tables.fields import SPACES
+from bifactor.errors import FileError, InputError
+from bifactor.tables.fields import BLANKS, SPACES, cells
 from bifactor.tables.numbers import MISSING, number_of
 
 DELIMITERS = ("\t", ";", ",", "|", "::", SPACES)
@@ -24,6 +23,12 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 TIMES = ((3e8, 5e9), (3e11, 5e12))
 """Seconds and milliseconds since 1970, from 1979 on: what no rating is."""
+
+DIGITS = 9
+"""Of the number of a column."""
+
+SHOWN = 40
+"""Letters of a name or number that errors show."""
 
 SAMPLE = 200
 """Lines that are looked at."""
@@ -85,18 +90,20 @@ class Layout:
 
 def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
     """The layout of a file that begins with these lines."""
-    lines = [line for line in lines if line.strip()][:SAMPLE]
+    lines = [line for line in lines if line.strip(BLANKS.decode())][:SAMPLE]
     delimiter = _delimiter(lines, asked, path)
-    cells = split(lines, delimiter)
-    width = len(cells[0])
-    asked = hinted(asked, tuple(cells[0]))
+    table = cells(lines, delimiter)
+    width = len(table[0])
+    asked = hinted(asked, tuple(table[0]))
     named = [choice for choice in (asked.row, asked.col, asked.value) if choice is not None]
-    point = _point(cells, delimiter, asked)
-    header = _has_header(cells, named, point) if asked.header is None else asked.header
-    body = [row for row in (cells[1:] if header else cells) if len(row) == width]
+    point = _point(table, delimiter, asked)
+    header = _has_header(table, named, point) if asked.header is None else asked.header
+    body = [row for row in (table[1:] if header else table) if len(row) == width]
     if not body:
         raise InputError(f"{path} has a header and nothing below it. Pass a file with at least one entry.")
-    layout = Layout(delimiter, width, tuple(cells[0]) if header else None, False, (), (), "", point)
+    if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
+        raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")
+    layout = Layout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point)
     return with_columns(layout, body, asked, path)
 
 
@@ -109,17 +116,19 @@ def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
     return replace(asked, row=row, col=col, value=value if asked.values and value in header else None)
 
 
-def _point(cells: list[list[str]], delimiter: str, asked: Asked) -> str:
+def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
     if asked.decimal is not None:
         if asked.decimal not in (".", ",") or asked.decimal == delimiter:
             raise InputError(f"decimal={asked.decimal!r} is neither a point nor a comma that splits no columns.")
         return asked.decimal
-    words = [word for row in cells for word in row]
+    words = [word for row in table for word in row]
     commas = [word for word in words if COMMA.fullmatch(word)] if delimiter != "," else []
     if not commas or any(POINT.fullmatch(word) for word in words):
         return "."
     if all(THOUSANDS.fullmatch(word) for word in commas):
-        raise InputError(f"{commas[0]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'.")
+        raise InputError(
+            f"{commas[0][:SHOWN]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'."
+        )
     return ","
 
 
@@ -172,8 +181,8 @@ def _question(layout: Layout, body: list[list[str]], place: int | None, path: Pa
     for low, high in TIMES:
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
-                f"Column {layout.name(place)} of {path} holds {words[0]} and the like, which look like times. "
-                f"Name the column with the values; it is {layout.name(place)} if they are right."
+                f"Column {layout.name(place)[:SHOWN]} of {path} holds {words[0][:SHOWN]} and the like, which look like "
+                f"times. Name the column with the values; it is {layout.name(place)[:SHOWN]} if they are right."
             )
 
 
@@ -190,15 +199,6 @@ def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str)
     return replace(layout, places=(place,), numeric=numeric)
 
 
-def split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The cells of some lines."""
-    if delimiter == SPACES:
-        return [line.split() for line in lines]
-    if len(delimiter) > 1:
-        return [[cell.strip() for cell in line.split(delimiter)] for line in lines]
-    return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if row]
-
-
 def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     if asked.delimiter is not None:
         told = {"\\t": "\t", "tab": "\t", "space": SPACES}.get(asked.delimiter, asked.delimiter)
@@ -208,7 +208,7 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     needed = 3 if asked.values else 2
     likely = ""
     for candidate in DELIMITERS:
-        counts = [len(row) for row in split(lines, candidate)]
+        counts = [len(row) for row in cells(lines, candidate)]
         if counts and min(counts) == max(counts) >= needed:
             return candidate
         if counts and counts[0] >= needed and not likely:
@@ -216,16 +216,16 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     if likely:
         return likely
     for candidate in DELIMITERS:
-        if len(split(lines[:1], candidate)[0]) > 1:
+        if len(cells(lines[:1], candidate)[0]) > 1:
             return candidate
     raise InputError(
         f"No comma, tab, semicolon, bar or space splits the lines of {path} into columns. Pass the delimiter."
     )
 
 
-def _has_header(cells: list[list[str]], named: list[str], point: str) -> bool:
+def _has_header(table: list[list[str]], named: list[str], point: str) -> bool:
     """Whether the first line is made of words, one of them above a number, or has the names that were asked for."""
-    first, below = cells[0], [row for row in cells[1:] if len(row) == len(cells[0])]
+    first, below = table[0], [row for row in table[1:] if len(row) == len(table[0])]
     if any(name in first and not name.isdigit() for name in named):
         return True
     words = [k for k, cell in enumerate(first) if number_of(cell, point) is None and not FIGURES.fullmatch(cell)]
@@ -256,7 +256,7 @@ def _place(choice: object, layout: Layout, path: Path | str, what: str) -> int:
     choice = str(choice)
     if layout.header is not None and choice in layout.header:
         return layout.header.index(choice)
-    if choice.isdigit() and 1 <= int(choice) <= layout.width:
+    if choice.isdecimal() and len(choice) <= DIGITS and 1 <= int(choice) <= layout.width:
         return int(choice) - 1
-    names = ", ".join(layout.name(k) for k in range(min(layout.width, 20)))
+    names = ", ".join(layout.name(k)[:SHOWN] for k in range(min(layout.width, 20)))
     raise InputError(f"{path} has no column {choice!r} for the {what}, but {names}. Pass one of these, or its number.")

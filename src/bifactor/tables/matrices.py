@@ -8,6 +8,7 @@ import scipy
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.operators import Entries
+from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.tables.observations import Observations
 from bifactor.validation import require_finite
 
@@ -27,7 +28,7 @@ def from_matrix(table: Any, weights: Any = None) -> Observations:
     """
     shape = (int(table.shape[0]), int(table.shape[1]))
     if scipy.sparse.issparse(table):
-        coo = table.tocoo(copy=True)
+        coo = coordinates(table, "X")
         coo.sum_duplicates()
         seen = ~np.isnan(coo.data)
         rows, cols, values = coo.row[seen].astype(np.int64), coo.col[seen].astype(np.int64), coo.data[seen]
@@ -76,6 +77,7 @@ def _weights(weights: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> 
     if weights is None:
         return None
     if scipy.sparse.issparse(weights) and weights.shape == shape:
+        require_sound(weights, "weights")
         return floating(weights.tocsr()[rows, cols], "weights").ravel()
     w = floating(weights, "weights")
     if w.shape == shape[:1]:

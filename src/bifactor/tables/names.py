@@ -191,7 +191,7 @@ def _date(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _integers(values: Array) -> Array:
     """Text as integers where it is one in its shortest form; all other values as they are."""
-    listed = [_integer(value) for value in values.tolist()]
+    listed = [integer_or_name(value) for value in values.tolist()]
     if all(isinstance(value, int) for value in listed) and listed:
         return np.array(listed, np.int64)
     found = np.empty(len(listed), object)
@@ -199,7 +199,8 @@ def _integers(values: Array) -> Array:
     return found
 
 
-def _integer(value: Any) -> Any:
+def integer_or_name(value: Any) -> Any:
+    """Text that is an integer in its shortest form, of 64 bits, as such; all else as it is."""
     if not isinstance(value, str):
         return value
     digits = value.removeprefix("-")

@@ -1,29 +1,32 @@
 """NumPy's npz files: triples, a table with NaN, or a sparse matrix of SciPy."""
 
-import zipfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import Array, floating
+from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
+from bifactor.operators.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
 from bifactor.tables.layout import USUAL, Asked, plain
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
-from bifactor.tables.source import Progress, reading
+from bifactor.tables.source import Progress
+from bifactor.tables.stored import stored_arrays
 
-LARGEST = 1 << 36
-"""Bytes of an array."""
+LARGEST_SIDE = np.iinfo(np.int64).max
+
+LAST, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+"""The last character, and what between is none."""
 
 
 def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
     """Arrays for the row, the column and the value, or one matrix of which NaN is missing."""
-    arrays = _arrays(path)
+    arrays = stored_arrays(path)
     progress(1, 1)
     if {"format", "shape", "data"} <= set(arrays):
-        return _sparse(path)
+        return _sparse(arrays, path)
     tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
     chosen = [asked.row, asked.col, asked.value][: 3 if asked.values else 2]
     if chosen == [None] * len(chosen) or asked.wide:
@@ -31,76 +34,82 @@ def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
         if asked.wide or None in usual:
             wanted = [name for name in tables if asked.value in (None, name)]
             if len(wanted) == 1:
-                return _table(wanted[0], arrays[wanted[0]])
+                return _table(wanted[0], arrays[wanted[0]], path)
         chosen = usual
     names = [_name(choice, arrays, side, path) for choice, side in zip(chosen, ("row", "col", "value"), strict=False)]
     weights = None if asked.weight is None else arrays[_name(asked.weight, arrays, "weight", path)]
     return _triples([arrays[name] for name in names], names, path, weights)
 
 
-def _arrays(path: Path) -> dict[str, Array]:
-    """The arrays of a file, none of them larger than it can be."""
-    with reading(path):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for entry in archive.infolist():
-                    with archive.open(entry) as file:
-                        _require_size(file, entry.file_size, path)
-            with np.load(path, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
-        except (zipfile.BadZipFile, ValueError, EOFError):
-            raise FileError(
-                f"{path} is not an npz file of plain arrays: it is damaged, cut short, or holds Python objects. "
-                "Save it again with numpy.savez."
-            ) from None
-
-
-def _require_size(file: Any, size: int, path: Path) -> None:
-    """Raise `FileError` where the header of an array promises more than there is, before memory is taken for it."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    if int(np.prod([int(k) for k in shape], dtype=object)) * dtype.itemsize > min(size, LARGEST):
-        raise FileError(f"{path} says that it holds an array of {shape}, and it does not. Save it again.")
-
-
-def _sparse(path: Path) -> Observations:
+def _sparse(arrays: dict[str, Array], path: Path) -> Observations:
+    """What `scipy.sparse.save_npz` wrote, checked before compiled code follows its pointers."""
     try:
-        matrix = sparse.load_npz(path)
-    except (ValueError, KeyError, TypeError) as error:
+        coo = coordinates(_matrix(arrays, _words(arrays["format"], "format", path)), str(path))
+    except InputError as error:
+        raise FileError(str(error)) from None
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        said = f"it lacks {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise FileError(
-            f"{path} is not a sparse matrix of SciPy ({error}). Save it with scipy.sparse.save_npz."
+            f"{path} is not a sparse matrix of SciPy: {said}. Save it with scipy.sparse.save_npz."
         ) from None
-    coo = matrix.tocoo()
-    text = f"a sparse matrix of {matrix.shape[0]}×{matrix.shape[1]}, numbered from 0"
-    values = floating(coo.data, "the matrix").astype(np.float64)
+    m, n = coo.shape
+    values = _floats(coo.data, "data", path)
+    text = f"a sparse matrix of {m}×{n}, numbered from 0"
     return _from_numbers(np.asarray(coo.row), np.asarray(coo.col), values, text, ("row", "column", "value"), path)
 
 
-def _table(name: str, table: Array) -> Observations:
-    table = floating(table, name)
-    if np.any(np.isinf(table)):
-        raise FileError(f"The matrix {name} holds infinite values. Replace them by NaN where nothing is known.")
+def _matrix(arrays: dict[str, Array], form: Array) -> sparse.sparray:
+    kind, data = str(form.item()), arrays["data"]
+    sizes = arrays["shape"]
+    shape = tuple(sizes.tolist()) if sizes.shape == (2,) and sizes.dtype.kind in "iu" else ()
+    if not shape or not all(0 <= side <= LARGEST_SIDE for side in shape):
+        raise ValueError(f"its shape is {shape or sizes.dtype}, not two sizes")
+    if data.dtype.kind not in "biuf":
+        raise ValueError(f"its data are of {data.dtype}, not real numbers")
+    if kind in COMPRESSED:
+        require_compressed(kind, data, arrays["indices"], arrays["indptr"], shape)
+        return getattr(sparse, f"{kind}_array")((data, arrays["indices"], arrays["indptr"]), shape=shape)
+    if kind == "dia":
+        require_diagonals(data, arrays["offsets"], shape)
+        return sparse.dia_array((data, arrays["offsets"]), shape=shape)
+    if kind == "coo":
+        rows, cols = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
+        require_places(data, rows, cols, shape)
+        return sparse.coo_array((data, (rows, cols)), shape=shape)
+    raise ValueError(f"its format is {kind[:20]!r}, none of {', '.join(COMPRESSED)}, dia and coo")
+
+
+def _floats(array: Array, name: str, path: Path) -> Array:
+    """Numbers in double precision, NaN where there is none."""
+    if array.dtype.kind not in "biuf":
+        raise FileError(f"{path}: {name} is of {array.dtype}, not numbers. Pass numbers as values.")
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float64)
+    if np.any(np.isinf(values)):
+        raise FileError(f"{path}: {name} holds infinite values. Leave them out, or NaN.")
+    return values
+
+
+def _table(name: str, array: Array, path: Path) -> Observations:
+    table = _floats(array, name, path)
     i, j = np.nonzero(~np.isnan(table))
     m, n = table.shape
     text = f"the {m}×{n} matrix {name!r}, numbered from 0"
-    values = table[i, j].astype(np.float64)
+    values = table[i, j]
     origin = Origin(text, missing=table.size - values.size, wide=True)
     return named((Names.numbered(m), i), (Names.numbered(n), j), values, origin)
 
 
 def _triples(arrays: list[Array], names: list[str], path: Path, weights: Array | None = None) -> Observations:
-    if any(array.ndim != 1 for array in arrays) or len({array.size for array in arrays}) > 1:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
+    every = [*arrays, weights] if weights is not None else arrays
+    if any(array.ndim != 1 for array in every) or len({array.size for array in every}) > 1:
+        called = [*names, "the weights"]
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(called, every, strict=False))
         raise FileError(f"{path} has triples of different lengths: {shapes}. Pass vectors of one length.")
-    values = np.empty(0)
-    if len(arrays) > 2:
-        if arrays[2].dtype.kind not in "biuf":
-            raise FileError(f"{path}: {names[2]} is of {arrays[2].dtype}, not numbers. Pass numbers as values.")
-        values = floating(arrays[2], names[2]).astype(np.float64)
-        if np.any(np.isinf(values)):
-            raise FileError(f"{path}: {names[2]} holds infinite values. Leave them out, or NaN.")
-    return _from_numbers(arrays[0], arrays[1], values, f"the arrays {', '.join(names)}", tuple(names), path, weights)
+    values = _floats(arrays[2], names[2], path) if len(arrays) > 2 else np.empty(0)
+    w = None if weights is None else _floats(weights, "the weight", path)
+    text = f"the arrays {', '.join(names)}"
+    return _from_numbers(arrays[0], arrays[1], values, text, tuple(names), path, w).weighed()
 
 
 def _from_numbers(
@@ -114,14 +123,26 @@ def _from_numbers(
 ) -> Observations:
     sides = []
     for side, what in ((i, "row"), (j, "column")):
-        if side.dtype.kind == "S":
-            side = np.char.decode(side, "utf-8")
+        if side.dtype.kind in "SU":
+            side = _words(side, what, path)
         if side.dtype == np.uint64 and side.size and side.max() > np.iinfo(np.int64).max:
             side = side.astype(str)
         if side.dtype.kind not in "iuU":
             raise FileError(f"{path}: the {what} is of {side.dtype}, not integers or text. Convert it.")
         sides.append(Names.of(side, what))
     return named(sides[0], sides[1], values, Origin(text, header), weights).known()
+
+
+def _words(side: Array, what: str, path: Path) -> Array:
+    """Text as NumPy holds it; `FileError` where it is none."""
+    if side.dtype.kind == "S":
+        with suppress(UnicodeDecodeError):
+            return np.char.decode(side, "utf-8")
+    elif side.dtype.kind == "U":
+        letters = np.ascontiguousarray(side).reshape(-1).view(np.dtype("u4").newbyteorder(side.dtype.byteorder))
+        if not np.any((letters > LAST) | ((letters >= SURROGATES[0]) & (letters <= SURROGATES[1]))):
+            return side
+    raise FileError(f"{path}: the {what} is not Unicode text. Encode it in UTF-8.")
 
 
 def _usual(arrays: dict[str, Array], words: frozenset[str]) -> str | None:

@@ -1,5 +1,6 @@
 """Pictures as arrays of numbers."""
 
+import io
 import struct
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,23 @@ FORMATS = {
     ".tiff": "TIFF",
 }
 """Endings of file names, and what Pillow calls such files."""
+
+PHOTOGRAPH, DENSEST = 1 << 25, 10_000
+"""Pixels of a photograph; and of a larger one for each byte of its file."""
+
+DAMAGE = (
+    FileError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    struct.error,
+)
+"""What Pillow raises of files that are damaged."""
 
 GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 """Pillow's names for pictures of 8 bits."""
@@ -113,11 +131,15 @@ def _file(path: Path) -> Iterator[Any]:
     try:
         with reading(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with path.open("rb") as file, Image.open(file) as image:
+            # From memory no more can be asked for than there is, whatever a chunk says of its length.
+            with Image.open(io.BytesIO(path.read_bytes())) as image:
+                pixels = image.size[0] * image.size[1]
+                if pixels > max(PHOTOGRAPH, DENSEST * path.stat().st_size):
+                    raise Image.DecompressionBombError
                 yield image
     except Image.DecompressionBombError:
         raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
-    except (FileError, SyntaxError, ValueError, EOFError, struct.error) as error:
+    except DAMAGE as error:
         if isinstance(error, FileError) and "permissions" in str(error):
             raise
         raise FileError(f"{path} is no picture, or is damaged or cut short. Pass png, jpeg or the like.") from None

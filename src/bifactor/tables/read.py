@@ -56,6 +56,8 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     Observations
     """
     wanted = Asked(**asked)
+    if wanted.weight is not None and not wanted.values:
+        raise InputError("Pairs without values have no weights. Leave out weight.")
     if not isinstance(source, (str, os.PathLike)):
         found = Frame(source).observations(wanted)
         if found.rows.size == 0:

@@ -16,6 +16,12 @@ BLOCK = 1 << 22
 LONGEST = 1 << 28
 """Bytes of a line; no table has longer ones."""
 
+LARGEST = 1 << 30
+"""Bytes of a file that is read as a whole."""
+
+LOOK, LINES = 1 << 16, 5
+"""Bytes, and lines, that are looked at, at least, to tell what a file is."""
+
 Progress = Callable[[int, int], None]
 """Called with the bytes of the file that were read, and with all of them."""
 
@@ -90,15 +96,42 @@ def line_blocks(path: Path, progress: Progress = silent) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def head(path: Path, size: int = 1 << 16, advice: str = "Pass csv, or parquet, npz or mtx by its name.") -> list[str]:
-    """The first lines of a text file, for a look at what it is; `advice` is for what is not text."""
-    start = next(chunks(path, size=size), b"")
+def head(path: Path, advice: str = "Pass csv, or parquet, npz or mtx by its name.") -> list[str]:
+    """The first lines of a text file, for a look at what it is; `advice` is for what is not text.
+
+    What is not UTF-8 is kept as surrogates.
+    """
+    start, whole = _start(path)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileError(f"{path} is text in UTF-16. Save it as UTF-8.")
     if b"\0" in start:
         raise FileError(f"{path} is not text. {advice}")
-    complete = start[: start.rfind(b"\n") + 1] if len(start) == size and b"\n" in start else start
-    lines = complete.decode("utf-8", errors="replace").splitlines()
+    lines = start.decode("utf-8", errors="surrogateescape").split("\n")
     if not any(line.strip() for line in lines):
         raise FileError(f"{path} holds nothing but blank lines. Pass a file with at least one entry.")
-    return lines
+    return lines if whole else lines[:-1]
+
+
+def _start(path: Path) -> tuple[bytes, bool]:
+    """So much of a file that there is something to look at, however long its lines are; and whether that is all."""
+    parts, size, lines = [], 0, 0
+    for chunk in chunks(path, size=LOOK):
+        parts.append(chunk)
+        size += len(chunk)
+        lines += sum(1 for line in chunk.split(b"\n")[:-1] if line.strip())
+        if size >= LOOK and lines >= LINES:
+            return b"".join(parts), False
+        if size > LONGEST:
+            raise FileError(f"{path} has {lines} lines in {size} bytes, so it is no table. Check the file.")
+    return b"".join(parts), True
+
+
+def content(path: Path, progress: Progress = silent) -> bytes:
+    """All of a file, unless that is more than a table of text can be."""
+    parts, size = [], 0
+    for chunk in chunks(path, progress):
+        parts.append(chunk)
+        size += len(chunk)
+        if size > LARGEST:
+            raise FileError(f"{path} holds more than {LARGEST >> 20} MiB of text. Pass a smaller file.")
+    return b"".join(parts)

@@ -1,0 +1,226 @@
+"""Saved fits, results and checkpoints that somebody changed: how many are loaded, refused in a sentence, or else.
+
+`BIFACTOR_FUZZ=1000000 python -m benchmarks fuzz_folders` runs as many cases. What is loaded is also used: it has to
+predict and recommend finite numbers. Only "loaded" and "refused" may be above 0.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+import bifactor as bf
+from benchmarks.harness.children import outcomes
+from benchmarks.harness.mutations import changed, changed_array
+from benchmarks.harness.rows import Row, row
+from bifactor.errors import BifactorError
+from bifactor.running import files
+
+COUNT = int(os.environ.get("BIFACTOR_FUZZ", "2000"))
+"""Of cases, all kinds together."""
+
+ENDS = ("loaded", "refused", "other", "signal", "exit", "memory", "late")
+
+KINDS = ("completion", "labels", "command", "result", "checkpoint")
+
+LONGEST = 1000
+"""Letters of an error."""
+
+STRANGE: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 1e999, -1e999, float("nan"), 10**400, "", "no", "yes", "squared", "probit", [], {},
+    [1], [1, 2], [2, 1], {"name": "huber"}, {"name": "squared", "parameters": {}}, {"array": "array0"}, {"tuple": []},
+    {"factors": [None, None]}, {"value": "x", "parts": {}}, "\ud800", "x" * 5000,
+)  # fmt: skip
+
+
+def problem() -> bf.Problem:
+    rng = np.random.default_rng(0)
+    rows, cols = np.nonzero(rng.random((9, 7)) < 0.6)
+    return bf.Problem("squared", bf.operators.Entries(rows, cols, (9, 7)), rng.standard_normal(rows.size))
+
+
+def solved(**more: Any) -> bf.Result:
+    return bf.solve(problem(), 2, bf.solvers.PCG(), rng=0, max_iter=4, tol=0, **more)
+
+
+def frame(labels: bool) -> Any:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((9, 7)) < 0.6)
+    values = rng.choice([0, 1], i.size) if labels else rng.standard_normal(i.size)
+    return pd.DataFrame({"user": [f"ü{k}" for k in i], "item": j, "rating": values})
+
+
+@cache
+def kept() -> tempfile.TemporaryDirectory[str]:
+    """A folder for as long as the process runs."""
+    return tempfile.TemporaryDirectory()
+
+
+@cache
+def seeds() -> Path:
+    """A folder with one of each kind."""
+    root = Path(kept().name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bf.MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(frame(False)).save(root / "completion")
+        bf.OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame(True)).save(root / "labels")
+        shutil.copytree(root / "completion", root / "command")
+        (root / "result").mkdir()
+        solved().save(root / "result" / "x.safetensors")
+        (root / "checkpoint").mkdir()
+        solved(checkpoint=root / "checkpoint" / "x.safetensors")
+    return root
+
+
+def changed_json(rng: np.random.Generator, tree: Any) -> Any:
+    """A tree in which one node is another, or gone."""
+    if isinstance(tree, dict) and tree and rng.random() < 0.8:
+        key = list(tree)[int(rng.integers(len(tree)))]
+        if rng.random() < 0.1:
+            return {name: value for name, value in tree.items() if name != key}
+        return {**tree, key: changed_json(rng, tree[key])}
+    if isinstance(tree, list) and tree and rng.random() < 0.7:
+        at = int(rng.integers(len(tree)))
+        return [*tree[:at], changed_json(rng, tree[at]), *tree[at + 1 :]]
+    return STRANGE[int(rng.integers(len(STRANGE)))]
+
+
+def change_card(rng: np.random.Generator, path: Path) -> None:
+    card = json.loads(path.read_text(encoding="utf-8"))
+    if rng.random() < 0.6:
+        card["model"] = changed_json(rng, card["model"])
+    else:
+        card = changed_json(rng, card)
+    path.write_text(json.dumps(card), encoding="utf-8")
+
+
+def change_tensors(rng: np.random.Generator, path: Path) -> None:
+    """Other arrays or other metadata, half of the time with a right checksum."""
+    try:
+        with safe_open(path, framework="np") as file:
+            header = dict(file.metadata())
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        return
+    if rng.random() < 0.3:
+        header["json"] = json.dumps(changed_json(rng, json.loads(header["json"])))
+    elif rng.random() < 0.1:
+        arrays.pop(list(arrays)[int(rng.integers(len(arrays)))])
+    else:
+        name = list(arrays)[int(rng.integers(len(arrays)))]
+        arrays[name] = np.ascontiguousarray(changed_array(rng, arrays[name]))
+    if rng.random() < 0.7 and all(array.dtype.kind in "biufc" for array in arrays.values()):
+        header["checksum"] = files._checksum(arrays, header["json"])
+    try:
+        path.write_bytes(save(arrays, metadata=header))
+    except (SafetensorError, KeyError, TypeError, ValueError):  # of a type that cannot be written
+        path.write_bytes(b"")
+
+
+def change_bytes(rng: np.random.Generator, path: Path) -> None:
+    path.write_bytes(changed(rng, path.read_bytes()))
+
+
+def replace(rng: np.random.Generator, path: Path) -> None:
+    """Something else under the name of a file."""
+    path.unlink()
+    if rng.random() < 0.5:
+        path.mkdir()
+    elif rng.random() < 0.5:
+        path.symlink_to(path)
+    else:
+        os.mkfifo(path)
+
+
+def change(rng: np.random.Generator, folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir())
+    path = folder / names[int(rng.integers(len(names)))]
+    way = rng.random()
+    if way < 0.05:
+        replace(rng, path)
+    elif way < 0.2:
+        change_bytes(rng, path)
+    else:
+        (change_card if path.suffix == ".json" else change_tensors)(rng, path)
+
+
+def command(folder: Path) -> np.ndarray:
+    """What `bifactor predict` and `recommend` say of a fit; an error of theirs is one of ours."""
+    from click.testing import CliRunner
+
+    from bifactor.cli.main import main
+
+    pairs = folder.with_name("pairs.csv")
+    pairs.write_text("user,item\nü1,2\nü2,3\n", encoding="utf-8")
+    found = []
+    for arguments in (["predict", folder, pairs], ["recommend", folder, "--user", "ü1"]):
+        for more in ([], ["--json"]):
+            done = CliRunner().invoke(main, [*map(str, arguments), *more])
+            if done.exception is not None and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            if done.exit_code:
+                raise BifactorError(done.stderr.strip())
+            if more:
+                told = json.loads(done.stdout)
+                lines = told["predictions"] if "predictions" in told else told["rows"][0]["recommended"]
+                found += [line["prediction"] for line in lines]
+    return np.array(found)
+
+
+USES: dict[str, Callable[[Path], Any]] = {
+    "command": command,
+    "completion": lambda folder: use(bf.load(folder), folder),
+    "labels": lambda folder: use(bf.load(folder), folder),
+    "result": lambda folder: bf.Result.load(folder / "x.safetensors").matrix(),
+    "checkpoint": lambda folder: solved(checkpoint=folder / "x.safetensors").matrix(),
+}
+
+
+def use(fit: Any, folder: Path) -> np.ndarray:
+    assert repr(fit)
+    assert len(fit.header) > 1
+    fit.save(folder.with_name("again"), force=True)
+    _, best = fit.recommend(n=2)
+    return np.concatenate([fit.predict(fit.rows[0], list(fit.cols)), np.nan_to_num(best.ravel())])
+
+
+def case(kind: str, seed: int, folder: Path) -> str:
+    """One folder, loaded and used."""
+    rng = np.random.default_rng([seed, *kind.encode()])
+    shutil.rmtree(folder / kind, ignore_errors=True)
+    shutil.copytree(seeds() / kind, folder / kind)
+    change(rng, folder / kind)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = USES[kind](folder / kind)
+    except BifactorError as error:
+        if "\n" in str(error) or len(str(error)) > LONGEST:
+            raise Unsound("the error is not a sentence") from error
+        return "refused"
+    if not np.all(np.isfinite(found)):
+        raise Unsound("what is predicted is not finite")
+    return "loaded"
+
+
+class Unsound(Exception):
+    """An answer that should not have been given."""
+
+
+def run(count: int = COUNT) -> Iterator[Row]:
+    for kind in KINDS:
+        told, examples = outcomes(case, kind, 0, -(-count // len(KINDS)))
+        yield row(
+            "load", kind, "changed at random", **{end: told[end] for end in ENDS}, example="; ".join(examples[:3])
+        )

@@ -1,0 +1,320 @@
+"""Commands that do not get to their end: signals, full disks, and places where nothing may be written."""
+
+import gzip
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bifactor as bf
+from bifactor.cli.main import main
+
+FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
+QUICK = ("complete", "data.csv", "--rank", "2", "--alpha", "1")
+FULL = Path("/dev/full")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Data, a fit, pairs and a table."""
+    folder = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((20, 15)) < 0.6)
+    lines = [f"u{a},{b},{c:.3f}\n" for a, b, c in zip(i, j, rng.standard_normal(i.size), strict=True)]
+    (folder / "data.csv").write_text("user,item,rating\n" + "".join(lines))
+    (folder / "pairs.csv").write_text("user,item\n" + "".join(f"u{a},{b}\n" for a, b in zip(i, j, strict=True)))
+    (folder / "table.csv").write_text("a,b,c\n" + "".join(f"{k},{2 * k},{'' if k % 3 else k}\n" for k in range(9)))
+    (folder / "counts.csv").write_text("setting,outcome,count\nX,0,90\nX,1,10\nY,0,50\nY,1,50\nZ,0,60\nZ,1,40\n")
+    done = CliRunner().invoke(main, ["complete", str(folder / "data.csv"), *QUICK[2:], "-o", str(folder / "fit")])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("data.csv", "pairs.csv", "table.csv", "counts.csv", "fit"):
+        (tmp_path / name).symlink_to(made / name)
+    return tmp_path
+
+
+def run(arguments, before="", **options):
+    """A command in a process of its own, after some lines of Python."""
+    script = f"import os, signal, sys\n{before}\nfrom bifactor.cli.main import main\nmain()\n"
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 100} | options
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], **options)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done
+
+
+# Signals
+
+WATCHED = """
+from contextlib import contextmanager
+from bifactor.cli import watch
+
+class Watched:
+    stage = expect = None
+    def iterations(self, most):
+        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGTERM)
+
+@contextmanager
+def fitting(what, first):
+    yield Watched()
+
+watch.fitting = fitting
+"""
+
+FSYNC = "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGTERM)"
+
+
+def test_sigterm_keeps_the_best_fit(folder):
+    done = run([*QUICK, "-o", "new", "--checkpoint", "run", "--json"], WATCHED)
+    assert done.returncode == 143, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["fit"]["status"] == "INTERRUPTED"
+    assert answer["notes"] == ["Interrupted: this is the best fit so far."]
+    assert set(os.listdir("new")) == FILES
+    assert np.isfinite(bf.load("new").predict("u1", 1)).all()
+    assert (folder / "run").is_file()
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import bifactor.tables\nread = sys.modules['bifactor.tables.read']\n"
+        "read.require_file = lambda path: os.kill(os.getpid(), signal.SIGTERM)",
+        FSYNC,
+    ],
+    ids=["while reading", "while writing"],
+)
+def test_sigterm_before_there_is_a_fit_leaves_nothing(folder, before):
+    names = set(os.listdir(folder))
+    done = run([*QUICK, "-o", "new"], before)
+    assert done.returncode == 143
+    assert done.stderr.strip().splitlines()[-1] == "Error: Interrupted before there was a fit. Nothing was written."
+    assert set(os.listdir(folder)) == names
+
+
+def test_sigterm_leaves_the_old_fit(folder):
+    assert run([*QUICK, "-o", "new"]).returncode == 0
+    before = {path.name: path.read_bytes() for path in Path("new").iterdir()}
+    assert run([*QUICK, "-o", "new", "--force"], FSYNC).returncode == 143
+    assert {path.name: path.read_bytes() for path in Path("new").iterdir()} == before
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "fit", "pairs.csv", "-o", "x.csv"),
+        ("predict", "fit", "pairs.csv", "-o", "x.csv.gz"),
+        ("impute", "table.csv", "-o", "x.csv"),
+        ("tomography", "counts.csv", "--rank", "1", "-o", "x.npz"),
+    ],
+    ids=lambda words: f"{words[0]} {words[-1]}",
+)
+def test_sigterm_while_a_file_is_written_leaves_nothing(folder, arguments):
+    names = set(os.listdir(folder))
+    assert run(arguments, FSYNC).returncode == 143
+    assert set(os.listdir(folder)) == names
+
+
+def test_what_ignores_sigterm_goes_on_ignoring_it(folder):
+    done = run([*QUICK, "-o", "new"], "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WATCHED)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_handler_goes_with_the_command(folder):
+    before = signal.getsignal(signal.SIGTERM)
+    CliRunner().invoke(main, ["recommend", "fit", "--user", "u1"])
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_of_a_command_ends_as_any_process(folder):
+    before = (
+        "import bifactor.cli.recommend as r\n"
+        "def load(path):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        os._exit(0)\n"
+        "    raise SystemExit(20 - os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "r.load = load\n"
+    )
+    assert run(["recommend", "fit", "--user", "u1"], before).returncode == 20 + signal.SIGTERM
+
+
+# Full disks
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "fit", "pairs.csv"),
+        ("predict", "fit", "pairs.csv", "--json"),
+        ("predict", "none", "pairs.csv", "--json"),
+        ("recommend", "fit", "--user", "u1"),
+        ("recommend", "fit", "--user", "u1", "--json"),
+        (*QUICK, "-o", "new"),
+        (*QUICK, "-o", "new", "--json"),
+        ("impute", "table.csv", "-o", "x.csv"),
+        ("tomography", "counts.csv", "--rank", "1"),
+        ("--help",),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_behind_the_screen_is_told_in_a_sentence(folder, arguments):
+    with FULL.open("w") as full:
+        done = run(arguments, stdout=full)
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert "Error: The answer was not written: No space left on device. Check the free space." in said
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("many", [1, 20_000])
+def test_a_reader_that_has_gone(folder, more, many):
+    """As in `bifactor predict fit pairs.csv | head`."""
+    (folder / "more.csv").write_text("user,item\n" + "u1,2\n" * many)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run(["predict", "fit", "more.csv", *more], stdout=writer)
+    os.close(writer)
+    assert done.returncode in (0, 1)
+    assert "Error" not in done.stderr
+
+
+def test_a_screen_that_is_closed(folder):
+    for arguments in (["recommend", "fit", "--user", "u1"], ["predict", "fit", "pairs.csv"], [*QUICK, "-o", "new"]):
+        for more in ([], ["--json"]):
+            done = run([*arguments, *more], "os.close(1)\nsys.stdout = None", stdout=None)
+            assert done.returncode == (1 if arguments[0] == "complete" and more else 0), done.stderr
+    assert set(os.listdir("new")) == FILES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((*QUICK, "-o", "new"), "new"),
+        (("predict", "fit", "pairs.csv", "-o", "x.csv"), "x.csv"),
+        (("predict", "fit", "pairs.csv", "-o", "x.csv.gz"), "x.csv.gz"),
+        (("impute", "table.csv", "-o", "x.csv"), "x.csv"),
+        (("tomography", "counts.csv", "--rank", "1", "-o", "x.npz"), "x.npz"),
+    ],
+    ids=lambda words: words if isinstance(words, str) else words[0],
+)
+def test_a_full_disk_is_told_in_a_sentence(folder, arguments, name):
+    """Of files that may have 20 bytes, which is a disk that is full in the middle of a write."""
+    names = set(os.listdir(folder))
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))"
+    done = run(arguments, limit)
+    assert done.returncode == 1
+    assert name in done.stderr
+    assert "File too large" in done.stderr
+    assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
+    assert set(os.listdir(folder)) == names
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(folder):
+    """The fit is written where there is room."""
+    before = (
+        "import errno\nfrom bifactor.running import files\nput = files.put\n"
+        "def full(path, blob):\n"
+        "    if path.name == 'run':\n"
+        "        raise files.FileError(f'Cannot write {path}: No space left on device.')\n"
+        "    put(path, blob)\n"
+        "files.put = full\n"
+    )
+    done = run([*QUICK, "-o", "new", "--checkpoint", "run", "--json"], before)
+    assert done.returncode == 0, done.stderr
+    assert any("not in the checkpoint" in note for note in json.loads(done.stdout)["notes"])
+
+
+# Where nothing may be written
+
+WRITERS = {
+    "complete": lambda target: (*QUICK, "-o", target, "--force"),
+    "checkpoint": lambda target: (*QUICK, "-o", "new", "--checkpoint", target),
+    "predict": lambda target: ("predict", "fit", "pairs.csv", "-o", target, "--force"),
+    "impute": lambda target: ("impute", "table.csv", "-o", target, "--force"),
+    "tomography": lambda target: ("tomography", "counts.csv", "--rank", "1", "-o", f"{target}.npz", "--force"),
+    "demo": lambda target: ("demo", "--output", f"{target}.png"),
+}
+
+
+@pytest.mark.parametrize("command", WRITERS)
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_is_never_replaced(folder, command, linked):
+    end = {"tomography": ".npz", "demo": ".png"}.get(command, "")
+    os.mkfifo("pipe" + end)
+    if linked:
+        Path("link" + end).symlink_to("pipe" + end)
+    done = CliRunner().invoke(main, WRITERS[command]("link" if linked else "pipe"))
+    assert done.exit_code == 1, done.output
+    assert "Choose another name" in done.stderr
+    assert stat.S_ISFIFO(os.stat("pipe" + end).st_mode)
+
+
+@pytest.mark.parametrize("command", [name for name in WRITERS if name != "demo"])
+def test_links_are_followed(folder, command):
+    end = {"tomography": ".npz"}.get(command, "")
+    (folder / "there").mkdir()
+    Path("link" + end).symlink_to("there/x" + end)
+    done = CliRunner().invoke(main, WRITERS[command]("link"))
+    assert done.exit_code == 0, done.output
+    assert Path("link" + end).is_symlink()
+    assert os.listdir("there") == ["x" + end]
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_long_names(folder, command):
+    end = {"tomography": ".npz", "demo": ".png"}.get(command, "")
+    name = "x" * (250 - len(end))
+    if command != "demo":
+        done = CliRunner().invoke(main, WRITERS[command](name))
+        assert done.exit_code == 0, done.output
+        assert Path(name + end).exists()
+    done = CliRunner().invoke(main, WRITERS[command](name + "y" * 6))
+    assert done.exit_code == 1
+    assert "has more than 255 bytes" in done.stderr
+    assert not [left for left in os.listdir(folder) if left.endswith(".tmp")]
+
+
+def test_a_gzipped_answer_is_whole(folder):
+    assert CliRunner().invoke(main, ["predict", "fit", "pairs.csv", "-o", "x.csv.gz"]).exit_code == 0
+    assert gzip.decompress(Path("x.csv.gz").read_bytes()).startswith(b"user,item,prediction,known\n")
+
+
+def test_folders_of_others_are_never_replaced(folder):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "card.json").write_text("a card to somebody")
+    done = CliRunner().invoke(main, [*QUICK, "-o", "mine", "--force"])
+    assert done.exit_code == 1
+    assert "mine holds no card.json of a fit. Choose another name." in done.stderr
+    assert (folder / "mine" / "card.json").read_text() == "a card to somebody"
+
+
+def test_names_of_files_that_are_not_unicode(folder):
+    """Nor is the screen."""
+    strange = os.fsdecode(b"\xff")
+    for more in ([], ["--json"]):
+        for environment in ({}, {"PYTHONIOENCODING": "ascii"}):
+            output = strange + "x" * (1 + len(more) + 2 * len(environment))
+            done = run([*QUICK, "-o", output, *more], env={**os.environ, **environment})
+            assert done.returncode == 0, done.stderr
+            assert not more or json.loads(done.stdout)["output"] == output
+            done = run(["predict", output + "y", "pairs.csv", *more], env={**os.environ, **environment})
+            assert done.returncode == 1
+            assert not more or "not the folder of a fit" in json.loads(done.stdout)["error"]
