@@ -213,7 +213,7 @@ def _restored(arrays: dict[str, Array], metadata: dict[str, Any]) -> Result:
     """A result from what a file holds; `ValueError`, a part of a sentence, where that is none."""
     U, V = arrays["U"], arrays["V"]
     for name, factor in (("U", U), ("V", V)):
-        if factor.ndim != 2 or 0 in factor.shape or factor.dtype not in PRECISIONS or factor.dtype != U.dtype:
+        if factor.ndim != 2 or factor.shape[0] == 0 or factor.dtype not in PRECISIONS or factor.dtype != U.dtype:
             raise ValueError(f"{name} is {factor.dtype} of shape {factor.shape}")
         _require_finite(name, factor)
     if U.shape[1] != V.shape[1]:
