@@ -205,7 +205,6 @@ ARRAYS = {
     "three dimensions": lambda arrays: {"V": arrays["V"][None]},
     "two ranks": lambda arrays: {"V": arrays["V"][:, :1]},
     "no rows": lambda arrays: {"U": arrays["U"][:0]},
-    "no columns": lambda arrays: {"U": arrays["U"][:, :0], "V": arrays["V"][:, :0]},
     "no U": lambda arrays: {"U": None},
     "a short history": lambda arrays: {"objective": arrays["objective"][:-1]},
     "a history of NaN": lambda arrays: {"seconds": put(arrays["seconds"], 0, np.nan)},
