@@ -64,7 +64,7 @@ PUBLIC = {
     "bifactor.inits": "Given Init Random Spectral Zero",
     "bifactor.solvers": (
         "AltMin BFGD FGD GuaranteedMC MiFGD Newton NuclearNorm PCG ProcrustesFlow Race RankContinuation Refitted "
-        "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP"
+        "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP Variational"
     ),
     "bifactor.estimators": (
         "LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA StateTomography "

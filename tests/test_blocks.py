@@ -137,3 +137,20 @@ def test_wrapped_operators_keep_their_blocks():
             np.testing.assert_allclose(f.exact(x, side).packed, scale * plain.exact(x, side).packed, err_msg=name)
             (own, mean), (other, B) = *plain.expected(x, side).pairs, *f.expected(x, side).pairs
             np.testing.assert_allclose(np.multiply.outer(other, B), scale * np.multiply.outer(own, mean), err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 2, 5, 17])
+def test_inverses_and_determinants(rank, dtype):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, rank, rank + 4))
+    M = A @ A.transpose(0, 2, 1)
+    first, second = blocks_reference.triangle(rank)
+    exact = Exact(M[:, first, second].astype(dtype), rank)
+    tol = 1e-3 if dtype == np.float32 else 1e-9
+    inverse = blocks_reference.transposed(exact.inverse().packed, rank)
+    np.testing.assert_allclose(inverse @ M, np.broadcast_to(np.eye(rank), M.shape), atol=tol)
+    np.testing.assert_allclose(exact.log_determinants(), np.linalg.slogdet(M)[1], atol=tol)
+    rows = rng.standard_normal((30, rank)).astype(dtype)
+    np.testing.assert_allclose(exact.times(rows), np.einsum("ik,ikl->il", rows, M), rtol=tol, atol=tol)
+    np.testing.assert_allclose(exact.divide(exact.times(rows)), rows, atol=10 * tol)

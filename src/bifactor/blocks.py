@@ -13,7 +13,7 @@ from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, 
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
-from bifactor.kernels.blocks_reference import triangle
+from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 from bifactor.kernels.memory import empty
 
 Weight = Array | float
@@ -222,6 +222,22 @@ class Exact(Blocks):
         if tuple(rows.shape) != (len(self.packed), self.rank):  # compiled loops do not check bounds
             raise InputError(f"{len(self.packed)} blocks of rank {self.rank} met rows of shape {rows.shape}.")
         return on_host(self._kernel.solve, self._factor, rows)
+
+    def times(self, rows: Array) -> Array:
+        """aᵢ·Mᵢ for each row aᵢ."""
+        found = np.empty_like(rows)
+        for part in chunks(len(rows), self.rank**2):
+            found[part] = np.einsum("ikl,il->ik", transposed(self.packed[part], self.rank), rows[part])
+        return found
+
+    def inverse(self) -> "Exact":
+        """Mᵢ⁻¹."""
+        return Exact(self._kernel.inverse(self._factor, self.rank), self.rank)
+
+    def log_determinants(self) -> Array:
+        """log det Mᵢ."""
+        found: Array = self._kernel.log_determinants(self._factor, self.rank)
+        return found
 
     @property
     def _kernel(self) -> ModuleType:

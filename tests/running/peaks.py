@@ -54,6 +54,7 @@ SOLVERS = {
     "BFGD": solvers.BFGD(),
     "BFGD, curve": solvers.BFGD(bf.steps.CurveSearch()),
     "FGD": solvers.FGD(),
+    "Variational": solvers.Variational(),
     "GuaranteedMC": solvers.GuaranteedMC(),
     "MiFGD": solvers.MiFGD(),
     "Newton": solvers.Newton(),

@@ -118,6 +118,37 @@ def substitute(L, b, rank):  # type: ignore[no-untyped-def]
         b[j] = total / L[at + j]
 
 
+@register_jitable
+def invert(L, Z, out, rank):  # type: ignore[no-untyped-def]
+    """The inverse of LLᵀ in `out`, by way of Z = L⁻¹."""
+    at = 0
+    for j in range(rank):
+        for k in range(j):
+            total, below = L.dtype.type(0), k * (k + 1) // 2 + k  # (k, k) of Z, and then down its column
+            for h in range(k, j):
+                total += L[at + h] * Z[below]
+                below += h + 1
+            Z[at + k] = -total / L[at + j]
+        Z[at + j] = 1 / L[at + j]
+        at += j + 1
+    at = 0
+    for j in range(rank):
+        for k in range(j + 1):
+            total, below = L.dtype.type(0), at  # row j of Z, and then down
+            for h in range(j, rank):
+                total += Z[below + j] * Z[below + k]
+                below += h + 1
+            out[at + k] = total
+        at += j + 1
+
+
+@compiled
+def _invert(factor, out, rank):  # type: ignore[no-untyped-def]
+    Z = np.empty_like(factor[0])
+    for row in range(factor.shape[0]):
+        invert(factor[row], Z, out[row], rank)
+
+
 @compiled
 def _factorise(packed, rank):  # type: ignore[no-untyped-def]
     for row in range(packed.shape[0]):
@@ -135,6 +166,19 @@ def cholesky(packed: Array, rank: int) -> Array:
     factor = np.array(packed)
     run(_factorise, [(factor[a:b], rank) for a, b in shares(len(packed), rank**3 / 6)])
     return factor
+
+
+def inverse(factor: Array, rank: int) -> Array:
+    """The inverses of the matrices, by their Cholesky factors."""
+    out = np.empty_like(factor)
+    run(_invert, [(factor[a:b], out[a:b], rank) for a, b in shares(len(factor), rank**3 / 3) if b > a])
+    return out
+
+
+def log_determinants(factor: Array, rank: int) -> Array:
+    """log det M of every row, by its Cholesky factor."""
+    pivots = factor[:, np.arange(1, rank + 1) * np.arange(2, rank + 2) // 2 - 1]
+    return 2 * np.log(pivots.astype(np.float64)).sum(axis=1)
 
 
 def solve(factor: Array, rows: Array) -> Array:

@@ -49,6 +49,23 @@ def solve(packed: Array, rows: Array) -> Array:
     return found
 
 
+def inverse(packed: Array, rank: int) -> Array:
+    """M⁻¹ of every row."""
+    first, second = triangle(rank)
+    found = np.empty_like(packed)
+    for part in chunks(len(packed), rank**2):
+        found[part] = conj(np.linalg.inv(transposed(packed[part], rank))[:, first, second])
+    return found
+
+
+def log_determinants(packed: Array, rank: int) -> Array:
+    """log det M of every row."""
+    found = np.empty(len(packed))
+    for part in chunks(len(packed), rank**2):
+        found[part] = np.linalg.slogdet(transposed(packed[part], rank))[1]
+    return found
+
+
 def transposed(packed: Array, rank: int) -> Array:
     """Mᵀ of every row."""
     first, second = triangle(rank)

@@ -20,6 +20,7 @@ from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.rank_path import RankPath
 from bifactor.running.temporaries import sweep
+from bifactor.solvers.parts.posterior import Posterior
 from bifactor.validation import is_count
 from bifactor.words import counted
 
@@ -100,6 +101,8 @@ class Result:
     """How the rank was chosen, where it was `"auto"`."""
     problem: Objective | None = field(default=None, repr=False)
     """What was minimised; not written to files."""
+    posterior: Posterior | None = field(default=None, repr=False)
+    """How sure the factors are, where the solver knows, as `Variational` does; not written to files."""
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -154,6 +157,8 @@ class Result:
         problem = self.problem
         if problem is None:
             raise InputError("This Result was read from a file, which holds no problem. Truncate it before saving.")
+        if self.posterior is not None:
+            raise InputError("This Result has a posterior, which belongs to all of its columns. Solve at a lower rank.")
         if problem.kind.fixed_columns or not (is_count(rank, 1) and rank <= self.rank):
             raise InputError(
                 f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns allow none."

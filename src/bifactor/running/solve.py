@@ -120,7 +120,8 @@ def solve(
         if run is None:
             run = _begin(problem, columns, chosen, first, source, started)
         status = _iterate(run, problem, chosen, stopping, callback, store, show)
-        result = replace(run.result(status, name, chosen.current(problem, run.state), columns), rank_path=path)
+        result = run.result(status, name, chosen.current(problem, run.state), columns)
+        result = replace(result, rank_path=path, posterior=chosen.posterior(problem, run.state))
         return result.balanced() if solver is None else result
 
 
@@ -156,8 +157,10 @@ def _iterate(
         status = Status.DIVERGED
         store.save(run, status)
     by_rule = status is Status.RELATIVE_CHANGE or status is Status.PLATEAU
-    if by_rule and gradient_is_small(problem, run.state.point, run.records[0].gradient_norm):
-        return Status.CONVERGED
+    if by_rule:
+        at = solver.current(problem, run.state)
+        if gradient_is_small(at, run.state.point, run.records[0].gradient_norm):
+            return Status.CONVERGED
     return status
 
 

@@ -19,6 +19,7 @@ from bifactor.solvers.soft_impute import SoftImpute
 from bifactor.solvers.sparse_approx_sdp import SparseApproxSDP
 from bifactor.solvers.spg import SPG
 from bifactor.solvers.svp import SVP
+from bifactor.solvers.variational import Variational
 
 __all__ = [
     "BFGD",
@@ -40,4 +41,5 @@ __all__ = [
     "SoftImpute",
     "Solver",
     "SparseApproxSDP",
+    "Variational",
 ]

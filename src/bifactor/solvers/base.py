@@ -8,6 +8,7 @@ from bifactor.inits import Init, Spectral
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
+from bifactor.solvers.parts.posterior import Posterior
 
 Own = TypeVar("Own", bound=Value)
 
@@ -38,6 +39,10 @@ class Solver(ABC, Generic[Own]):
     def current(self, problem: Objective, state: State[Own]) -> Objective:
         """The problem that a state is about: another one where the solver fits parameters of it."""
         return problem
+
+    def posterior(self, problem: Objective, state: State[Own]) -> Posterior | None:
+        """How sure the factors of a state are; None where the solver does not know."""
+        return None
 
     @abstractmethod
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Own]:

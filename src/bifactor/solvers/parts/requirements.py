@@ -18,6 +18,18 @@ def require_plain(solver: Solver, problem: Objective) -> None:
     require_no_fixed(solver, problem)
 
 
+def require_no_penalty(solver: Solver, problem: Objective) -> None:
+    if problem.penalties:
+        raise InputError(f"{_name(solver)} fits priors of its own, but the penalty is {_shown(problem)}. Leave it out.")
+
+
+def require_two_factors(solver: Solver, problem: Objective) -> None:
+    if len(problem.kind.distinct(problem.zero())) != 2:
+        raise InputError(
+            f"{_name(solver)} looks for two factors, but the problem for {problem.kind.describe()}. Use PCG."
+        )
+
+
 def require_explicit(solver: Solver, problem: Objective) -> None:
     """Measurements that are stored."""
     if not problem.f.explicit:

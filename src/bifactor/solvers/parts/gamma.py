@@ -1,0 +1,49 @@
+"""Precisions with a gamma posterior, whose prior has mean 1 and a strength that is fitted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from bifactor.arrays import Array
+from bifactor.problems.state import Value
+
+STRENGTH, WEAKEST, STRONGEST = 10.0, 0.1, 1e4
+"""Measurements that the prior counts for: at first, at least and at most."""
+
+
+@dataclass(frozen=True)
+class Precisions(Value):
+    """E[τᵢ] for each row, τᵢ ~ Gamma(t/2, t/2) before the data."""
+
+    mean: Array
+    cost: float = 0.0
+    """Σ KL(q(τᵢ) ‖ prior) − ½nᵢE[log τᵢ], over the rows with measurements: their part in the negative bound."""
+    strength: float = STRENGTH
+    """t."""
+
+
+def fitted_precisions(counts: Array, errors: Array, strength: float) -> Precisions:
+    """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the strength that fits."""
+    seen = counts > 0
+    shape, rate = (counts[seen] + strength) / 2, (errors[seen] + strength) / 2
+    expected, logarithm = shape / rate, scipy.special.digamma(shape) - np.log(rate)
+    half = _half_strength(float(np.mean(logarithm - expected))) if shape.size else strength / 2
+    mean = np.ones(len(counts))
+    mean[seen] = expected
+    # KL(Gamma(shape, rate) ‖ Gamma(half, half))
+    apart = (shape - half) * scipy.special.digamma(shape) - scipy.special.gammaln(shape) + scipy.special.gammaln(half)
+    apart += half * np.log(rate / half) + shape * (half - rate) / rate
+    return Precisions(mean, float(np.sum(apart - counts[seen] * logarithm / 2)), 2 * half)
+
+
+def _half_strength(mean: float) -> float:
+    """argmax over h of h log h − log Γ(h) + h·mean, within its range."""
+
+    def slope(h: float) -> float:
+        return float(np.log(h) + 1 - scipy.special.digamma(h) + mean)
+
+    low, high = WEAKEST / 2, STRONGEST / 2
+    if slope(high) >= 0:
+        return high
+    return low if slope(low) <= 0 else float(scipy.optimize.brentq(slope, low, high, rtol=1e-8))

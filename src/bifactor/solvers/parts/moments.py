@@ -1,0 +1,124 @@
+"""Second moments of factors whose rows have covariances, packed as `kernels.blocks_reference.triangle` orders them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.blocks import Exact
+from bifactor.factors import Factors
+from bifactor.kernels.blocks_reference import triangle
+from bifactor.linear_map import LinearMap
+from bifactor.problems.problem import Problem
+
+LEAST_NOISE = 1e-8
+"""Of the mean square of y: data may be exact, but then sums of squares cancel down to their rounding."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Which columns of a factor are unknown, and where pairs of them are in packed triangles of all columns."""
+
+    width: int
+    free: Array
+    fixed: Array
+
+    @classmethod
+    def of(cls, x: Factors, side: int) -> "Places":
+        ones = x.gradient(np.ones((1, x.width)), np.ones((1, x.width)))  # zero where a column is given
+        unknown = (ones.left, ones.right)[side][0] != 0
+        return cls(x.width, np.flatnonzero(unknown), np.flatnonzero(~unknown))
+
+    @property
+    def rank(self) -> int:
+        return int(self.free.size)
+
+    @property
+    def pairs(self) -> Array:
+        """Of two unknown columns, in the order of a triangle of them alone."""
+        first, second = triangle(self.rank)
+        return _at(self.free[first], self.free[second])
+
+    @property
+    def diagonal(self) -> Array:
+        """Of each unknown column with itself, in a triangle of them alone."""
+        k = np.arange(self.rank)
+        return _at(k, k)
+
+    @property
+    def cross(self) -> Array:
+        """Of each unknown column with each that is fixed."""
+        return _at(self.free[:, None], self.fixed[None, :])
+
+
+class Sums(NamedTuple):
+    """Over the entries of each row: Σ q·E[bᵀb], Σ q·y·E[b] and Σ q·y², b the row of the other factor."""
+
+    packed: Array
+    linear: Array
+    squares: Array
+
+    def expected_errors(self, rows: Array, moments: Array) -> Array:
+        """Σ q·E(y − z)², with the mean and the second moment of each row."""
+        first, second = triangle(rows.shape[1])
+        double = np.where(first == second, 1.0, 2.0)
+        return self.squares - 2 * np.sum(rows * self.linear, axis=1) + (moments * self.packed) @ double
+
+
+class Data:
+    """The entries of a problem as matrices with w, wy and wy² at their places."""
+
+    def __init__(self, problem: Problem):
+        y = np.asarray(problem.y, np.float64)
+        w = np.ones_like(y) if problem.weights is None else np.asarray(problem.weights, np.float64)
+        self.shape, self.weights = problem.shape, w
+        self.maps = [problem.f.pull_back(part) for part in (w, w * y, w * y * y)]
+        seen = problem.f.pull_back((w > 0).astype(np.float64))
+        self.counts = [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
+        self.size = int(np.count_nonzero(w))
+        self.log_weights = float(np.sum(np.log(w[w > 0])))
+        self.least_noise = LEAST_NOISE * (float(np.sum(w * y * y)) / max(self.size, 1) or 1.0)
+
+    def normalisation(self, variance: float) -> float:
+        """½Σ log(2πψ/w), ψ the variance of the noise."""
+        return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - self.log_weights)
+
+    def sums(self, side: int, other: Array, moments: Array, precision: Array) -> Sums:
+        """For the rows of one side, by the means and second moments of the other, each row of that with a precision."""
+        q = precision[:, None]
+        matrix, linear, squares = self.maps
+        parts = (matrix, q * moments), (linear, q * other), (squares, q)
+        packed, first, zeroth = (self._of(one, side, table) for one, table in parts)
+        return Sums(packed, first, zeroth[:, 0])
+
+    @staticmethod
+    def _of(one: LinearMap, side: int, table: Array) -> Array:
+        table = np.ascontiguousarray(table)
+        return np.asarray(one.H @ table if side else one @ table)
+
+
+def second_moments(rows: Array, covariance: Array, places: Places) -> Array:
+    """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns."""
+    first, second = triangle(places.width)
+    moments = rows[:, first] * rows[:, second]
+    moments[:, places.pairs] += covariance
+    return moments
+
+
+def solved(sums: Sums, rows: Array, places: Places, prior: Array, precision: Array) -> tuple[Array, Exact]:
+    """Means, in the place of the unknown columns of `rows`, and M = C⁻¹ of each row."""
+    q = precision[:, None]
+    packed = q * sums.packed[:, places.pairs]
+    packed[:, places.diagonal] += prior
+    met = np.einsum("iak,ik->ia", sums.packed[:, places.cross], rows[:, places.fixed])
+    inverse = Exact(packed, places.rank)
+    found = rows.copy()
+    found[:, places.free] = inverse.divide(np.ascontiguousarray(q * (sums.linear[:, places.free] - met)))
+    return found, inverse
+
+
+def _at(first: Array, second: Array) -> Array:
+    """The place of an entry in packed triangles."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return high * (high + 1) // 2 + low

@@ -1,0 +1,177 @@
+"""Variational Bayes: the posterior of the factors, with nothing to tune."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from bifactor.arrays import Array, cast
+from bifactor.blocks import Exact
+from bifactor.errors import InputError
+from bifactor.factors import Factors
+from bifactor.operators import Entries
+from bifactor.penalties.uncertainty import Uncertainty
+from bifactor.problems.footprint import run_memory
+from bifactor.problems.objective import Objective
+from bifactor.problems.problem import Problem
+from bifactor.problems.state import Point, State, Value
+from bifactor.solvers.base import Solver
+from bifactor.solvers.parts.moments import Data, Sums
+from bifactor.solvers.parts.posterior import Half, Posterior, Side
+from bifactor.solvers.parts.requirements import require_no_penalty, require_numpy, require_two_factors
+from bifactor.solvers.parts.turn import best_turn
+
+NoiseModel = Literal["one", "columns", "rows", "both"]
+
+OFTEN, SELDOM = 10, 5
+"""Factors are turned after each of so many first sweeps, and then after every few."""
+
+
+@dataclass(frozen=True)
+class Inferred(Value):
+    """Both factors' posteriors, the noise, and the sums for the rows of U that the next sweep begins with."""
+
+    rows: Side
+    cols: Side
+    variance: float
+    packed: Array
+    linear: Array
+    squares: Array
+    age: int = 0
+
+    @property
+    def sums(self) -> Sums:
+        return Sums(self.packed, self.linear, self.squares)
+
+
+@dataclass(frozen=True)
+class Variational(Solver[Inferred]):
+    """The posterior of the factors, by coordinate ascent on the variational bound of the evidence.
+
+        y = z + noise,  z = (UVᵀ)ᵢⱼ,  uᵢₖ ~ N(0, 1/aₖ),  vⱼₖ ~ N(0, 1/dₖ),  q(uᵢ) = N(mᵢ, Cᵢ),  q(vⱼ) = N(nⱼ, Sⱼ)
+
+    Each row of each factor has a mean and a full covariance. The precisions of the priors, one for each column, and the
+    noise are fitted on the way, so there is nothing to tune and nothing is held out: a column that explains nothing
+    gets an infinite precision. After a sweep the factors are turned to where the bound is largest.
+
+    The objective is the negative bound, in nats: it never rises, and is comparable between ranks and noise models.
+    `Result.U` and `Result.V` are the means, and `Result.posterior` tells how sure they are. `Result.problem` is least
+    squares in the means, with what the covariances add. For squared errors of observed entries; weights are precisions
+    relative to the noise.
+
+    Parameters
+    ----------
+    noise : "one", "columns", "rows" or "both"
+        Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own.
+        Their precisions have a gamma posterior; how strongly they are drawn to 1 is fitted too.
+
+    References
+    ----------
+    Y. J. Lim and Y. W. Teh, Variational Bayesian approach to movie rating prediction, KDD Cup 2007. A. Ilin and
+    T. Raiko, Practical approaches to principal component analysis in the presence of missing values, JMLR 11 (2010).
+    B. Lakshminarayanan, G. Bouchard and C. Archambeau, Robust Bayesian matrix factorisation, AISTATS 2011.
+    """
+
+    noise: NoiseModel = "one"
+    outermost = True
+
+    def __post_init__(self) -> None:
+        if self.noise not in get_args(NoiseModel):
+            raise InputError(f"noise={self.noise!r} is not one of {', '.join(map(repr, get_args(NoiseModel)))}.")
+
+    def check(self, problem: Objective, rank: int) -> None:
+        require_numpy(self, problem)
+        require_no_penalty(self, problem)
+        require_two_factors(self, problem)
+        entries = isinstance(problem, Problem) and isinstance(problem.operator, Entries)
+        if not (entries and problem.f.quadratic) or np.dtype(problem.dtype).kind == "c":
+            raise InputError("Variational is made for squared errors of real entries. Use PCG here.")
+        least, range_of = _data(problem).least_noise, np.finfo(problem.dtype)
+        if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
+            raise InputError(f"The size of y leaves no room for precisions in {problem.dtype}. Rescale it to around 1.")
+
+    def peak(self, problem: Objective, rank: int) -> int:
+        width = rank + problem.kind.fixed_columns
+        packed = 8 * width * (width + 1) // 2
+        return run_memory(problem, rank, pairs=8, lengths=5) + 6 * sum(problem.shape) * packed
+
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
+        data = _data(problem)
+        variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
+        rows, cols = (Half.vague(x, side, data.counts[side], variance) for side in (0, 1))
+        return _state(problem, data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance))
+
+    def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
+        data, own = _data(problem), state.own
+        rows, cols = _halves(data, state)
+        rows, variance = rows.fitted(own.sums, data, own.variance, self.noise in ("rows", "both"))
+        sums = data.sums(1, *rows.known)
+        cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
+        slope = cols.slope(sums, variance)
+        if own.age < OFTEN or own.age % SELDOM == 0:
+            rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns)
+        return _state(problem, data, rows, cols, variance, slope, own.age + 1)
+
+    def current(self, problem: Objective, state: State[Inferred]) -> Objective:
+        """Least squares in the means, with what the covariances add."""
+        data = _data(problem)
+        return _conditional(problem, data, *_halves(data, state), state.own.variance)
+
+    def posterior(self, problem: Objective, state: State[Inferred]) -> Posterior:
+        return Posterior(*_halves(_data(problem), state), state.own.variance)
+
+
+def _halves(data: Data, state: State[Inferred]) -> tuple[Half, Half]:
+    x, own = state.point.x, state.own
+    return Half.of(x, 0, data.counts[0], own.rows), Half.of(x, 1, data.counts[1], own.cols)
+
+
+def _data(problem: Objective) -> Data:
+    assert isinstance(problem, Problem)  # checked at the door
+    return Data(problem)
+
+
+def _state(
+    problem: Objective, data: Data, rows: Half, cols: Half, variance: float, slope: Array, age: int = 0
+) -> State[Inferred]:
+    """The state at these posteriors; `slope` is that of the columns' means."""
+    sums = data.sums(0, *cols.known)
+    errors = float(np.sum(rows.side.noise.mean * rows.errors(sums)))
+    value = data.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
+    pair = [cast(half.means, problem.dtype) for half in (rows, cols)]
+    x = problem.kind.pair(*pair)
+    gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
+    point = Point(x, value, gradient, None, value, gradient)
+    return State(point, Inferred(rows.side, cols.side, variance, *sums, age))
+
+
+def _turned(rows: Half, cols: Half, slope: Array, fixed: int) -> tuple[Half, Half, Array]:
+    """The same X by factors that the priors agree with best, and the slope of the columns there."""
+    R = best_turn(rows.component_moments(fixed), cols.component_moments(fixed))
+    if R is None:
+        return rows, cols, slope
+    back = np.linalg.inv(R).T
+    turned = slope.copy()
+    turned[:, fixed:] = slope[:, fixed:] @ R
+    return rows.turned(R, fixed), cols.turned(back, fixed), turned
+
+
+def _conditional(problem: Objective, data: Data, rows: Half, cols: Half, variance: float) -> Objective:
+    """The negative bound as a function of the means alone."""
+    assert isinstance(problem, Problem)
+    assert isinstance(problem.operator, Entries)
+    halves, means = (rows, cols), [half.side.noise.mean for half in (rows, cols)]
+    spreads = [half.spread for half in halves]
+    blocks = []
+    for side in (0, 1):
+        other = 1 - side
+        packed = data.sums(side, 0 * halves[other].means, spreads[other], means[other]).packed
+        blocks.append(packed * (means[side] / variance)[:, None])
+    constant = data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
+    constant += 0.5 * rows.traces(blocks[0])
+    for half, packed in zip(halves, blocks, strict=True):
+        packed[:, half.places.pairs[half.places.diagonal]] += half.side.prior
+    width = rows.places.width
+    term = Uncertainty(Exact(blocks[0], width), Exact(blocks[1], width), constant)
+    weights = data.weights * means[0][problem.operator.rows] * means[1][problem.operator.cols] / variance
+    return problem.reweighted(cast(weights, problem.dtype)).penalized(term)

@@ -1,0 +1,317 @@
+"""The variational posterior: its bound, closed forms where there are any, and how often intervals hold."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.decomposition import PCA, FactorAnalysis
+
+import bifactor as bf
+from bifactor.errors import InputError
+from bifactor.kernels.blocks_reference import transposed
+from bifactor.solvers import Variational
+from bifactor.solvers.parts.gamma import fitted_precisions
+from bifactor.solvers.parts.turn import best_turn, turned_covariances
+
+NOISES = ["one", "columns", "rows", "both"]
+
+
+def planted(seed=0, m=40, n=25, rank=3, noise=0.5, share=0.5, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n))
+    seen = rng.random((m, n)) < share
+    i, j = np.nonzero(seen)
+    y = X[i, j] + noise * rng.standard_normal(i.size)
+    return bf.Problem("squared", bf.operators.Entries(i, j, (m, n)), y, **options), X, seen
+
+
+def run(problem, rank, noise="one", iterations=100, tol=1e-8, **options):
+    """The result, and the last state."""
+    states = []
+    result = bf.solve(
+        problem, rank, Variational(noise), rng=0, max_iter=iterations, tol=tol,
+        callback=lambda t, state: states.append(state), **options,
+    )  # fmt: skip
+    return result, states[-1]
+
+
+def covariances(side, rank):
+    return transposed(side.covariance, rank)
+
+
+# The bound
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("options", [{}, {"offsets": True}, {"weights": 0}, {"fixed": 1}], ids=str)
+def test_the_bound_never_falls(noise, options):
+    rng = np.random.default_rng(1)
+    if "weights" in options:
+        size = planted()[0].y.size
+        options = {"weights": rng.random(size) * (rng.random(size) < 0.9) + 1e-3}
+    if "fixed" in options:
+        options = {"fixed": (rng.standard_normal((40, 2)), np.ones((25, 1)))}
+    problem = planted(**options)[0]
+    history = bf.solve(problem, 4, Variational(noise), rng=0, max_iter=60, tol=0).history
+    assert np.all(np.diff(history.objective) <= 1e-9 * np.abs(history.objective[0]))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_its_gradient_is_that_of_the_bound(noise):
+    """The objective of `Result.problem` is another computation of the bound; here its derivative is compared, too."""
+    problem = planted(offsets=True)[0]
+    _, state = run(problem, 3, noise, iterations=4, tol=0)
+    at = Variational(noise).current(problem, state)
+    rng = np.random.default_rng(0)
+    x, h = state.point.x, 1e-5
+    d = x.gradient(rng.standard_normal(x.left.shape), rng.standard_normal(x.right.shape))
+    slope = (at.objective(x.plus(h, d)) - at.objective(x.plus(-h, d))) / (2 * h)
+    assert state.point.value == pytest.approx(at.objective(x), rel=1e-12)
+    assert state.point.gradient.inner(d) == pytest.approx(slope, rel=1e-5)
+    change = (at.at(x.plus(h, d)).gradient - at.at(x.plus(-h, d)).gradient).norm() / (2 * h)
+    penalty = at.penalties[0]
+    assert penalty.hessian(x, d).norm() <= change * 1.01 + at.f.scale * 100
+
+
+def test_it_prefers_the_right_rank_and_the_right_noise():
+    problem = planted(m=120, n=80)[0]
+    bounds = [bf.solve(problem, rank, Variational(), rng=0, max_iter=200, tol=1e-6).objective for rank in (1, 2, 3)]
+    assert bounds[2] < bounds[1] < bounds[0]
+    more = bf.solve(problem, 6, Variational(), rng=0, max_iter=300, tol=1e-6)
+    assert more.objective >= bounds[2] - 1.0
+    rng = np.random.default_rng(3)
+    uneven = bf.Problem("squared", problem.operator, problem.y * 1.0)
+    scales = np.exp(rng.standard_normal(80))[problem.operator.cols]
+    uneven = bf.Problem("squared", problem.operator, problem.y + scales * rng.standard_normal(problem.y.size))
+    ends = {name: bf.solve(uneven, 3, Variational(name), rng=0, max_iter=100, tol=1e-6).objective for name in NOISES}
+    assert ends["columns"] < ends["one"] - 50
+    assert ends["columns"] < ends["rows"] - 50
+
+
+# Closed forms
+
+
+def test_with_one_side_given_it_is_bayesian_regression():
+    """z = bᵢ·rⱼ with known r: each row is a regression, with one prior and one noise for all of them."""
+    rng = np.random.default_rng(0)
+    R, B = rng.standard_normal((30, 3)), rng.standard_normal((50, 3)) * [2.0, 1.0, 0.3]
+    i, j = np.nonzero(rng.random((50, 30)) < 0.4)
+    y = np.einsum("tk,tk->t", B[i], R[j]) + 0.7 * rng.standard_normal(i.size)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, (50, 30)), y, fixed=(None, R))
+    result, state = run(problem, 0, iterations=300, tol=1e-12)
+    own = state.own
+    assert own.variance == pytest.approx(0.49, rel=0.1)
+    # The covariances belong to the prior and the noise before the last update, which by now are the same.
+    C = covariances(own.rows, 3)
+    for row in range(50):
+        mine = R[j[i == row]]
+        precision = np.diag(own.rows.prior) + mine.T @ mine / own.variance
+        np.testing.assert_allclose(C[row], np.linalg.inv(precision), rtol=1e-5, atol=1e-9)
+        mean = np.linalg.solve(precision, mine.T @ y[i == row] / own.variance)
+        np.testing.assert_allclose(result.U[row], mean, rtol=1e-4, atol=1e-5)
+    # −log evidence, in closed form: y of a row is Gaussian with covariance ψI + R diag(1/a) Rᵀ.
+    wanted = 0.0
+    for row in range(50):
+        mine, values = R[j[i == row]], y[i == row]
+        cov = own.variance * np.eye(len(values)) + mine / own.rows.prior @ mine.T
+        wanted += 0.5 * (np.linalg.slogdet(2 * np.pi * cov)[1] + values @ np.linalg.solve(cov, values))
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+
+
+def test_complete_data_are_probabilistic_pca():
+    """With many rows, nothing is left to doubt about the columns."""
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((12, 3)) * [3.0, 2.0, 1.0]
+    Y = rng.standard_normal((2000, 3)) @ W.T + 0.8 * rng.standard_normal((2000, 12))
+    Y -= Y.mean(axis=0)
+    i, j = np.indices(Y.shape).reshape(2, -1)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, Y.shape), Y[i, j])
+    result, state = run(problem, 3, iterations=200)
+    pca = PCA(3).fit(Y)
+    assert state.own.variance == pytest.approx(pca.noise_variance_, rel=0.01)
+    angles = np.linalg.svd(np.linalg.qr(result.V)[0].T @ pca.components_.T)[1]
+    assert angles.min() > 1 - 1e-4
+    covariance = result.V / state.own.rows.prior @ result.V.T + state.own.variance * np.eye(12)
+    np.testing.assert_allclose(covariance, pca.get_covariance(), atol=0.02 * np.abs(covariance).max())
+
+
+def test_complete_data_with_noise_by_columns_are_factor_analysis():
+    rng = np.random.default_rng(0)
+    W, psi = rng.standard_normal((10, 2)) * 2, rng.uniform(0.3, 3.0, 10)
+    Y = rng.standard_normal((3000, 2)) @ W.T + np.sqrt(psi) * rng.standard_normal((3000, 10))
+    Y -= Y.mean(axis=0)
+    i, j = np.indices(Y.shape).reshape(2, -1)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, Y.shape), Y[i, j])
+    _, state = run(problem, 2, "columns", iterations=300)
+    theirs = FactorAnalysis(2, tol=1e-6, max_iter=5000).fit(Y)
+    np.testing.assert_allclose(state.own.variance / state.own.cols.noise.mean, theirs.noise_variance_, rtol=0.03)
+
+
+# What the posterior is for
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_intervals_hold_as_often_as_they_say(share):
+    z_held, y_held = [], []
+    for seed in range(8):
+        problem, X, seen = planted(seed, m=80, n=60, share=share, noise=1.0)
+        result = bf.solve(problem, 3, Variational(), rng=0, max_iter=80, tol=1e-5)
+        i, j = np.nonzero(~seen)
+        z, spread = result.predict(i, j), result.posterior.std(i, j) ** 2
+        y = X[i, j] + np.random.default_rng(seed + 99).standard_normal(i.size)
+        z_held.append(np.mean(np.abs(X[i, j] - z) <= norm.ppf(0.95) * np.sqrt(spread)))
+        y_held.append(np.mean(np.abs(y - z) <= norm.ppf(0.95) * np.sqrt(spread + result.posterior.noise(i, j))))
+    assert 0.86 <= np.mean(y_held) <= 0.93
+    assert 0.75 <= np.mean(z_held) <= 0.94  # mean-field posteriors are known to be somewhat too sure of z
+
+
+@pytest.mark.parametrize("noise", ["one", "both"])
+def test_samples_have_the_spread_that_is_told(noise):
+    problem = planted(share=0.2, offsets=True)[0]
+    result = bf.solve(problem, 2, Variational(noise), rng=0, max_iter=30)
+    posterior, rng = result.posterior, np.random.default_rng(0)
+    i, j = np.indices(problem.shape).reshape(2, -1)
+    drawn = np.array([np.einsum("tk,tk->t", U[i], V[j]) for U, V in (posterior.sample(rng) for _ in range(2000))])
+    std = posterior.std(i, j)
+    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=0.12)
+    assert np.all(np.abs(drawn.mean(axis=0) - result.predict(i, j)) <= 6 * std / 2000**0.5)
+    U, V = posterior.sample(0)
+    assert np.all(U[:, 0] == 1)
+    assert np.all(V[:, 1] == 1)
+    assert np.array_equal(posterior.sample(0)[0], U)
+    flat = np.ptp(posterior.noise(i, j)) == 0
+    assert flat == (noise == "one")
+
+
+def test_a_posterior_is_asked_for_places_that_there_are():
+    result = bf.solve(planted()[0], 2, Variational(), rng=0, max_iter=3)
+    assert result.posterior.std([0], [1]).shape == (1,)
+    assert result.posterior.std([], []).shape == (0,)
+    for rows, cols in (([40], [0]), ([-1], [0]), ([0, 1], [0]), ([0.5], [0])):
+        with pytest.raises(InputError):
+            result.posterior.std(rows, cols)
+    assert bf.solve(planted()[0], 2, rng=0, max_iter=3).posterior is None
+    with pytest.raises(InputError, match="Solve at a lower rank"):
+        result.truncated(1)
+
+
+def test_it_predicts_better_than_a_ridge_that_is_chosen():
+    errors = []
+    for seed in range(4):
+        problem, X, seen = planted(seed, m=100, n=70, rank=3, share=0.25, noise=1.5)
+        ours = bf.solve(problem, 10, Variational(), rng=0, max_iter=60, tol=1e-5).matrix()
+        ridges = [
+            bf.solve(problem.penalized(bf.penalties.Ridge(r)), 10, rng=0, tol=1e-5) for r in (2.0, 4.0, 8.0, 16.0)
+        ]
+        best = min(np.linalg.norm((r.matrix() - X)[~seen]) for r in ridges)  # by the truth: no rule can choose better
+        errors.append(np.linalg.norm((ours - X)[~seen]) / best)
+    assert np.mean(errors) < 1.0
+
+
+# Edges
+
+
+def test_a_weight_of_zero_is_no_entry():
+    problem = planted()[0]
+    keep = np.random.default_rng(0).random(problem.y.size) < 0.7
+    operator = problem.operator
+    part = bf.operators.Entries(operator.rows[keep], operator.cols[keep], problem.shape)
+    some = bf.Problem("squared", part, problem.y[keep])
+    none = bf.Problem("squared", operator, problem.y, keep.astype(float))
+    rng = np.random.default_rng(1)
+    start = bf.inits.Given(rng.standard_normal((40, 3)), rng.standard_normal((25, 3)))
+    a, b = (bf.solve(p, 3, Variational("both"), start, rng=0, max_iter=10, tol=0) for p in (some, none))
+    np.testing.assert_allclose(a.matrix(), b.matrix(), atol=1e-7)
+    assert a.objective == pytest.approx(b.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_rows_and_columns_without_entries_stay_at_the_prior(noise):
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(1, 9, size=40), rng.integers(1, 7, size=40)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, (10, 8)), rng.standard_normal(40), offsets=True)
+    U, V = rng.standard_normal((10, 4)), rng.standard_normal((8, 4))
+    U[:, 0] = V[:, 1] = 1
+    start = bf.inits.Given(U, V)
+    result = bf.solve(problem, 2, Variational(noise), start, rng=0, max_iter=20, tol=0)
+    assert np.all(result.U[[0, 9], 1:] == 0)
+    assert np.all(result.V[[0, 7]][:, [0, 2, 3]] == 0)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (3, 3)])
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e6, 1e-6])
+@pytest.mark.parametrize("noise", ["one", "both"])
+def test_little_or_constant_data(shape, value, noise):
+    i, j = np.indices(shape).reshape(2, -1)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, shape), np.full(i.size, value), offsets=True)
+    result = bf.solve(problem, 1, Variational(noise), rng=0, max_iter=30)
+    assert np.all(np.isfinite(result.matrix()))
+    assert np.isfinite(result.objective)
+    # One number may as well be noise.
+    assert i.size == 1 or np.linalg.norm(result.matrix() - value) <= 0.7 * abs(value) * i.size**0.5
+
+
+def test_single_precision_is_close_to_double():
+    problem = planted(offsets=True)[0]
+    single = bf.Problem("squared", problem.operator, problem.y.astype(np.float32), offsets=True)
+    a, b = (bf.solve(p, 3, Variational("both"), rng=0, max_iter=20, tol=0) for p in (problem, single))
+    assert b.U.dtype == np.float32
+    assert np.linalg.norm(a.matrix() - b.matrix()) <= 1e-2 * np.linalg.norm(a.matrix())
+
+
+def test_the_answer_does_not_depend_on_units():
+    problem = planted()[0]
+    scaled = bf.Problem("squared", problem.operator, 1e3 * problem.y)
+    a, b = (bf.solve(p, 3, Variational("both"), rng=0, max_iter=15, tol=0) for p in (problem, scaled))
+    np.testing.assert_allclose(1e3 * a.matrix(), b.matrix(), rtol=1e-5, atol=1e-3)
+    assert b.objective - a.objective == pytest.approx(problem.y.size * np.log(1e3), rel=1e-6)
+
+
+def test_mistakes():
+    problem = planted()[0]
+    with pytest.raises(InputError, match="noise='two' is not one of 'one', 'columns'"):
+        Variational("two")
+    for other, words in (
+        (problem.penalized(bf.penalties.Ridge(1.0)), "fits priors of its own"),
+        (bf.Problem("huber", problem.operator, problem.y), "squared errors of real entries"),
+        (bf.Problem("squared", bf.operators.DCT((16, 8), 60, 0), np.ones(60)), "squared errors of real entries"),
+        (bf.Problem("squared", bf.operators.Entries([0], [1], (3, 3)), np.ones(1), symmetric=True), "two factors"),
+        (bf.Problem("squared", bf.operators.Entries([0], [1], (3, 3)), np.ones(1) + 0j), "squared errors of real"),
+    ):
+        with pytest.raises(InputError, match=words):
+            bf.solve(other, 1, Variational())
+    with pytest.raises(InputError, match="Variational"):
+        bf.solve(problem, 2, bf.solvers.RankContinuation(Variational()))
+
+
+# Parts
+
+
+def test_gamma_precisions_are_those_of_the_bound():
+    """The cost is a divergence minus what log τ adds, and the strength is the one that makes it least."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 30, size=200).astype(float)
+    errors = counts * rng.gamma(2.0, 0.5, size=200)
+    found = fitted_precisions(counts, errors, 10.0)
+    assert np.all(found.mean[counts == 0] == 1)
+    seen = counts > 0
+    np.testing.assert_allclose(found.mean[seen], ((counts + 10) / (errors + 10))[seen])
+    again = fitted_precisions(counts, errors, found.strength)
+    # One more round from the fitted strength lowers what is minimised over both.
+    total = [p.cost + 0.5 * float(np.sum(p.mean[seen] * errors[seen])) for p in (found, again)]
+    assert total[1] <= total[0] + 1e-9
+
+
+def test_a_turn_makes_both_moments_diagonal():
+    rng = np.random.default_rng(0)
+    P, Q = (A @ A.T for A in rng.standard_normal((2, 4, 6)))
+    R = best_turn(P, Q)
+    back = np.linalg.inv(R).T
+    for moment, turn in ((P, R), (Q, back)):
+        turned = turn.T @ moment @ turn
+        np.testing.assert_allclose(turned, np.diag(np.diag(turned)), atol=1e-8 * np.trace(turned))
+    assert best_turn(np.diag([1.0, 0.0]), np.eye(2)) is None
+    C = rng.standard_normal((7, 3, 3))
+    C = C @ C.transpose(0, 2, 1)
+    k, l = np.tril_indices(3)  # noqa: E741
+    T = rng.standard_normal((3, 3))
+    np.testing.assert_allclose(turned_covariances(C[:, k, l], T), (T.T @ C @ T)[:, k, l], atol=1e-10)
