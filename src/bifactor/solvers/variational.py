@@ -98,7 +98,7 @@ class Variational(Solver[Inferred]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
         data = _data(problem)
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
-        rows, cols = (Half.vague(x, side, data.counts[side], variance) for side in (0, 1))
+        rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square) for side in (0, 1))
         return _state(problem, data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance))
 
     def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:

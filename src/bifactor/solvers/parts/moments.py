@@ -78,7 +78,8 @@ class Data:
         self.counts = [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
         self.size = int(np.count_nonzero(w))
         self.log_weights = float(np.sum(np.log(w[w > 0])))
-        self.least_noise = LEAST_NOISE * (float(np.sum(w * y * y)) / max(self.size, 1) or 1.0)
+        self.mean_square = float(np.sum(w * y * y)) / max(self.size, 1) or 1.0
+        self.least_noise = LEAST_NOISE * self.mean_square
 
     def normalisation(self, variance: float) -> float:
         """½Σ log(2πψ/w), ψ the variance of the noise."""

@@ -47,12 +47,14 @@ class Half:
         return cls(means, Places.of(x, which), counts, side)
 
     @classmethod
-    def vague(cls, x: Factors, which: int, counts: Array, variance: float) -> "Half":
-        """Around a start: priors of its size, and some doubt about each number."""
+    def vague(cls, x: Factors, which: int, counts: Array, mean_square: float) -> "Half":
+        """Around a start: some doubt about each number, and priors by which the columns share what y² is on average.
+
+        Where they are of the size of the start instead, and that is small, all columns can die before they have begun.
+        """
         means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which)
         means[np.ix_(counts == 0, places.free)] = 0  # nothing is known of them
-        sizes = np.mean(means[:, places.free] ** 2, axis=0)
-        prior = 1 / np.where(sizes > 0, sizes, variance)
+        prior = np.full(places.rank, (places.rank / mean_square) ** 0.5)
         covariance = np.zeros((len(means), places.rank * (places.rank + 1) // 2))
         covariance[:, places.diagonal] = VAGUE / prior
         volume = int(np.count_nonzero(counts)) * float(np.sum(np.log(VAGUE / prior)))
