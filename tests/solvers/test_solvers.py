@@ -52,7 +52,7 @@ SOLVERS = {
     ],
     "RidgeHomotopy": [bf.solvers.RidgeHomotopy(), bf.solvers.RidgeHomotopy(bf.solvers.BFGD(bf.steps.Backtracking()))],
     "Race": [bf.solvers.Race(), bf.solvers.Race([bf.solvers.PCG()])],
-    "Variational": [bf.solvers.Variational(), bf.solvers.Variational("both")],
+    "Variational": [bf.solvers.Variational(), bf.solvers.Variational("both"), bf.solvers.Variational("student")],
 }
 ONE_FACTOR = ("FGD",)
 """For X = UUᴴ only."""

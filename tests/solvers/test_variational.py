@@ -12,7 +12,7 @@ from bifactor.solvers import Variational
 from bifactor.solvers.parts.gamma import fitted_precisions
 from bifactor.solvers.parts.turn import best_turn, turned_covariances
 
-NOISES = ["one", "columns", "rows", "both"]
+NOISES = ["one", "columns", "rows", "both", "student"]
 
 
 def planted(seed=0, m=40, n=25, rank=3, noise=0.5, share=0.5, **options):
@@ -164,6 +164,43 @@ def test_intervals_hold_as_often_as_they_say(share):
     assert 0.75 <= np.mean(z_held) <= 0.94  # mean-field posteriors are known to be somewhat too sure of z
 
 
+def test_heavy_tails_are_found_and_do_no_harm():
+    rng = np.random.default_rng(0)
+    problem, X, seen = planted(5, m=120, n=80, share=0.3, noise=0.0)
+    noise = {"t": rng.standard_t(2.5, problem.y.size), "normal": rng.standard_normal(problem.y.size)}
+    i, j = np.nonzero(~seen)
+    for kind, more in noise.items():
+        heavy = bf.Problem("squared", problem.operator, problem.y + more)
+        one, student = (bf.solve(heavy, 3, Variational(name), rng=0, max_iter=80) for name in ("one", "student"))
+        errors = [np.linalg.norm(result.predict(i, j) - X[i, j]) for result in (one, student)]
+        if kind == "t":
+            assert student.posterior.degrees == pytest.approx(4)
+            assert student.objective < one.objective - 100
+            assert errors[1] < 0.9 * errors[0]
+        else:
+            assert student.posterior.degrees > 10
+            assert errors[1] < 1.02 * errors[0]
+
+
+@pytest.mark.parametrize(("noise", "draw"), [("one", "standard_normal"), ("student", "t")])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_of_new_measurements(noise, draw, level):
+    held = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        problem, X, _ = planted(seed, m=80, n=60, noise=0.0)
+        draws = [
+            rng.standard_t(3, size) if draw == "t" else rng.standard_normal(size) for size in (problem.y.size, X.size)
+        ]
+        noisy = bf.Problem("squared", problem.operator, problem.y + draws[0])
+        posterior = bf.solve(noisy, 3, Variational(noise), rng=0, max_iter=60, tol=1e-5).posterior
+        i, j = np.indices(X.shape).reshape(2, -1)
+        low, high = posterior.interval(i, j, level)
+        y = X[i, j] + draws[1]
+        held.append(np.mean((low <= y) & (y <= high)))
+    assert np.mean(held) == pytest.approx(level, abs=0.03)
+
+
 @pytest.mark.parametrize("noise", ["one", "both"])
 def test_samples_have_the_spread_that_is_told(noise):
     problem = planted(share=0.2, offsets=True)[0]
@@ -189,6 +226,9 @@ def test_a_posterior_is_asked_for_places_that_there_are():
     for rows, cols in (([40], [0]), ([-1], [0]), ([0, 1], [0]), ([0.5], [0])):
         with pytest.raises(InputError):
             result.posterior.std(rows, cols)
+    for level in (0, 1, 1.5):
+        with pytest.raises(InputError, match="not between 0 and 1"):
+            result.posterior.interval([0], [0], level)
     assert bf.solve(planted()[0], 2, rng=0, max_iter=3).posterior is None
     with pytest.raises(InputError, match="Solve at a lower rank"):
         result.truncated(1)

@@ -16,12 +16,18 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.base import Solver
+from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
 from bifactor.solvers.parts.moments import Data, Sums
 from bifactor.solvers.parts.posterior import Half, Posterior, Side
 from bifactor.solvers.parts.requirements import require_no_penalty, require_numpy, require_two_factors
 from bifactor.solvers.parts.turn import best_turn
 
-NoiseModel = Literal["one", "columns", "rows", "both"]
+NoiseModel = Literal["one", "columns", "rows", "both", "student"]
+
+HEAVIEST = 4.0
+"""Degrees of freedom of Student's t at least. Where most values are alike, as some ratings are, they would fall
+towards 0: a spike at one value, and no use for the others. Four is a usual choice (Lange, Little and Taylor,
+Robust statistical modeling using the t distribution, JASA 84, 1989)."""
 
 OFTEN, SELDOM = 10, 5
 """Factors are turned after each of so many first sweeps, and then after every few."""
@@ -37,6 +43,8 @@ class Inferred(Value):
     packed: Array
     linear: Array
     squares: Array
+    trust: Precisions | None = None
+    """The precision of each entry, where they differ."""
     age: int = 0
 
     @property
@@ -61,9 +69,10 @@ class Variational(Solver[Inferred]):
 
     Parameters
     ----------
-    noise : "one", "columns", "rows" or "both"
-        Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own.
-        Their precisions have a gamma posterior; how strongly they are drawn to 1 is fitted too.
+    noise : "one", "columns", "rows", "both" or "student"
+        Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own; or
+        each entry, which makes the noise Student's t and is for data with outliers. These factors have a gamma
+        posterior; how strongly they are drawn to 1, for t the degrees of freedom, is fitted too.
 
     References
     ----------
@@ -99,26 +108,34 @@ class Variational(Solver[Inferred]):
         data = _data(problem)
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
         rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square) for side in (0, 1))
-        return _state(problem, data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance))
+        trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
+        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust, 0)
 
     def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
-        data, own = _data(problem), state.own
+        own, data = state.own, _data(problem, state)
         rows, cols = _halves(data, state)
-        rows, variance = rows.fitted(own.sums, data, own.variance, self.noise in ("rows", "both"))
+        sums, trust, variance = own.sums, own.trust, own.variance
+        if trust is not None:
+            errors = data.errors(rows.known[:2], cols.known[:2])
+            trust = fitted_precisions((data.given > 0).astype(float), errors / variance, trust.strength, HEAVIEST)
+            data = Data(data.problem, trust.mean)
+            sums = data.sums(0, *cols.known)
+        rows, variance = rows.fitted(sums, data, variance, self.noise in ("rows", "both"))
         sums = data.sums(1, *rows.known)
         cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
         slope = cols.slope(sums, variance)
         if own.age < OFTEN or own.age % SELDOM == 0:
             rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns)
-        return _state(problem, data, rows, cols, variance, slope, own.age + 1)
+        return _state(data, rows, cols, variance, slope, trust, own.age + 1)
 
     def current(self, problem: Objective, state: State[Inferred]) -> Objective:
         """Least squares in the means, with what the covariances add."""
-        data = _data(problem)
-        return _conditional(problem, data, *_halves(data, state), state.own.variance)
+        data, trust = _data(problem, state), state.own.trust
+        return _conditional(data, *_halves(data, state), state.own.variance, 0.0 if trust is None else trust.cost)
 
     def posterior(self, problem: Objective, state: State[Inferred]) -> Posterior:
-        return Posterior(*_halves(_data(problem), state), state.own.variance)
+        own, halves = state.own, _halves(_data(problem), state)
+        return Posterior(*halves, own.variance, None if own.trust is None else own.trust.strength)
 
 
 def _halves(data: Data, state: State[Inferred]) -> tuple[Half, Half]:
@@ -126,23 +143,25 @@ def _halves(data: Data, state: State[Inferred]) -> tuple[Half, Half]:
     return Half.of(x, 0, data.counts[0], own.rows), Half.of(x, 1, data.counts[1], own.cols)
 
 
-def _data(problem: Objective) -> Data:
+def _data(problem: Objective, state: State[Inferred] | None = None) -> Data:
     assert isinstance(problem, Problem)  # checked at the door
-    return Data(problem)
+    trust = None if state is None else state.own.trust
+    return Data(problem, None if trust is None else trust.mean)
 
 
 def _state(
-    problem: Objective, data: Data, rows: Half, cols: Half, variance: float, slope: Array, age: int = 0
+    data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None, age: int
 ) -> State[Inferred]:
     """The state at these posteriors; `slope` is that of the columns' means."""
-    sums = data.sums(0, *cols.known)
+    problem, sums = data.problem, data.sums(0, *cols.known)
     errors = float(np.sum(rows.side.noise.mean * rows.errors(sums)))
     value = data.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
+    value += 0.0 if trust is None else trust.cost
     pair = [cast(half.means, problem.dtype) for half in (rows, cols)]
     x = problem.kind.pair(*pair)
     gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
     point = Point(x, value, gradient, None, value, gradient)
-    return State(point, Inferred(rows.side, cols.side, variance, *sums, age))
+    return State(point, Inferred(rows.side, cols.side, variance, *sums, trust, age))
 
 
 def _turned(rows: Half, cols: Half, slope: Array, fixed: int) -> tuple[Half, Half, Array]:
@@ -156,9 +175,9 @@ def _turned(rows: Half, cols: Half, slope: Array, fixed: int) -> tuple[Half, Hal
     return rows.turned(R, fixed), cols.turned(back, fixed), turned
 
 
-def _conditional(problem: Objective, data: Data, rows: Half, cols: Half, variance: float) -> Objective:
-    """The negative bound as a function of the means alone."""
-    assert isinstance(problem, Problem)
+def _conditional(data: Data, rows: Half, cols: Half, variance: float, cost: float) -> Objective:
+    """The negative bound as a function of the means alone; `cost` is the part of the entries' precisions."""
+    problem = data.problem
     assert isinstance(problem.operator, Entries)
     halves, means = (rows, cols), [half.side.noise.mean for half in (rows, cols)]
     spreads = [half.spread for half in halves]
@@ -167,7 +186,7 @@ def _conditional(problem: Objective, data: Data, rows: Half, cols: Half, varianc
         other = 1 - side
         packed = data.sums(side, 0 * halves[other].means, spreads[other], means[other]).packed
         blocks.append(packed * (means[side] / variance)[:, None])
-    constant = data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
+    constant = cost + data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
     constant += 0.5 * rows.traces(blocks[0])
     for half, packed in zip(halves, blocks, strict=True):
         packed[:, half.places.pairs[half.places.diagonal]] += half.side.prior

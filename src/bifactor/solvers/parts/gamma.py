@@ -23,12 +23,15 @@ class Precisions(Value):
     """t."""
 
 
-def fitted_precisions(counts: Array, errors: Array, strength: float) -> Precisions:
-    """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the strength that fits."""
+def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: float = WEAKEST) -> Precisions:
+    """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the strength that fits.
+
+    That is no less than `weakest`.
+    """
     seen = counts > 0
     shape, rate = (counts[seen] + strength) / 2, (errors[seen] + strength) / 2
     expected, logarithm = shape / rate, scipy.special.digamma(shape) - np.log(rate)
-    half = _half_strength(float(np.mean(logarithm - expected))) if shape.size else strength / 2
+    half = _half_strength(float(np.mean(logarithm - expected)), weakest) if shape.size else strength / 2
     mean = np.ones(len(counts))
     mean[seen] = expected
     # KL(Gamma(shape, rate) ‖ Gamma(half, half))
@@ -37,13 +40,13 @@ def fitted_precisions(counts: Array, errors: Array, strength: float) -> Precisio
     return Precisions(mean, float(np.sum(apart - counts[seen] * logarithm / 2)), 2 * half)
 
 
-def _half_strength(mean: float) -> float:
+def _half_strength(mean: float, weakest: float) -> float:
     """argmax over h of h log h − log Γ(h) + h·mean, within its range."""
 
     def slope(h: float) -> float:
         return float(np.log(h) + 1 - scipy.special.digamma(h) + mean)
 
-    low, high = WEAKEST / 2, STRONGEST / 2
+    low, high = weakest / 2, STRONGEST / 2
     if slope(high) >= 0:
         return high
     return low if slope(low) <= 0 else float(scipy.optimize.brentq(slope, low, high, rtol=1e-8))

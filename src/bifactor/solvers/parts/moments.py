@@ -67,13 +67,17 @@ class Sums(NamedTuple):
 
 
 class Data:
-    """The entries of a problem as matrices with w, wy and wy² at their places."""
+    """The entries of a problem as matrices with w, wy and wy² at their places.
 
-    def __init__(self, problem: Problem):
+    `trust` multiplies the weights of the problem: the precision of each entry, where these differ.
+    """
+
+    def __init__(self, problem: Problem, trust: Array | None = None):
         y = np.asarray(problem.y, np.float64)
         w = np.ones_like(y) if problem.weights is None else np.asarray(problem.weights, np.float64)
-        self.shape, self.weights = problem.shape, w
-        self.maps = [problem.f.pull_back(part) for part in (w, w * y, w * y * y)]
+        self.problem, self.shape, self.y, self.given = problem, problem.shape, y, w
+        self.weights = w if trust is None else w * trust
+        self.maps = [problem.f.pull_back(part) for part in (self.weights, self.weights * y, self.weights * y * y)]
         seen = problem.f.pull_back((w > 0).astype(np.float64))
         self.counts = [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
         self.size = int(np.count_nonzero(w))
@@ -84,6 +88,14 @@ class Data:
     def normalisation(self, variance: float) -> float:
         """½Σ log(2πψ/w), ψ the variance of the noise."""
         return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - self.log_weights)
+
+    def errors(self, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
+        """w·E(y − z)² of each entry, w as given, from the means and second moments of both factors."""
+        first, second = triangle(rows[0].shape[1])
+        double = np.where(first == second, 1.0, 2.0)
+        z = self.problem.operator.forward(rows[0], cols[0])
+        squares = self.problem.operator.forward(np.ascontiguousarray(rows[1] * double), cols[1])
+        return self.given * np.maximum(self.y * self.y - 2 * self.y * z + squares, 0)
 
     def sums(self, side: int, other: Array, moments: Array, precision: Array) -> Sums:
         """For the rows of one side, by the means and second moments of the other, each row of that with a precision."""

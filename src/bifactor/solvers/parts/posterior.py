@@ -1,11 +1,14 @@
 """The posterior of the factors, row by row: means, covariances, priors and noise."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+import scipy
 
 from bifactor.arrays import Array, generator
 from bifactor.blocks import Exact
+from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 from bifactor.operators import Entries
@@ -171,14 +174,15 @@ class Half:
 class Posterior:
     """How sure the factors are: each row of U and of V is Gaussian, and independent of the others.
 
-    Entries that were not measured are z + noise with z = uᵢ·vⱼ, so that a new measurement of one is expected within
-    about 1.64·(std² + noise)^½ of the mean in 9 of 10 cases, as far as the model holds.
+    A new measurement of an entry is z + noise with z = uᵢ·vⱼ; see `interval`.
     """
 
     rows: Half
     cols: Half
     variance: float
-    """Of the noise; of single rows and columns it is this over their precisions."""
+    """Of the noise; of single rows and columns it is this over their precisions. The square of its scale for t."""
+    degrees: float | None = None
+    """Of freedom, where the noise is Student's t."""
 
     def std(self, rows: Array, cols: Array) -> Array:
         """The standard deviation of z at the coordinates (rows[t], cols[t])."""
@@ -195,6 +199,24 @@ class Posterior:
 
     def noise(self, rows: Array, cols: Array) -> Array:
         """The variance of the noise there."""
+        nu = self.degrees
+        wider = 1.0 if nu is None else nu / (nu - 2) if nu > 2 else np.inf
+        return wider * self._scale(rows, cols)
+
+    def interval(self, rows: Array, cols: Array, level: float = 0.9) -> tuple[Array, Array]:
+        """Where new measurements there are expected, with this probability, as far as the model holds.
+
+        For Student's t, what is not known of z widens the noise and keeps its shape, which is an approximation.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level={level!r} is not between 0 and 1.")
+        i, j = self._places(rows, cols)
+        mean = np.einsum("tk,tk->t", self.rows.means[i], self.cols.means[j])
+        quantile = scipy.special.ndtri if self.degrees is None else partial(scipy.special.stdtrit, self.degrees)
+        half = quantile((1 + level) / 2) * np.sqrt(self.std(i, j) ** 2 + self._scale(i, j))
+        return mean - half, mean + half
+
+    def _scale(self, rows: Array, cols: Array) -> Array:
         i, j = self._places(rows, cols)
         return self.variance / (self.rows.side.noise.mean[i] * self.cols.side.noise.mean[j])
 
