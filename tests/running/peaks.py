@@ -55,6 +55,7 @@ SOLVERS = {
     "BFGD, curve": solvers.BFGD(bf.steps.CurveSearch()),
     "FGD": solvers.FGD(),
     "Variational": solvers.Variational(),
+    "Variational, student": solvers.Variational("student"),
     "GuaranteedMC": solvers.GuaranteedMC(),
     "MiFGD": solvers.MiFGD(),
     "Newton": solvers.Newton(),

@@ -1,5 +1,7 @@
 """`converged` is said where the gradient is small, and nowhere else."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,15 @@ def test_a_transposed_vec_shows_in_the_misfit():
     right, wrong = (bf.Problem("squared", bf.operators.Linear(B, (12, 15)), B @ v) for v in (X.ravel(), X.ravel("F")))
     assert bf.solve(right, 2, rng=0).misfit < 1e-5
     assert bf.solve(wrong, 2, rng=0).misfit > 0.3
+
+
+def test_ctrl_c_in_the_last_test_keeps_the_answer(monkeypatch):
+    module = importlib.import_module("bifactor.running.solve")
+
+    def pressed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "gradient_is_small", pressed)
+    result = bf.solve(entries(penalty=bf.penalties.Ridge(0.5)), 2, bf.solvers.PCG(), rng=0)
+    assert result.status is bf.Status.INTERRUPTED
+    assert np.all(np.isfinite(result.matrix()))

@@ -150,18 +150,23 @@ def _iterate(
                 status = tested.check(run, seconds)
             store.save(run, status)
             show(run)
+        status = _proven(problem, solver, run, status)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         store.save(run, status)
     except TOO_LARGE:
         status = Status.DIVERGED
         store.save(run, status)
-    by_rule = status is Status.RELATIVE_CHANGE or status is Status.PLATEAU
-    if by_rule:
-        at = solver.current(problem, run.state)
-        if gradient_is_small(at, run.state.point, run.records[0].gradient_norm):
-            return Status.CONVERGED
     return status
+
+
+def _proven(problem: Objective, solver: Solver, run: Run, status: Status) -> Status:
+    """`CONVERGED` where a rule has ended the run and the gradient is small; else as it ended."""
+    if status is not Status.RELATIVE_CHANGE and status is not Status.PLATEAU:
+        return status
+    at = solver.current(problem, run.state)
+    small = gradient_is_small(at, run.state.point, run.records[0].gradient_norm)
+    return Status.CONVERGED if small else status
 
 
 def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float) -> Run:

@@ -102,7 +102,8 @@ class Variational(Solver[Inferred]):
     def peak(self, problem: Objective, rank: int) -> int:
         width = rank + problem.kind.fixed_columns
         packed = 8 * width * (width + 1) // 2
-        return run_memory(problem, rank, pairs=8, lengths=5) + 6 * sum(problem.shape) * packed
+        tables, lengths = (8, 11) if self.noise == "student" else (6, 5)
+        return run_memory(problem, rank, pairs=8, lengths=lengths) + tables * sum(problem.shape) * packed
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
         data = _data(problem)

@@ -7,6 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
+from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.linear_map import LinearMap
@@ -78,16 +79,20 @@ class Data:
         self.problem, self.shape, self.y, self.given = problem, problem.shape, y, w
         self.weights = w if trust is None else w * trust
         self.maps = [problem.f.pull_back(part) for part in (self.weights, self.weights * y, self.weights * y * y)]
-        seen = problem.f.pull_back((w > 0).astype(np.float64))
-        self.counts = [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
         self.size = int(np.count_nonzero(w))
-        self.log_weights = float(np.sum(np.log(w[w > 0])))
         self.mean_square = float(np.sum(w * y * y)) / max(self.size, 1) or 1.0
         self.least_noise = LEAST_NOISE * self.mean_square
 
+    @cached_property
+    def counts(self) -> list[Array]:
+        """Entries of each row, and of each column."""
+        seen = self.problem.f.pull_back((self.given > 0).astype(np.float64))
+        return [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
+
     def normalisation(self, variance: float) -> float:
         """½Σ log(2πψ/w), ψ the variance of the noise."""
-        return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - self.log_weights)
+        logarithms = float(np.sum(np.log(self.given[self.given > 0])))
+        return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - logarithms)
 
     def errors(self, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
         """w·E(y − z)² of each entry, w as given, from the means and second moments of both factors."""
