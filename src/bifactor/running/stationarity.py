@@ -6,8 +6,8 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 
 SMALL = 1e-3
-"""The share of the gradient's size at X = 0 that counts as small. Runs that have come to rest leave 1e-5 or less of it,
-and those that merely take short steps a tenth or more: there is nothing between in 400 runs of six solvers."""
+"""The share of the gradient's size at X = 0 that counts as small. Of 243 runs of six solvers that ended by tol, those
+at a stationary point had 2e-5 of it at most, and the four others a twelfth at least."""
 
 
 def gradient_is_small(problem: Objective, point: Point, first: float) -> bool:
