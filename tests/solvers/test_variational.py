@@ -13,6 +13,7 @@ from bifactor.solvers.parts.gamma import fitted_precisions
 from bifactor.solvers.parts.turn import best_turn, turned_covariances
 
 NOISES = ["one", "columns", "rows", "both", "student"]
+PRIORS = ["separate", "shared"]
 
 
 def planted(seed=0, m=40, n=25, rank=3, noise=0.5, share=0.5, **options):
@@ -24,11 +25,11 @@ def planted(seed=0, m=40, n=25, rank=3, noise=0.5, share=0.5, **options):
     return bf.Problem("squared", bf.operators.Entries(i, j, (m, n)), y, **options), X, seen
 
 
-def run(problem, rank, noise="one", iterations=100, tol=1e-8, **options):
+def run(problem, rank, noise="one", iterations=100, tol=1e-8, prior="separate", **options):
     """The result, and the last state."""
     states = []
     result = bf.solve(
-        problem, rank, Variational(noise), rng=0, max_iter=iterations, tol=tol,
+        problem, rank, Variational(noise, prior), rng=0, max_iter=iterations, tol=tol,
         callback=lambda t, state: states.append(state), **options,
     )  # fmt: skip
     return result, states[-1]
@@ -42,8 +43,9 @@ def covariances(side, rank):
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("options", [{}, {"offsets": True}, {"weights": 0}, {"fixed": 1}], ids=str)
-def test_the_bound_never_falls(noise, options):
+def test_the_bound_never_falls(noise, prior, options):
     rng = np.random.default_rng(1)
     if "weights" in options:
         size = planted()[0].y.size
@@ -51,16 +53,17 @@ def test_the_bound_never_falls(noise, options):
     if "fixed" in options:
         options = {"fixed": (rng.standard_normal((40, 2)), np.ones((25, 1)))}
     problem = planted(**options)[0]
-    history = bf.solve(problem, 4, Variational(noise), rng=0, max_iter=60, tol=0).history
+    history = bf.solve(problem, 4, Variational(noise, prior), rng=0, max_iter=60, tol=0).history
     assert np.all(np.diff(history.objective) <= 1e-9 * np.abs(history.objective[0]))
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_its_gradient_is_that_of_the_bound(noise):
+@pytest.mark.parametrize("prior", PRIORS)
+def test_its_gradient_is_that_of_the_bound(noise, prior):
     """The objective of `Result.problem` is another computation of the bound; here its derivative is compared, too."""
     problem = planted(offsets=True)[0]
-    _, state = run(problem, 3, noise, iterations=4, tol=0)
-    at = Variational(noise).current(problem, state)
+    _, state = run(problem, 3, noise, iterations=4, tol=0, prior=prior)
+    at = Variational(noise, prior).current(problem, state)
     rng = np.random.default_rng(0)
     x, h = state.point.x, 1e-5
     d = x.gradient(rng.standard_normal(x.left.shape), rng.standard_normal(x.right.shape))
@@ -354,3 +357,31 @@ def test_a_turn_makes_both_moments_diagonal():
     k, l = np.tril_indices(3)  # noqa: E741
     T = rng.standard_normal((3, 3))
     np.testing.assert_allclose(turned_covariances(C[:, k, l], T), (T.T @ C @ T)[:, k, l], atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [(50, 50), (200, 30), (1, 7)])
+def test_where_priors_are_shared_no_turn_costs_less(rows):
+    rng = np.random.default_rng(1)
+    P, Q = (np.cov(rng.standard_normal((4, 9)) * [[3], [1], [0.3], [0.1]]) for _ in range(2))
+    m, n = rows
+
+    def cost(R):
+        moments = np.trace(R.T @ P @ R), np.trace(np.linalg.solve(R, np.linalg.solve(R, Q).T))
+        return 2 * (m * np.log(moments[0]) + n * np.log(moments[1])) - (m - n) * np.linalg.slogdet(R)[1]
+
+    R = best_turn(P, Q, rows)
+    best = cost(R)
+    assert best <= min(cost(best_turn(P, Q)), cost(np.eye(4)))
+    for size in (1e-3, 1e-1):
+        for _ in range(20):
+            assert cost(R @ (np.eye(4) + size * rng.standard_normal((4, 4)))) >= best - 1e-9 * (m + n)
+
+
+def test_a_shared_prior_is_that_of_all_components():
+    problem = planted(offsets=True)[0]
+    result, _ = run(problem, 3, prior="shared", iterations=20)
+    for half in (result.posterior.rows, result.posterior.cols):
+        assert np.ptp(half.side.prior[1:]) == 0 != half.side.prior[0] - half.side.prior[1]
+        expected = half.means[:, half.places.free] ** 2 + half.side.covariance[:, half.places.diagonal]
+        assert half.side.prior[0] == pytest.approx(1 / expected[:, 0].mean(), rel=1e-10)
+        assert half.side.prior[1] == pytest.approx(1 / expected[:, 1:].mean(), rel=1e-10)

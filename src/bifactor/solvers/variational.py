@@ -24,6 +24,8 @@ from bifactor.solvers.parts.turn import best_turn
 
 NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
+PriorModel = Literal["separate", "shared"]
+
 HEAVIEST = 4.0
 """Degrees of freedom of Student's t at least. Where most values are alike, as some ratings are, they would fall
 towards 0: a spike at one value, and no use for the others. Four is a usual choice (Lange, Little and Taylor,
@@ -73,6 +75,11 @@ class Variational(Solver[Inferred]):
         Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own; or
         each entry, which makes the noise Student's t and is for data with outliers. These factors have a gamma
         posterior; how strongly they are drawn to 1, for t the degrees of freedom, is fitted too.
+    prior : "separate" or "shared"
+        Whether each column of a factor has a prior precision of its own, by which those that explain nothing vanish, or
+        all components have one in common, beside effects of rows and columns. The bound mostly prefers separate ones.
+        Where rows have few entries and one component outdoes the others, a shared one may predict better, as it holds
+        that component back; it needs a rank that is not too large.
 
     References
     ----------
@@ -82,11 +89,18 @@ class Variational(Solver[Inferred]):
     """
 
     noise: NoiseModel = "one"
+    prior: PriorModel = "separate"
     outermost = True
 
     def __post_init__(self) -> None:
         if self.noise not in get_args(NoiseModel):
             raise InputError(f"noise={self.noise!r} is not one of {', '.join(map(repr, get_args(NoiseModel)))}.")
+        if self.prior not in get_args(PriorModel):
+            raise InputError(f"prior={self.prior!r} is neither 'separate' nor 'shared'.")
+
+    @property
+    def _shared(self) -> bool:
+        return self.prior == "shared"
 
     def check(self, problem: Objective, rank: int) -> None:
         require_numpy(self, problem)
@@ -108,13 +122,13 @@ class Variational(Solver[Inferred]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
         data = _data(problem)
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
-        rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square) for side in (0, 1))
+        rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square, self._shared) for side in (0, 1))
         trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
         return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust, 0)
 
     def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
         own, data = state.own, _data(problem, state)
-        rows, cols = _halves(data, state)
+        rows, cols = self._halves(data, state)
         sums, trust, variance = own.sums, own.trust, own.variance
         if trust is not None:
             errors = data.errors(rows.known[:2], cols.known[:2])
@@ -126,22 +140,22 @@ class Variational(Solver[Inferred]):
         cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
         slope = cols.slope(sums, variance)
         if own.age < OFTEN or own.age % SELDOM == 0:
-            rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns)
+            rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns, self._shared)
         return _state(data, rows, cols, variance, slope, trust, own.age + 1)
 
     def current(self, problem: Objective, state: State[Inferred]) -> Objective:
         """Least squares in the means, with what the covariances add."""
         data, trust = _data(problem, state), state.own.trust
-        return _conditional(data, *_halves(data, state), state.own.variance, 0.0 if trust is None else trust.cost)
+        return _conditional(data, *self._halves(data, state), state.own.variance, 0.0 if trust is None else trust.cost)
 
     def posterior(self, problem: Objective, state: State[Inferred]) -> Posterior:
-        own, halves = state.own, _halves(_data(problem), state)
+        own, halves = state.own, self._halves(_data(problem), state)
         return Posterior(*halves, own.variance, None if own.trust is None else own.trust.strength)
 
-
-def _halves(data: Data, state: State[Inferred]) -> tuple[Half, Half]:
-    x, own = state.point.x, state.own
-    return Half.of(x, 0, data.counts[0], own.rows), Half.of(x, 1, data.counts[1], own.cols)
+    def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
+        x, sides = state.point.x, (state.own.rows, state.own.cols)
+        rows, cols = (Half.of(x, k, data.counts[k], sides[k], self._shared) for k in (0, 1))
+        return rows, cols
 
 
 def _data(problem: Objective, state: State[Inferred] | None = None) -> Data:
@@ -165,9 +179,10 @@ def _state(
     return State(point, Inferred(rows.side, cols.side, variance, *sums, trust, age))
 
 
-def _turned(rows: Half, cols: Half, slope: Array, fixed: int) -> tuple[Half, Half, Array]:
+def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
     """The same X by factors that the priors agree with best, and the slope of the columns there."""
-    R = best_turn(rows.component_moments(fixed), cols.component_moments(fixed))
+    together = (rows.seen, cols.seen) if shared else None
+    R = best_turn(rows.component_moments(fixed), cols.component_moments(fixed), together)
     if R is None:
         return rows, cols, slope
     back = np.linalg.inv(R).T

@@ -24,12 +24,19 @@ class Places:
     width: int
     free: Array
     fixed: Array
+    groups: Array
+    """Of each unknown column, the first one that it shares a prior with."""
 
     @classmethod
-    def of(cls, x: Factors, side: int) -> "Places":
+    def of(cls, x: Factors, side: int, shared: bool) -> "Places":
+        """`shared` gives one prior to all columns that are unknown on both sides; effects keep their own."""
         ones = x.gradient(np.ones((1, x.width)), np.ones((1, x.width)))  # zero where a column is given
-        unknown = (ones.left, ones.right)[side][0] != 0
-        return cls(x.width, np.flatnonzero(unknown), np.flatnonzero(~unknown))
+        unknown = [F[0] != 0 for F in (ones.left, ones.right)]
+        free = np.flatnonzero(unknown[side])
+        groups, components = np.arange(free.size), np.flatnonzero(unknown[1 - side][free])
+        if shared:
+            groups[components] = components[:1]
+        return cls(x.width, free, np.flatnonzero(~unknown[side]), groups)
 
     @property
     def rank(self) -> int:

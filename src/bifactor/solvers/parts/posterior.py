@@ -45,17 +45,17 @@ class Half:
     side: Side
 
     @classmethod
-    def of(cls, x: Factors, which: int, counts: Array, side: Side) -> "Half":
+    def of(cls, x: Factors, which: int, counts: Array, side: Side, shared: bool) -> "Half":
         means = np.asarray((x.left, x.right)[which], np.float64)
-        return cls(means, Places.of(x, which), counts, side)
+        return cls(means, Places.of(x, which, shared), counts, side)
 
     @classmethod
-    def vague(cls, x: Factors, which: int, counts: Array, mean_square: float) -> "Half":
+    def vague(cls, x: Factors, which: int, counts: Array, mean_square: float, shared: bool) -> "Half":
         """Around a start: some doubt about each number, and priors by which the columns share what y² is on average.
 
         Where they are of the size of the start instead, and that is small, all columns can die before they have begun.
         """
-        means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which)
+        means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which, shared)
         means[np.ix_(counts == 0, places.free)] = 0  # nothing is known of them
         prior = np.full(places.rank, (places.rank / mean_square) ** 0.5)
         covariance = np.zeros((len(means), places.rank * (places.rank + 1) // 2))
@@ -91,8 +91,10 @@ class Half:
         return new.with_best_prior(), max(mean, data.least_noise)
 
     def with_best_prior(self) -> "Half":
-        """With the precisions that fit the columns."""
-        prior = self._seen / np.maximum(self.squares, 1e-300)
+        """With the precisions that fit the columns, or groups of them."""
+        groups = self.places.groups
+        numbers, squares = np.bincount(groups), np.bincount(groups, self.squares)
+        prior = (self.seen * numbers / np.maximum(squares, 1e-300))[groups]
         return replace(self, side=replace(self.side, prior=np.minimum(prior, 1e100)))
 
     @property
@@ -140,7 +142,7 @@ class Half:
         means[:, fixed:] = self.means[:, fixed:] @ R
         whole = np.eye(self.places.rank)
         whole[-len(R) :, -len(R) :] = R
-        volume = self.side.volume + self._seen * 2 * float(np.linalg.slogdet(R)[1])
+        volume = self.side.volume + self.seen * 2 * float(np.linalg.slogdet(R)[1])
         side = replace(self.side, covariance=turned_covariances(self.side.covariance, whole), volume=volume)
         return replace(self, means=means, side=side).with_best_prior()
 
@@ -163,10 +165,11 @@ class Half:
         """The divergence from the prior, and the part of the noise."""
         side, d = self.side, self.places.rank
         spread = float(np.sum(side.prior * self.squares)) - side.volume
-        return 0.5 * (spread - self._seen * (d + float(np.sum(np.log(side.prior))))) + side.noise.cost
+        return 0.5 * (spread - self.seen * (d + float(np.sum(np.log(side.prior))))) + side.noise.cost
 
     @property
-    def _seen(self) -> int:
+    def seen(self) -> int:
+        """Rows with measurements."""
         return int(np.count_nonzero(self.counts))
 
 
