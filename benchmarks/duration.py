@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness.data import movielens
 from benchmarks.harness.rows import Row, or_skipped, row
-from bifactor.models.model import fit_model
+from bifactor.models.fitting import fit_model
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 

@@ -38,7 +38,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fit(table):
-    return MatrixCompletion(n_components=3, random_state=0).fit(table)
+    return MatrixCompletion(n_components=3, alpha="auto", random_state=0).fit(table)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from bifactor.cli.look import in_time
 from bifactor.models import duration
 from bifactor.models.duration import PASSES, expected_seconds
-from bifactor.models.model import as_problem, fit_model
+from bifactor.models.fitting import as_problem, fit_model
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 
@@ -35,7 +35,7 @@ def clock(monkeypatch):
 )
 def test_seconds_are_those_of_one_pass_times_their_number(data, clock, n_components, alpha, choice):
     problem = as_problem(data, settings(**OPTIONS, n_components=3, alpha=1.0, verbose=0), 0.0)
-    assert expected_seconds(problem, n_components, alpha) == PASSES[choice]
+    assert expected_seconds(problem, n_components, alpha, False) == PASSES[choice]
 
 
 def test_more_to_choose_takes_longer():

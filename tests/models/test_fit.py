@@ -12,7 +12,7 @@ import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import Fit
-from bifactor.models.model import fit_model
+from bifactor.models.fitting import fit_model
 from bifactor.models.pairs import Pairs
 from bifactor.models.settings import settings
 from bifactor.models.two_classes import signs, two_classes

@@ -15,7 +15,7 @@ from tests.running.peaks import OPERATORS, SOLVERS
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.extend import Nothing, State, run_memory
-from bifactor.models.model import Settings, fit_model
+from bifactor.models.fitting import Settings, fit_model
 from bifactor.running import memory
 from bifactor.running.memory import Memory, available_memory, entries_memory, in_words, require_memory
 from bifactor.tables.observations import Observations
@@ -181,7 +181,7 @@ def test_entries_memory_is_that_of_a_fit(rank, dtype):
     rng = np.random.default_rng(0)
     rows, cols = rng.integers(m, size=count), rng.integers(n, size=count)
     data = Observations(rows, cols, rng.standard_normal(count).astype(dtype), (m, n))
-    settings = Settings(bf.losses.Squared(), rank, None, True, None, 4, 1e-5, 0)
+    settings = Settings(bf.losses.Squared(), rank, None, False, None, True, None, 4, 1e-5, 0)
     tracemalloc.start()
     fit_model(data, settings)
     peak = tracemalloc.get_traced_memory()[1]

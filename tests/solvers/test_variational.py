@@ -1,5 +1,7 @@
 """The variational posterior: its bound, closed forms where there are any, and how often intervals hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -29,7 +31,7 @@ def run(problem, rank, noise="one", iterations=100, tol=1e-8, prior="separate", 
     """The result, and the last state."""
     states = []
     result = bf.solve(
-        problem, rank, Variational(noise, prior), rng=0, max_iter=iterations, tol=tol,
+        problem, rank, Variational(noise, prior, tol=0), rng=0, max_iter=iterations, tol=tol,
         callback=lambda t, state: states.append(state), **options,
     )  # fmt: skip
     return result, states[-1]
@@ -53,7 +55,7 @@ def test_the_bound_never_falls(noise, prior, options):
     if "fixed" in options:
         options = {"fixed": (rng.standard_normal((40, 2)), np.ones((25, 1)))}
     problem = planted(**options)[0]
-    history = bf.solve(problem, 4, Variational(noise, prior), rng=0, max_iter=60, tol=0).history
+    history = bf.solve(problem, 4, Variational(noise, prior, tol=0), rng=0, max_iter=60, tol=0).history
     assert np.all(np.diff(history.objective) <= 1e-9 * np.abs(history.objective[0]))
 
 
@@ -380,8 +382,71 @@ def test_where_priors_are_shared_no_turn_costs_less(rows):
 def test_a_shared_prior_is_that_of_all_components():
     problem = planted(offsets=True)[0]
     result, _ = run(problem, 3, prior="shared", iterations=20)
-    for half in (result.posterior.rows, result.posterior.cols):
-        assert np.ptp(half.side.prior[1:]) == 0 != half.side.prior[0] - half.side.prior[1]
-        expected = half.means[:, half.places.free] ** 2 + half.side.covariance[:, half.places.diagonal]
-        assert half.side.prior[0] == pytest.approx(1 / expected[:, 0].mean(), rel=1e-10)
-        assert half.side.prior[1] == pytest.approx(1 / expected[:, 1:].mean(), rel=1e-10)
+    for rows in (result.posterior.rows, result.posterior.cols):
+        assert np.ptp(rows.prior[1:]) == 0 != rows.prior[0] - rows.prior[1]
+        assert rows.prior[0] == pytest.approx(1 / rows.squares[:, 0].mean(), rel=1e-10)
+        assert rows.prior[1] == pytest.approx(1 / rows.squares[:, 1:].mean(), rel=1e-10)
+
+
+# New rows
+
+
+def fitted_and_again(noise, prior="separate", offsets=True, seed=3):
+    """A fit that has come to rest, and its own rows and columns found anew from its entries."""
+    rng = np.random.default_rng(seed)
+    problem, *_ = planted(seed=seed, m=30, n=20, noise=0.4, share=0.6, offsets=offsets)
+    weights = rng.random(problem.y.size) + 0.5
+    problem = problem.reweighted(weights)
+    result = bf.solve(problem, 3, Variational(noise, prior, tol=0), rng=0, max_iter=3000, tol=1e-12)
+    return problem, result.posterior, [result.posterior.fold_in(problem, side) for side in (0, 1)]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("offsets", [True, False])
+def test_rows_of_the_fit_found_anew_are_those_of_the_fit(noise, offsets):
+    _, posterior, again = fitted_and_again(noise, offsets=offsets)
+    for found, first in zip(again, (posterior.rows, posterior.cols), strict=True):
+        np.testing.assert_allclose(found.means, first.means, atol=2e-4 * np.abs(first.means).max())
+        np.testing.assert_allclose(found.covariance, first.covariance, atol=2e-3 * np.abs(first.covariance).max())
+        np.testing.assert_allclose(found.precision, first.precision, rtol=2e-3)
+
+
+def test_a_row_of_which_nothing_is_known_is_as_before_the_data():
+    _, posterior, _ = fitted_and_again("one")
+    first = bf.Problem("squared", bf.operators.Entries([0], [0], (3, 20)), [1.0], offsets=True)
+    found, padded = posterior.fold_in(first).take(np.array([1, 2])), posterior.rows.padded(32)
+    np.testing.assert_allclose(found.means, padded.means[30:], atol=1e-12)
+    np.testing.assert_allclose(found.covariance, padded.covariance[30:], rtol=1e-9, atol=1e-12)
+    one = posterior.rows.replaced(np.array([4, 31 - 2]), found)
+    assert np.all(one.means[[4, 29]] == found.means)
+    assert np.all(one.means[5:29] == posterior.rows.means[5:29])
+
+
+def test_a_posterior_without_covariances_finds_rows_and_has_no_error_bars():
+    problem, posterior, again = fitted_and_again("one")
+    bare = replace(
+        posterior, rows=replace(posterior.rows, covariance=None), cols=replace(posterior.cols, covariance=None)
+    )
+    found = bare.fold_in(problem).means
+    assert 0 < np.abs(found - again[0].means).max() < 0.2 * np.abs(found).max()
+    for ask in (lambda: bare.std([0], [0]), lambda: bare.interval([0], [0]), lambda: bare.sample(0)):
+        with pytest.raises(InputError, match="Only means were kept"):
+            ask()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_draws_of_noise_have_the_variance_that_is_told(noise):
+    _, posterior, _ = fitted_and_again(noise)
+    i, j = np.repeat(3, 40000), np.repeat(5, 40000)
+    drawn = posterior.sample_noise(i, j, 0)
+    assert drawn.std() == pytest.approx(posterior.noise(i[:1], j[:1])[0] ** 0.5, rel=0.05)
+
+
+def test_it_ends_when_predictions_rest():
+    problem = planted(offsets=True)[0]
+    long = bf.solve(problem, 3, Variational(tol=0), rng=0, max_iter=2000, tol=1e-9)
+    default = bf.solve(problem, 3, Variational(), rng=0)
+    assert default.status is bf.Status.SETTLED
+    assert default.n_iter < 200
+    noise = default.posterior.variance**0.5
+    assert np.sqrt(np.mean((default.matrix() - long.matrix()) ** 2)) < 0.1 * noise

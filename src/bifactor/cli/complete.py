@@ -28,10 +28,11 @@ from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models import Fit, Model
-from bifactor.models.card import about_data, about_fit, about_machine, about_path
-from bifactor.models.model import Settings, fit_model
+from bifactor.models.card import about_data, about_fit, about_machine, about_path, noise_in_words
+from bifactor.models.fitting import Settings, fit_model
+from bifactor.models.noise_choice import ENOUGH, candidates
 from bifactor.models.scores import scores, spoken
-from bifactor.models.settings import settings
+from bifactor.models.settings import NOISES, settings
 from bifactor.models.store import REPORT, require_free
 from bifactor.models.tuning import MOST
 from bifactor.models.two_classes import signs, two_classes
@@ -57,7 +58,13 @@ Examples:
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
 @click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Kind of values.")
-@click.option("--alpha", type=Auto(float), default="auto", show_default=True, help="Ridge; 0 for none.")
+@click.option(
+    "--alpha", type=Auto(float), help="Ridge; 0 for none. Without it, squared errors have error bars instead."
+)
+@click.option(
+    "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Of values with error bars."
+)
+@click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep them in the folder.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
 @click.option("--holdout", type=Within(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
@@ -71,6 +78,7 @@ Examples:
 def complete(
     data: Path,
     output: Path,
+    error_bars: bool,
     holdout: float,
     test: Path | None,
     checkpoint: Path | None,
@@ -111,7 +119,7 @@ def complete(
         "notes": notes,
         "timings": {"reading": read_in, "all": time.perf_counter() - started},
     }
-    replace(fit, card=card).save(output, force=force, report=report(card, held_out))
+    replace(fit, card=card).save(output, force=force, report=report(card, held_out), error_bars=error_bars)
     tell({"output": str(output), **card}, _summary(card, output), code_of(fit.model.result.status))
 
 
@@ -121,7 +129,7 @@ def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("loss", "n_components", "alpha", "offsets", "max_iter", "tol", "random_state")
+    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "max_iter", "tol", "random_state")
     checked = settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
     return replace(checked, checkpoint=checkpoint)
 
@@ -156,8 +164,13 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
 
 def _needed(entries: Observations, chosen: Settings) -> int:
     """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
-    most = MOST if chosen.n_components is None else chosen.n_components
-    needed = entries_memory(entries.shape, int(entries.values.size), most, entries.values.dtype)
+    most = ENOUGH["separate"] if chosen.posterior else MOST
+    rank, solver = most if chosen.n_components is None else chosen.n_components, None
+    if chosen.posterior:
+        solver = max(
+            candidates(chosen.noise, rank, entries.shape), key=lambda one: one.solver.noise == "student"
+        ).solver
+    needed = entries_memory(entries.shape, int(entries.values.size), rank, entries.values.dtype, solver)
     require_memory(needed)
     console = stderr()
     if console.is_terminal:
@@ -186,7 +199,7 @@ def _fitted(
         marks["held out"], predicted = scores(fit, part.rows, part.cols, part.values)
         held_out = part.values, predicted
         if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # else X = 0, whatever was held out
-            model = _run(data, replace(chosen, n_components=first.rank, alpha=first.ridge), first, notes)
+            model = _run(data, _same(chosen, first), first, notes)
     if model.rank == 0:
         rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
         notes.append(f"The fit has no components, which is rank 0: it is {rest}.")
@@ -196,10 +209,17 @@ def _fitted(
     return replace(fit, model=model), first, held_out, marks
 
 
+def _same(chosen: Settings, first: Model) -> Settings:
+    """With what an earlier fit has chosen."""
+    solver = chosen.solver if first.choice is None else first.choice.chosen.solver
+    return replace(chosen, n_components=first.rank, alpha=first.ridge, solver=solver)
+
+
 def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[str]) -> Model:
     automatic = chosen.alpha is None or chosen.n_components is None
     what = "fitting all entries" if start is not None else "fitting"
     before = "choosing the ridge" if chosen.alpha is None else "choosing the rank" if automatic else "starting"
+    before = "choosing the noise" if chosen.posterior else before
     with warnings.catch_warnings(record=True) as caught, watch.fitting(what, before) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
@@ -209,6 +229,8 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:
         notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
+    if model.choice is not None and model.choice.interrupted:
+        notes.append("Ctrl-C ended the choice of the noise early; the best so far was taken.")
     return model
 
 
@@ -227,8 +249,34 @@ def _tested(fit: Fit, tests: Observations, path: Path | None) -> tuple[dict[str,
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("rank", "loss", "alpha", "offsets", "max_iter", "tol", "seed", "row", "col", "value", "weight", "wide")
+    names = (
+        "rank",
+        "loss",
+        "alpha",
+        "noise",
+        "offsets",
+        "max_iter",
+        "tol",
+        "seed",
+        "row",
+        "col",
+        "value",
+        "weight",
+        "wide",
+    )
     return {name: options[name] for name in names}
+
+
+def _shrinkage(fit: dict[str, Any]) -> str:
+    return "with error bars" if fit["alpha"] is None else f"ridge {fit['alpha']:.4g}"
+
+
+def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of a posterior: the noise, and the components that are not zero in all but name."""
+    told = fit["noise"]
+    if told is None:
+        return []
+    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]
 
 
 def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
@@ -236,7 +284,8 @@ def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
     return [
         ("data", f"{data['file']}, {data['layout']}"),
         ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
-        ("fit", f"rank {fit['rank']}, ridge {fit['alpha']:.4g}, {counted(fit['iterations'], 'iteration')}"),
+        ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
+        *_noise(fit),
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *noted(card["notes"]),

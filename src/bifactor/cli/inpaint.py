@@ -14,7 +14,8 @@ from bifactor.cli.look import DONE, code_of, tell
 from bifactor.cli.look import notes as noted
 from bifactor.cli.options import INPUT, Auto, Within, force_option, json_option, seed_option
 from bifactor.errors import InputError
-from bifactor.models.model import Model, Settings, fit_model
+from bifactor.models.fitting import Settings, fit_model
+from bifactor.models.model import Model
 from bifactor.models.settings import settings
 from bifactor.running.places import new_file, require_free
 from bifactor.running.result import Status

@@ -32,6 +32,7 @@ Examples:
   bifactor predict fit pairs.csv -o predictions.csv
   bifactor predict fit pairs.tsv.gz --row user --col song --json
   bifactor predict fit pairs.csv --ratings new.csv
+  bifactor predict fit pairs.csv --std
 """
 
 
@@ -40,6 +41,7 @@ Examples:
 @click.argument("pairs", type=INPUT)
 @click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
 @click.option("--ratings", type=INPUT, help="File of entries of new rows, which are found from these first.")
+@click.option("--std", is_flag=True, help="Write the standard deviation of each prediction, noise included, too.")
 @unknown_option
 @safe_cells_option
 @column_options(value=False)
@@ -50,6 +52,7 @@ def predict(
     pairs: Path,
     output: Path | None,
     ratings: Path | None,
+    std: bool,
     unknown: str,
     safe_cells: bool,
     force: bool,
@@ -58,7 +61,8 @@ def predict(
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
     One line is written per pair: the row, the column, the prediction, and what of the pair the fit knows: both, row,
-    column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are left aside.
+    column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are left aside. With
+    --std there is also the standard deviation of a new measurement, where the fit has error bars.
     """
     if output is not None:
         require_free(output, force)
@@ -67,7 +71,7 @@ def predict(
         model = model.fold_in(read(ratings, hints=model.header))
     with watch.reading(pairs.name) as progress:
         asked = read(pairs, progress=progress, values=False, hints=model.header, **columns(options))
-    answer = Answer.of(model, asked, unknown)
+    answer = Answer.of(model, asked, unknown, std)
     strange = int(np.count_nonzero(answer.flags != "both"))
     if output is not None:
         with new_file(output, force) as temporary, opened(temporary, output) as file:
@@ -90,11 +94,12 @@ class Answer:
     rows: tuple[Names, Array, Array]
     """The names of the fit, the place of each pair among them, and what the file calls it."""
     cols: tuple[Names, Array, Array]
-    predicted: Array
+    told: dict[str, Array]
+    """Predictions and, on request, their standard deviations."""
     flags: Array
 
     @classmethod
-    def of(cls, fit: Fit, pairs: Observations, unknown: str) -> "Answer":
+    def of(cls, fit: Fit, pairs: Observations, unknown: str, std: bool) -> "Answer":
         assert pairs.row_names is not None
         assert pairs.column_names is not None
         rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
@@ -104,25 +109,28 @@ class Answer:
             _require_known(j, cols, "column")
         header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
         called = ("row", "column") if all(name.isdigit() for name in header) else header
-        predicted = fit.model.loss.mean(fit.scores(i, j))
-        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), predicted, known(i, j))
+        told = {"prediction": fit.model.loss.mean(fit.scores(i, j))}
+        if std:
+            told["std"] = fit.std(i, j)
+        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, known(i, j))
 
     def write(self, file: TextIO, safe_cells: bool) -> None:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*(map(safe, self.header) if safe_cells else self.header), "prediction", "known"])
-        for *names, numbers, words in self.blocks():
-            sides = (map(safe, side) for side in names) if safe_cells else names
-            writer.writerows(zip(*sides, (f"{number:.6g}" for number in numbers), words, strict=True))
+        writer.writerow([*(map(safe, self.header) if safe_cells else self.header), *self.told, "known"])
+        for first, second, *numbers, words in self.blocks():
+            sides = (map(safe, side) if safe_cells else side for side in (first, second))
+            written = ((f"{number:.6g}" for number in column) for column in numbers)
+            writer.writerows(zip(*sides, *written, words, strict=True))
 
     def records(self) -> list[dict[str, Any]]:
-        keys = ("row", "column", "prediction", "known")
+        keys = ("row", "column", *self.told, "known")
         return [dict(zip(keys, record, strict=True)) for block in self.blocks() for record in zip(*block, strict=True)]
 
     def blocks(self) -> Iterator[tuple[list[Any], ...]]:
-        for first in range(0, self.predicted.size, BLOCK):
+        for first in range(0, self.flags.size, BLOCK):
             part = slice(first, first + BLOCK)
             names = (_called(side[0], side[1][part], side[2][part]) for side in (self.rows, self.cols))
-            yield *names, self.predicted[part].tolist(), self.flags[part].tolist()
+            yield *names, *(column[part].tolist() for column in self.told.values()), self.flags[part].tolist()
 
 
 def _require_known(places: Array, names: Array, side: str) -> None:

@@ -13,18 +13,17 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.checked import frame_header
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import given_factors, note_columns, observations
+from bifactor.estimators.inputs import given_factors, note_columns, observations, require_small
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.fit import Fit, single_or_all
-from bifactor.models.model import Model, Settings, updated
-from bifactor.models.scoring import explained, left_out_scores
+from bifactor.models.fitting import Settings
+from bifactor.models.model import Model
+from bifactor.models.scoring import explained, left_out_scores, mean_noise
+from bifactor.models.updating import updated
 from bifactor.tables import Observations, read
 from bifactor.tables.matrices import is_triples
-
-LARGEST = 100_000_000
-"""Entries of a completed matrix that are made at once."""
 
 
 class Completed:
@@ -34,7 +33,7 @@ class Completed:
         """Fit, and the completed matrix as an array: what is known as it is, elsewhere what is predicted."""
         settings = self._settings()
         data = observations(self, X, sample_weight)
-        _require_small(data.shape)
+        require_small(data.shape)
         return self._fitted(settings, X, data).complete()
 
 
@@ -69,7 +68,10 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         model = fit_watched(self, X, data, settings, start)
         self._keep(model, data)
         self.result_, self.ridge_path_, self.alpha_ = model.result, model.path, model.ridge
-        self.n_iter_ = model.result.n_iter
+        self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
+        sure = model.posterior is not None
+        self.evidence_ = -model.result.objective if sure else None
+        self.noise_ = mean_noise(model.posterior_or_advice(), data) if sure else None
         warn_unless_converged(model)
         return self
 
@@ -160,7 +162,7 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
 
     def _everywhere(self, U: Array) -> Array:
         """z of rows in all columns, by factors with the offset columns in front."""
-        _require_small((U.shape[0], self.model_.V.shape[0]))
+        require_small((U.shape[0], self.model_.V.shape[0]))
         return matmul(U, self.model_.V.T) + U.dtype.type(self.model_.intercept)
 
     def complete(self) -> Array:
@@ -193,7 +195,7 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
             return explained(self.model_, data, self.model_.scores(data.rows, data.cols))
         return explained(self.model_, data, left_out_scores(self.model_, data))
 
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False, error_bars: bool = True) -> None:
         """Write the fit into a new folder, which `bifactor.load` and the commands of the shell read.
 
         Parameters
@@ -201,6 +203,8 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         folder : path
         force : bool
             Replace a fit that is in that place.
+        error_bars : bool
+            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars are made from.
         """
         check_is_fitted(self, "model_")
         told = {name: value for name, value in self.get_params().items() if isinstance(value, (str, int, float))}
@@ -208,7 +212,7 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         card: dict[str, Any] = {"estimator": type(self).__name__, "settings": told}
         if origin is not None:
             card["data"] = {"columns": list(origin.header), "layout": origin.layout}
-        replace(self.fit_, card=card).save(folder, force=force)
+        replace(self.fit_, card=card).save(folder, force=force, error_bars=error_bars)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of what `transform` gives."""
@@ -223,11 +227,3 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _require_small(shape: tuple[int, int]) -> None:
-    if shape[0] * shape[1] > LARGEST:
-        raise InputError(
-            f"The completed matrix of {shape[0]}×{shape[1]} has more than {LARGEST} entries. "
-            "Use predict(rows, cols) for some of them, or transform and inverse_transform for some rows."
-        )

@@ -13,7 +13,7 @@ from bifactor.estimators.checked import checked
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
-from bifactor.models.model import Settings
+from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 from bifactor.validation import require_flag

@@ -16,6 +16,9 @@ from bifactor.tables.matrices import from_matrix, from_triples, is_triples
 from bifactor.validation import require_finite
 from bifactor.words import counted
 
+LARGEST = 100_000_000
+"""Entries of a completed matrix that are made at once."""
+
 LONG = 6
 """Columns up to which a frame may be a long one."""
 
@@ -63,3 +66,12 @@ def require_wide(X: Any) -> None:
     if None not in found:
         names = ", ".join(header[k] for k in found if k is not None)
         raise InputError(f"X has one line per entry: {names}. Use fit_long, predict_long, … for such frames.")
+
+
+def require_small(shape: tuple[int, int]) -> None:
+    """Raise `InputError` where a matrix is too large to be made at once."""
+    if shape[0] * shape[1] > LARGEST:
+        raise InputError(
+            f"The completed matrix of {shape[0]}×{shape[1]} has more than {LARGEST} entries. "
+            "Use predict(rows, cols) for some of them, or transform and inverse_transform for some rows."
+        )

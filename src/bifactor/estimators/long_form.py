@@ -12,7 +12,8 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.inputs import note_columns
 from bifactor.models.fit import Fit, known
-from bifactor.models.model import Model, Settings
+from bifactor.models.fitting import Settings
+from bifactor.models.model import Model
 from bifactor.models.scoring import explained
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.observations import named
@@ -95,11 +96,14 @@ class LongForm(ABC):
         placed = named((rows, i[new.rows]), (cols, j[new.cols]), new.values, new.origin, new.weights)
         return self._updated(placed)
 
-    def predict_long(self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean") -> Any:
+    def predict_long(
+        self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean", return_std: bool = False
+    ) -> Any:
         """The frame with a column `prediction`, and a column `known` of what was in the fit.
 
         That is "both", "row", "column" or "neither". A name that was not in the fit counts with an offset of 0 or,
-        with `unknown="raise"`, is refused. Where a file is passed instead of a frame, a dict of columns is returned.
+        with `unknown="raise"`, is refused. With `return_std` there is a column `std`, the standard deviation of a new
+        measurement. Where a file is passed instead of a frame, a dict of columns is returned.
         """
         self._require_names()
         table = nw.from_native(frame, pass_through=True)
@@ -107,7 +111,8 @@ class LongForm(ABC):
         nothing = isinstance(table, nw.DataFrame) and len(table) == 0
         names = (np.empty(0, object),) * 2 if nothing else self._pairs_of(frame, row, col)
         i, j = self.fit_.known_pairs(*names, unknown)
-        added = {**self._told(self.fit_.scores(i, j)), "known": known(i, j).tolist()}
+        doubt = {"std": self.fit_.std(i, j)} if return_std else {}
+        added = {**self._told(self.fit_.scores(i, j)), **doubt, "known": known(i, j).tolist()}
         if not isinstance(table, nw.DataFrame):
             first, second = (self._header or ("row", "column"))[:2]
             return {first: names[0], second: names[1], **added}

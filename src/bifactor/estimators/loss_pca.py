@@ -14,7 +14,7 @@ from bifactor.estimators.inputs import given_factors, observations
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, fit_components, null_scores
-from bifactor.models.model import Settings
+from bifactor.models.fitting import Settings
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.models.settings import settings
 from bifactor.operators.sparse import require_sound

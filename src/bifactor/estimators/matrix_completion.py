@@ -1,32 +1,39 @@
 """Numbers with holes."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from bifactor.arrays import Array
 from bifactor.estimators.completion import Completion
-from bifactor.models.model import Settings
+from bifactor.estimators.error_bars import ErrorBars
+from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 
 
-class MatrixCompletion(Completion):
+class MatrixCompletion(ErrorBars, Completion):
     """Completes a matrix of which some entries are known: μ + bᵢ + cⱼ + uᵢ·vⱼ, seen through a loss of your choice.
 
-    The defaults need no tuning: the ridge on b, c, u and v is the one that predicts a tenth of the entries, held out,
-    best, and with `n_components="auto"` so is their number.
+    Numbers, as ratings, need no tuning: b, c, u and v have a posterior, whose priors and noise are fitted, so that each
+    prediction comes with an error bar. A ridge takes its place where `alpha` is passed, and for other losses, where it
+    is the one that predicts a tenth of the entries, held out, best.
 
     Parameters
     ----------
     n_components : int or "auto"
         The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
+        Too many do little harm, as those that explain nothing vanish; "auto" leaves these out.
     loss : {"squared", "huber", "logistic", "probit", "poisson"} or Loss
         What an entry means: a number, one with outliers, ±1, a count.
-    alpha : float or "auto"
-        The ridge, in the units of the loss summed over entries; 0 for none.
+    alpha : float or "auto", optional
+        The ridge, in the units of the loss summed over entries; 0 for none, "auto" for the one that predicts best. By
+        default there is a posterior for squared errors, and "auto" for other losses.
+    noise : {"auto", "one", "columns", "rows", "both", "student"}
+        Of the posterior: whether all entries have one variance, or each column, row or both its own, or Student's t;
+        see `bifactor.solvers.Variational`. "auto" takes the one that predicts a tenth of the entries, held out, best.
     offsets : bool
         Fit an intercept and an offset for every row and column.
     solver : Solver, optional
-        By default what `bifactor.solve` takes.
+        By default `Variational` for a posterior, else what `bifactor.solve` takes.
     max_iter, tol
         Of the fit.
     warm_start : bool
@@ -46,8 +53,14 @@ class MatrixCompletion(Completion):
     intercept_, row_offsets_, column_offsets_
         μ, b and c; zero without offsets.
     n_components_ : int
-    alpha_ : float
-        The ridge that was used.
+    noise_ : float or None
+        The standard deviation of the noise, on average over entries; None without a posterior, and so are the next two.
+    evidence_ : float or None
+        A lower bound of the log evidence, in nats: the probability density of the entries under the model.
+    noise_choice_ : NoiseChoice or None
+        How the noise was chosen.
+    alpha_ : float or None
+        The ridge that was used; None with a posterior.
     ridge_path_ : RidgePath or None
         How it was chosen.
     result_ : Result
@@ -65,7 +78,8 @@ class MatrixCompletion(Completion):
         *,
         n_components: int | str = 10,
         loss: Any = "squared",
-        alpha: float | str = "auto",
+        alpha: float | str | None = None,
+        noise: str = "auto",
         offsets: bool = True,
         solver: Any = None,
         max_iter: int = 1000,
@@ -78,6 +92,7 @@ class MatrixCompletion(Completion):
         self.n_components = n_components
         self.loss = loss
         self.alpha = alpha
+        self.noise = noise
         self.offsets = offsets
         self.solver = solver
         self.max_iter = max_iter
@@ -87,7 +102,17 @@ class MatrixCompletion(Completion):
         self.verbose = verbose
         self.random_state = random_state
 
-    def predict(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
+    @overload
+    def predict(
+        self, rows: Any, cols: Any = None, unknown: str = "mean", return_std: Literal[False] = False
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, rows: Any, cols: Any = None, unknown: str = "mean", *, return_std: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    def predict(self, rows: Any, cols: Any = None, unknown: str = "mean", return_std: bool = False) -> Any:
         """What is to be expected at the entries (rows[t], cols[t]).
 
         Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
@@ -101,15 +126,20 @@ class MatrixCompletion(Completion):
         unknown : {"mean", "raise"}
             What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells
             (`predict_long` has a column for it), or raise `InputError`.
+        return_std : bool
+            Tell the standard deviation of a new measurement too: of what is not known of the matrix, and of the noise.
+            Only with a posterior.
         """
         z = self.decision_function(rows, cols, unknown)
-        return self.model_.loss.mean(z)
+        told = self.model_.loss.mean(z)
+        return (told, self._std(rows, cols)) if return_std else told
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.model_.loss.mean(z)}
 
     def _settings(self) -> Settings:
-        names = ("n_components", "loss", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
+        names = ["n_components", "loss", "alpha", "noise", "offsets", "solver", "max_iter", "tol"]
+        names += ["verbose", "random_state"]
         return settings(**{name: getattr(self, name) for name in names})
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:

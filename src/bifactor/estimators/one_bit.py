@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion
 from bifactor.estimators.inputs import observations
-from bifactor.models.model import Settings
+from bifactor.models.fitting import Settings
 from bifactor.models.scoring import left_out_scores
 from bifactor.models.settings import settings
 from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes

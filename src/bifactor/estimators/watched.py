@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from bifactor.kernels.threads import threads
-from bifactor.models.model import Model, Settings, fit_model
+from bifactor.models.fitting import Settings, fit_model
+from bifactor.models.model import Model
 from bifactor.problems.state import State
 from bifactor.tables import Observations
 

@@ -12,6 +12,7 @@ from bifactor.arrays import Array
 from bifactor.metrics import triplets
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
+from bifactor.solvers.parts.posterior import Posterior
 from bifactor.tables import Observations
 from bifactor.tables.source import checksum
 
@@ -63,6 +64,7 @@ def about_fit(model: Model) -> dict[str, Any]:
     return {
         "rank": model.rank,
         "alpha": model.ridge,
+        "noise": about_noise(model),
         "status": result.status.name,
         "sentence": str(result.status),
         "converged": result.status.converged,
@@ -77,6 +79,42 @@ def about_fit(model: Model) -> dict[str, Any]:
         },
         "singular_values": spectrum(model).tolist(),
     }
+
+
+def about_noise(model: Model) -> dict[str, Any] | None:
+    """Of a posterior: its noise, how that was chosen, and how many components live."""
+    posterior, choice = model.posterior, model.choice
+    if posterior is None:
+        return None
+    tried = [] if choice is None else zip(choice.candidates, choice.held_out, choice.standard_error, strict=True)
+    return {
+        "model": _noise_model(posterior),
+        "std": posterior.variance**0.5,
+        "degrees": posterior.degrees,
+        "living": int(np.count_nonzero(posterior.living(model.fixed_columns))),
+        "evidence": -model.result.objective,
+        "tried": [
+            {"noise": one.solver.noise, "prior": one.solver.prior, "held_out": float(held), "standard_error": float(se)}
+            for one, held, se in tried
+        ],
+    }
+
+
+def noise_in_words(noise: dict[str, Any]) -> str:
+    """What `about_noise` found, for people."""
+    kinds = {
+        "one": "the same for all entries",
+        "student": f"Student's t, {noise['degrees'] or 0:.3g} degrees of freedom",
+    }
+    kinds |= {side: f"by {side}" for side in ("rows", "columns")} | {"both": "by rows and columns"}
+    return f"±{noise['std']:.4g}, {kinds[noise['model']]}"
+
+
+def _noise_model(posterior: Posterior) -> str:
+    if posterior.degrees is not None:
+        return "student"
+    rows, cols = (strength is not None for strength in posterior.strengths)
+    return "both" if rows and cols else "rows" if rows else "columns" if cols else "one"
 
 
 def about_path(model: Model) -> dict[str, Any] | None:

@@ -8,8 +8,9 @@ from bifactor.arrays import Array
 from bifactor.inits import Given
 from bifactor.losses import Shifted
 from bifactor.metrics import triplets
+from bifactor.models.fitting import Settings, as_problem, constant, resumed, run
 from bifactor.models.fold_in import fold_in
-from bifactor.models.model import Model, Settings, as_problem, constant, resumed, run
+from bifactor.models.model import Model
 from bifactor.models.tuning import tuned
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge

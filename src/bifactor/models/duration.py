@@ -2,6 +2,7 @@
 
 import time
 
+from bifactor.models.noise_choice import CANDIDATES, ENOUGH, MANY
 from bifactor.models.tuning import MOST
 from bifactor.problems.problem import Problem
 
@@ -12,9 +13,16 @@ Medians over five sets of 100,000 to 2,500,000 numbers; single ones are between 
 labels. Below 100,000 numbers a fit may take longer than that, and a few seconds at most.
 """
 
+SWEEPS = 40
+"""Of a posterior. A sweep takes as many passes as there are columns, nearly."""
 
-def expected_seconds(problem: Problem, n_components: int | None, alpha: float | None) -> float:
+
+def expected_seconds(problem: Problem, n_components: int | None, alpha: float | None, posterior: bool) -> float:
     """Seconds that choosing what is left open and fitting will take, as a rule within a factor of three."""
+    if posterior:
+        columns = min(*problem.shape, ENOUGH["separate"] if n_components is None else n_components)
+        choosing = len(CANDIDATES) * min(1.0, MANY / problem.y.size)
+        return (1 + choosing) * SWEEPS * (columns + 1) * _pass_seconds(problem, columns)
     columns = min(*problem.shape, MOST if n_components is None else n_components)
     choice = "nothing" if alpha is not None else "rank and ridge" if n_components is None else "ridge"
     return PASSES[choice] * _pass_seconds(problem, columns)

@@ -3,13 +3,13 @@
 import os
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
-from bifactor.models.model import Model, lengthened
+from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
 from bifactor.models.scoring import explained
@@ -123,7 +123,15 @@ class Fit:
                 raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass unknown='mean'.")
         return i, j
 
-    def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
+    @overload
+    def predict(self, rows: Any, cols: Any, unknown: str = "mean", return_std: Literal[False] = False) -> Array: ...
+
+    @overload
+    def predict(
+        self, rows: Any, cols: Any, unknown: str = "mean", *, return_std: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    def predict(self, rows: Any, cols: Any, unknown: str = "mean", return_std: bool = False) -> Any:
         """What is to be expected at the pairs (rows[t], cols[t]) of names; of labels, the probability of the upper one.
 
         Parameters
@@ -133,8 +141,28 @@ class Fit:
         unknown : {"mean", "raise"}
             What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
             raise `InputError`.
+        return_std : bool
+            Tell the standard deviation of a new measurement too, where the fit has a posterior.
         """
-        return self.model.loss.mean(self.decision_function(rows, cols, unknown))
+        told = self.model.loss.mean(self.decision_function(rows, cols, unknown))
+        if not return_std:
+            return told
+        return told, single_or_all(self.std(*self.pairs(rows, cols)), rows, cols)
+
+    def std(self, i: Array, j: Array) -> Array:
+        """The standard deviation of new measurements at places, -1 for a name that was not in the fit."""
+        posterior, i, j = self.model.doubt(i, j)
+        return posterior.predictive_std(i, j).astype(self.model.U.dtype)
+
+    def predict_interval(self, rows: Any, cols: Any, level: float = 0.9, unknown: str = "mean") -> tuple[Array, Array]:
+        """Where new measurements at pairs of names are expected with this probability: lower and upper ends.
+
+        The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
+        """
+        posterior, i, j = self.model.doubt(*self.known_pairs(rows, cols, unknown))
+        ends = (end + self.model.intercept for end in posterior.interval(i, j, level))
+        lower, upper = (single_or_all(end.astype(self.model.U.dtype), rows, cols) for end in ends)
+        return lower, upper
 
     def encoded(self, values: Array) -> Array:
         """Values as the loss wants them: classes of labels as −1 and +1."""
@@ -187,11 +215,10 @@ class Fit:
         model, values = self.model, self.encoded(here.values)
         model.loss.targets.check(values, type(model.loss).__name__)
         part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
-        found = np.unique(part.rows)
-        U = lengthened(model.U, len(rows), slice(model.fixed[0]))
-        U[places[found]] = model.rows(part)[found]
+        known_of = np.isin(np.arange(part.shape[0]), part.rows)
+        model = model.with_found(0, len(rows), part, np.where(known_of, places, -1))
         seen = self.seen.with_rows(replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols))))
-        return replace(self, model=replace(model, U=U), rows=rows, seen=seen)
+        return replace(self, model=model, rows=rows, seen=seen)
 
     def _new_names(self, data: Observations) -> Array:
         """The names of the rows of some data or, where they have none, numbers that no row has."""
@@ -215,7 +242,14 @@ class Fit:
         here = Observations(i, j, self.encoded(y), shape, w).weighed()
         return explained(self.model, here, self.scores(here.rows, here.cols))
 
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False, report: str | None = None) -> None:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        report: str | None = None,
+        error_bars: bool = True,
+    ) -> None:
         """Write everything into a new folder, which appears whole or not at all.
 
         Parameters
@@ -225,10 +259,12 @@ class Fit:
             Replace a fit that is in that place.
         report : str, optional
             An HTML page to keep beside it.
+        error_bars : bool
+            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars are made from.
         """
         from bifactor.models.store import save
 
-        save(self, folder, force, report)
+        save(self, folder, force, report, error_bars)
 
 
 def single_or_all(told: Array, rows: Any, cols: Any) -> Array:

@@ -5,7 +5,9 @@ import scipy
 
 from bifactor.arrays import Array
 from bifactor.losses import Poisson
-from bifactor.models.model import Model, constant
+from bifactor.models.fitting import constant
+from bifactor.models.model import Model
+from bifactor.solvers.parts.posterior import Posterior
 from bifactor.tables import Observations
 
 FOLDS = 5
@@ -24,6 +26,11 @@ def explained(model: Model, data: Observations, z: Array, null_z: Array | None =
     left = model.loss.value(z.astype(np.float64), y) - lowest
     worst, here = (float(np.average(part, weights=w)) for part in (null, left))
     return 1 - here / worst if worst > 0 else float(here <= 0)
+
+
+def mean_noise(posterior: Posterior, data: Observations) -> float:
+    """The standard deviation of the noise, by root mean square over the entries, weights aside."""
+    return float(np.mean(posterior.noise(data.rows, data.cols)) ** 0.5)
 
 
 def left_out_scores(model: Model, data: Observations) -> Array:

@@ -1,14 +1,19 @@
 """Estimators' parameters, checked, as the settings of a fit."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from bifactor.errors import InputError
+from bifactor.losses import Loss, Squared
 from bifactor.losses.named import loss_of
-from bifactor.models.model import Settings
-from bifactor.solvers import Solver
+from bifactor.models.fitting import Settings
+from bifactor.solvers import Solver, Variational
+from bifactor.solvers.variational import NoiseModel
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
+
+NOISES = ("auto", *get_args(NoiseModel))
+"""What the noise of a posterior may be."""
 
 
 def settings(
@@ -16,6 +21,7 @@ def settings(
     loss: Any,
     n_components: Any,
     alpha: Any,
+    noise: Any = "auto",
     offsets: Any,
     solver: Any,
     max_iter: Any,
@@ -29,16 +35,20 @@ def settings(
     if n_components != "auto" and not is_count(n_components, least):
         alone = "0 leaves offsets alone." if offsets else "Without offsets there must be a component."
         raise InputError(f"n_components={n_components!r} is not an integer ≥ {least}, nor 'auto'. {alone}")
-    if alpha != "auto" and not is_at_least_zero(alpha):
-        raise InputError(f"alpha={alpha!r} is not a number ≥ 0, nor 'auto'.")
+    if alpha is not None and alpha != "auto" and not is_at_least_zero(alpha):
+        raise InputError(f"alpha={alpha!r} is not a number ≥ 0, nor 'auto' or None.")
     if solver is not None:
         require_instance(solver, Solver, "solver")
+    seen_through = loss_of(loss)
+    posterior = _wants_posterior(seen_through, alpha, noise, solver)
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
-        loss=loss_of(loss),
+        loss=seen_through,
         n_components=None if n_components == "auto" else int(n_components),
-        alpha=None if alpha == "auto" else float(alpha),
+        alpha=None if alpha is None or alpha == "auto" else float(alpha),
+        posterior=posterior,
+        noise=None if noise == "auto" else noise,
         offsets=bool(offsets),
         solver=solver,
         max_iter=int(max_iter),
@@ -46,6 +56,21 @@ def settings(
         seed=seed_of(random_state),
         progress=bool(verbose),
     )
+
+
+def _wants_posterior(loss: Loss, alpha: Any, noise: Any, solver: Solver | None) -> bool:
+    """Whether numbers are to have error bars; a ridge, another loss or another solver leaves none."""
+    if noise not in NOISES:
+        raise InputError(f"noise={noise!r} is not one of {', '.join(map(repr, NOISES))}.")
+    given = isinstance(solver, Variational)
+    possible = isinstance(loss, Squared) and alpha is None and (solver is None or given)
+    if given and not possible:
+        raise InputError("Variational is for loss='squared', with priors and no ridge. Leave out alpha, or the solver.")
+    if noise != "auto" and given:
+        raise InputError(f"noise={noise!r} goes with no solver. Pass Variational({noise!r}).")
+    if noise != "auto" and not possible:
+        raise InputError(f"noise={noise!r} goes with loss='squared', and with neither alpha nor a solver.")
+    return possible
 
 
 def seed_of(random_state: Any) -> int:

@@ -6,6 +6,7 @@ pinned by a folder of each in the tests.
 1. card.json with the model's loss by its name, factors.safetensors (a `Result`), ids.safetensors with integers or text,
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
+3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
 """
 
 import errno
@@ -21,8 +22,10 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
+from bifactor.kinds import Fixed
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
+from bifactor.models import posterior_file
 from bifactor.models.card import model_card
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
@@ -35,15 +38,17 @@ from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
 
+POSTERIOR = "posterior.safetensors"
+
 REPORT = "report.html"
 
-OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT})
+OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
-FORMAT = 2
+FORMAT = 3
 
 
-def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None) -> None:
+def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None, error_bars: bool) -> None:
     """See `Fit.save`."""
     target, model = Path(folder), fit.model
     require_free(target, force)
@@ -58,6 +63,8 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
     with places.new_folder(target, force) as temporary:
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
+        if model.posterior is not None:
+            posterior_file.write(temporary / POSTERIOR, model.posterior, model.U.dtype, error_bars)
         files.write(temporary / IDS, "ids", ids, kinds)
         files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})
         files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
@@ -132,8 +139,10 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
             raise ValueError("it says nothing of the model")
         if not isinstance(core.get("offsets"), bool):
             raise ValueError(f"offsets is {core.get('offsets')!r}, neither true nor false")
-        intercept, ridge = _number(core, "intercept"), _number(core, "ridge")
-        if ridge < 0:
+        intercept = _number(core, "intercept")
+        sure = "ridge" in core and core["ridge"] is None  # which format 1 and 2 never are
+        ridge = None if sure else _number(core, "ridge")
+        if ridge is not None and ridge < 0:
             raise ValueError(f"ridge is {ridge}")
         classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
         found = _restored_loss(core.get("loss"), loss, folder)
@@ -145,7 +154,11 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
         raise FileError(f"{folder / FACTORS} does not hold the factors of {folder / CARD}. Fit again.")
-    return Model(found, intercept, fixed, ridge, U, V, result), classes
+    model = Model(found, intercept, fixed, ridge, U, V, result)
+    if ridge is None:
+        kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
+        model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))
+    return model, classes
 
 
 def _number(core: dict[str, Any], name: str) -> float:

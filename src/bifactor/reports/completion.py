@@ -37,12 +37,13 @@ def report(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> str:
 
 def _figures(card: dict[str, Any]) -> str:
     data, fit = card["data"], card["fit"]
+    noise = fit["noise"]
     figures = [
         (f"{data['entries']:,}", "entries"),
         (f"{data['rows']:,} × {data['cols']:,}", "rows × columns"),
         (f"{data['observed']:.3%}", "of the matrix known"),
         (str(fit["rank"]), "rank"),
-        (f"{fit['alpha']:.4g}", "ridge"),
+        (f"{fit['alpha']:.4g}", "ridge") if noise is None else (f"±{noise['std']:.3g}", "noise"),
         (f"{card['timings']['all']:.1f} s", "all in all"),
         (f"{fit['iterations']:,}", "iterations of the last fit"),
     ]
@@ -61,6 +62,8 @@ def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[
         charts.append(_chart("Entries that the fit has not seen", text, density(*held_out)))
     if path is not None and len(path["ridges"]) > 1:
         charts.append(_chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
+    if fit["noise"] is not None and fit["noise"]["tried"]:
+        charts.append(_tried(fit["noise"]["tried"]))
     values = np.array(fit["singular_values"])
     text = "The singular values of the fitted matrix, the offsets aside: how much each component carries."
     text = text if values.size else "There are no components: the rank of the fit is 0."
@@ -87,6 +90,16 @@ def _path(path: dict[str, Any], loss: str) -> tuple[str, str]:
     )
     curve = line_chart(ridges[shown], held[shown], "ridge", name, log_x=True, errors=errors[shown], mark=mark)
     return text if mark is not None else text + " No ridge at all was better still.", curve
+
+
+def _tried(tried: list[dict[str, Any]]) -> str:
+    """The kinds of noise that were tried, and how well they predict."""
+    text = "A tenth of the entries was held out, and each kind of noise and prior tried on it; the best was taken."
+    lines = [
+        (f"noise {one['noise']}, {one['prior']} prior", f"held-out RMSE {(2 * one['held_out']) ** 0.5:.5g}")
+        for one in sorted(tried, key=lambda one: one["held_out"])
+    ]
+    return f"<section><h2>How the noise was chosen</h2>{facts(lines)}<p>{escape(text)}</p></section>"
 
 
 def _chart(title: str, text: str, svg: str) -> str:

@@ -62,11 +62,13 @@ def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) ->
     return Memory(held(problem), max(start, chosen.peak(problem, columns)))
 
 
-def entries_memory(shape: tuple[int, int], entries: int, rank: int, dtype: Any = np.float64) -> int:
+def entries_memory(
+    shape: tuple[int, int], entries: int, rank: int, dtype: Any = np.float64, solver: Solver | None = None
+) -> int:
     """Bytes that fitting a completion model takes at its peak, beside the entries that are given to it.
 
     For use before the problem is made, which takes memory too: coordinates and values are copied and arranged, a tenth
-    of the entries is held out to choose rank and ridge, and then there is the run of `PCG`, with offsets.
+    of the entries is held out to choose rank and ridge, and then there is the run of the solver, with offsets.
 
     Parameters
     ----------
@@ -77,6 +79,8 @@ def entries_memory(shape: tuple[int, int], entries: int, rank: int, dtype: Any =
         The most columns that are tried; more than the matrix allows count as those that it does.
     dtype : dtype
         Of the values.
+    solver : Solver, optional
+        By default `PCG`.
     """
     m, n = matrix_shape(shape)
     for name, number, least in (("entries", entries, 1), ("rank", rank, 0)):
@@ -86,7 +90,7 @@ def entries_memory(shape: tuple[int, int], entries: int, rank: int, dtype: Any =
     problem, columns = _like(m, n, int(entries), np.dtype(dtype)), min(int(rank), m, n)
     arranged = entries * (2 * 4 + item)  # coordinates and values
     held_out = 2 * entries * (item + 2)  # weights and a mask, anew where the rank is looked for too
-    return int(arranged + max(SORTING * entries, held_out + PCG().peak(problem, columns)))
+    return int(arranged + max(SORTING * entries, held_out + (solver or PCG()).peak(problem, columns)))
 
 
 def _like(m: int, n: int, entries: int, dtype: np.dtype) -> Objective:

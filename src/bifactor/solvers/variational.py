@@ -1,6 +1,6 @@
 """Variational Bayes: the posterior of the factors, with nothing to tune."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,13 +14,15 @@ from bifactor.penalties.uncertainty import Uncertainty
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
-from bifactor.problems.state import Point, State, Value
+from bifactor.problems.state import Moving, Phase, Point, Settled, State, Value
 from bifactor.solvers.base import Solver
 from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
+from bifactor.solvers.parts.half import Half, Side
 from bifactor.solvers.parts.moments import Data, Sums
-from bifactor.solvers.parts.posterior import Half, Posterior, Side
+from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.requirements import require_no_penalty, require_numpy, require_two_factors
 from bifactor.solvers.parts.turn import best_turn
+from bifactor.validation import is_at_least_zero
 
 NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
@@ -33,6 +35,9 @@ Robust statistical modeling using the t distribution, JASA 84, 1989)."""
 
 OFTEN, SELDOM = 10, 5
 """Factors are turned after each of so many first sweeps, and then after every few."""
+
+STILL = 3
+"""Sweeps in a row that must move predictions by less than the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Inferred(Value):
     trust: Precisions | None = None
     """The precision of each entry, where they differ."""
     age: int = 0
+    still: int = 0
+    """Sweeps in a row that have moved predictions by next to nothing."""
 
     @property
     def sums(self) -> Sums:
@@ -80,6 +87,9 @@ class Variational(Solver[Inferred]):
         all components have one in common, beside effects of rows and columns. The bound mostly prefers separate ones.
         Where rows have few entries and one component outdoes the others, a shared one may predict better, as it holds
         that component back; it needs a rank that is not too large.
+    tol : float
+        The run has converged when predictions of the entries move by less than this share of the noise, by root mean
+        square, three sweeps in a row. 0 leaves the end to the tests of `solve`.
 
     References
     ----------
@@ -90,6 +100,7 @@ class Variational(Solver[Inferred]):
 
     noise: NoiseModel = "one"
     prior: PriorModel = "separate"
+    tol: float = 3e-3
     outermost = True
 
     def __post_init__(self) -> None:
@@ -97,6 +108,8 @@ class Variational(Solver[Inferred]):
             raise InputError(f"noise={self.noise!r} is not one of {', '.join(map(repr, get_args(NoiseModel)))}.")
         if self.prior not in get_args(PriorModel):
             raise InputError(f"prior={self.prior!r} is neither 'separate' nor 'shared'.")
+        if not is_at_least_zero(self.tol):
+            raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
 
     @property
     def _shared(self) -> bool:
@@ -124,24 +137,28 @@ class Variational(Solver[Inferred]):
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
         rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square, self._shared) for side in (0, 1))
         trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
-        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust, 0)
+        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.rows.known), variance), trust)
 
     def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
         own, data = state.own, _data(problem, state)
         rows, cols = self._halves(data, state)
         sums, trust, variance = own.sums, own.trust, own.variance
         if trust is not None:
-            errors = data.errors(rows.known[:2], cols.known[:2])
+            errors = data.errors(rows.rows.known[:2], cols.rows.known[:2])
             trust = fitted_precisions((data.given > 0).astype(float), errors / variance, trust.strength, HEAVIEST)
             data = Data(data.problem, trust.mean)
-            sums = data.sums(0, *cols.known)
+            sums = data.sums(0, *cols.rows.known)
         rows, variance = rows.fitted(sums, data, variance, self.noise in ("rows", "both"))
-        sums = data.sums(1, *rows.known)
+        sums = data.sums(1, *rows.rows.known)
         cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
         slope = cols.slope(sums, variance)
         if own.age < OFTEN or own.age % SELDOM == 0:
             rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns, self._shared)
-        return _state(data, rows, cols, variance, slope, trust, own.age + 1)
+        new = _state(data, rows, cols, variance, slope, trust)
+        moved = data.moved(state.point.z, new.point.z, variance)
+        still = own.still + 1 if moved <= self.tol else 0
+        phase: Phase = Settled() if still >= STILL else Moving()
+        return State(new.point, replace(new.own, age=own.age + 1, still=still), phase)
 
     def current(self, problem: Objective, state: State[Inferred]) -> Objective:
         """Least squares in the means, with what the covariances add."""
@@ -150,7 +167,10 @@ class Variational(Solver[Inferred]):
 
     def posterior(self, problem: Objective, state: State[Inferred]) -> Posterior:
         own, halves = state.own, self._halves(_data(problem), state)
-        return Posterior(*halves, own.variance, None if own.trust is None else own.trust.strength)
+        varies = self.noise in ("rows", "both"), self.noise in ("columns", "both")
+        rows, cols = (half.noise.strength if own else None for half, own in zip(halves, varies, strict=True))
+        degrees = None if own.trust is None else own.trust.strength
+        return Posterior(halves[0].rows, halves[1].rows, own.variance, degrees, (rows, cols))
 
     def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
         x, sides = state.point.x, (state.own.rows, state.own.cols)
@@ -165,18 +185,19 @@ def _data(problem: Objective, state: State[Inferred] | None = None) -> Data:
 
 
 def _state(
-    data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None, age: int
+    data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None
 ) -> State[Inferred]:
     """The state at these posteriors; `slope` is that of the columns' means."""
-    problem, sums = data.problem, data.sums(0, *cols.known)
-    errors = float(np.sum(rows.side.noise.mean * rows.errors(sums)))
+    problem, sums = data.problem, data.sums(0, *cols.rows.known)
+    errors = float(np.sum(rows.rows.precision * rows.errors(sums)))
     value = data.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
     value += 0.0 if trust is None else trust.cost
     pair = [cast(half.means, problem.dtype) for half in (rows, cols)]
     x = problem.kind.pair(*pair)
     gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
-    point = Point(x, value, gradient, None, value, gradient)
-    return State(point, Inferred(rows.side, cols.side, variance, *sums, trust, age))
+    z = problem.operator.forward(x.left, x.right) if x.width else np.zeros(data.y.size, problem.dtype)
+    point = Point(x, value, gradient, z, value, gradient)
+    return State(point, Inferred(rows.side, cols.side, variance, *sums, trust))
 
 
 def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
@@ -195,8 +216,8 @@ def _conditional(data: Data, rows: Half, cols: Half, variance: float, cost: floa
     """The negative bound as a function of the means alone; `cost` is the part of the entries' precisions."""
     problem = data.problem
     assert isinstance(problem.operator, Entries)
-    halves, means = (rows, cols), [half.side.noise.mean for half in (rows, cols)]
-    spreads = [half.spread for half in halves]
+    halves, means = (rows, cols), [half.rows.precision for half in (rows, cols)]
+    spreads = [half.rows.spread for half in halves]
     blocks = []
     for side in (0, 1):
         other = 1 - side
@@ -205,7 +226,7 @@ def _conditional(data: Data, rows: Half, cols: Half, variance: float, cost: floa
     constant = cost + data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
     constant += 0.5 * rows.traces(blocks[0])
     for half, packed in zip(halves, blocks, strict=True):
-        packed[:, half.places.pairs[half.places.diagonal]] += half.side.prior
+        packed[:, half.places.pairs[half.places.diagonal]] += half.rows.prior
     width = rows.places.width
     term = Uncertainty(Exact(blocks[0], width), Exact(blocks[1], width), constant)
     weights = data.weights * means[0][problem.operator.rows] * means[1][problem.operator.cols] / variance

@@ -43,6 +43,11 @@ def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: fl
     return Precisions(mean, float(np.sum(apart - numbers * logarithm / 2)), 2 * half)
 
 
+def expected_precisions(counts: Array, errors: Array, strength: float) -> Array:
+    """The mean of the posterior for a strength that is known; 1 where there is no measurement."""
+    return np.where(counts > 0, (counts + strength) / (errors + strength), 1.0)
+
+
 def _half_strength(mean: float, weakest: float) -> float:
     """argmax over h of h log h − log Γ(h) + h·mean, within its range."""
 

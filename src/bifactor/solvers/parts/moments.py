@@ -42,11 +42,18 @@ class Places:
     def rank(self) -> int:
         return int(self.free.size)
 
+    def columns(self, stay: Array) -> "Places":
+        """Of some of the columns, by a mask."""
+        number, kept = np.cumsum(stay) - 1, stay[self.free]
+        fixed = self.fixed[stay[self.fixed]]
+        _, groups = np.unique(self.groups[kept], return_inverse=True)
+        firsts = np.array([np.argmax(groups == group) for group in groups], np.int64)
+        return Places(int(np.count_nonzero(stay)), number[self.free[kept]], number[fixed], firsts)
+
     @property
     def pairs(self) -> Array:
         """Of two unknown columns, in the order of a triangle of them alone."""
-        first, second = triangle(self.rank)
-        return _at(self.free[first], self.free[second])
+        return pairs_of(self.free)
 
     @property
     def diagonal(self) -> Array:
@@ -109,6 +116,11 @@ class Data:
         squares = self.problem.operator.forward(np.ascontiguousarray(rows[1] * double), cols[1])
         return self.given * np.maximum(self.y * self.y - 2 * self.y * z + squares, 0)
 
+    def moved(self, before: Array, after: Array, variance: float) -> float:
+        """How far z has moved, by root mean square, in units of the noise."""
+        change = np.asarray(after, np.float64) - before
+        return float(np.sum(self.given * change * change) / (max(self.size, 1) * variance)) ** 0.5
+
     def sums(self, side: int, other: Array, moments: Array, precision: Array) -> Sums:
         """For the rows of one side, by the means and second moments of the other, each row of that with a precision."""
         q = precision[:, None]
@@ -123,11 +135,12 @@ class Data:
         return np.asarray(one.H @ table if side else one @ table)
 
 
-def second_moments(rows: Array, covariance: Array, places: Places) -> Array:
-    """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns."""
+def second_moments(rows: Array, covariance: Array | None, places: Places) -> Array:
+    """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns, if there is any."""
     first, second = triangle(places.width)
     moments = rows[:, first] * rows[:, second]
-    moments[:, places.pairs] += covariance
+    if covariance is not None:
+        moments[:, places.pairs] += covariance
     return moments
 
 
@@ -141,6 +154,12 @@ def solved(sums: Sums, rows: Array, places: Places, prior: Array, precision: Arr
     found = rows.copy()
     found[:, places.free] = inverse.divide(np.ascontiguousarray(q * (sums.linear[:, places.free] - met)))
     return found, inverse
+
+
+def pairs_of(columns: Array) -> Array:
+    """The places of pairs of some columns in packed triangles of all, in the order of a triangle of them alone."""
+    first, second = triangle(columns.size)
+    return _at(columns[first], columns[second])
 
 
 def _at(first: Array, second: Array) -> Array:

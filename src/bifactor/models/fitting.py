@@ -1,0 +1,158 @@
+"""Models fitted to data: what is left open is chosen, then all entries are fitted."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.inits import Given, Init
+from bifactor.losses import Loss, Shifted
+from bifactor.losses.base import NUMBERS
+from bifactor.models.duration import expected_seconds
+from bifactor.models.model import OFFSETS, Model
+from bifactor.models.noise_choice import ENOUGH, Candidate, candidates, noise_choice, some_rows
+from bifactor.models.tuning import FEW, tuned, without_vanished
+from bifactor.operators import Entries
+from bifactor.penalties import Ridge
+from bifactor.problems.problem import Problem
+from bifactor.running.result import Result
+from bifactor.running.solve import solve
+from bifactor.solvers import PCG, Solver, Variational
+from bifactor.solvers.variational import NoiseModel
+from bifactor.tables import Observations
+
+LARGEST = 20.0
+"""Of a link: beyond, labels are all alike and counts without end, or zero."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit; the estimators' parameters, checked."""
+
+    loss: Loss
+    n_components: int | None
+    """None for as many as the data justify."""
+    alpha: float | None
+    """None for the one that predicts best."""
+    posterior: bool
+    """Whether factors have a posterior, with priors in the place of a ridge."""
+    noise: NoiseModel | None
+    """Of the posterior; None for the one that predicts best."""
+    offsets: bool
+    solver: Solver | None
+    max_iter: int
+    tol: float
+    seed: int
+    progress: bool = False
+    callback: Callable[..., bool | None] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    stage: Callable[[str, int, int], None] | None = None
+    """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
+    expect: Callable[[float], None] | None = None
+    """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
+
+
+def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
+    """Chooses what is to be chosen, and fits."""
+    settings.loss.targets.check(data.values, type(settings.loss).__name__)
+    intercept = constant(data, settings.loss) if settings.offsets else 0.0
+    problem = as_problem(data, settings, intercept)
+    if settings.expect is not None:
+        settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
+    if settings.posterior:
+        return _with_posterior(data, problem, intercept, settings, start)
+    return _with_ridge(problem, intercept, settings, start)
+
+
+def _with_ridge(problem: Problem, intercept: float, settings: Settings, start: Model | None) -> Model:
+    rng = np.random.default_rng(settings.seed)
+    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=settings.stage)
+    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
+    init = resumed(start, penalized, rank)
+    solver = settings.solver if init is None or settings.solver is not None else PCG()
+    result = run(penalized, rank, solver, init, settings)
+    U, V = result.U, result.V
+    if settings.n_components is None:
+        x = without_vanished(problem.kind.pair(U, V))
+        U, V = x.left, x.right
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    return Model(settings.loss, intercept, fixed, ridge, U, V, result, path)
+
+
+def _with_posterior(
+    data: Observations, problem: Problem, intercept: float, settings: Settings, start: Model | None
+) -> Model:
+    rng, solver, choice = np.random.default_rng(settings.seed), settings.solver, None
+    if isinstance(solver, Variational):
+        rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
+        best = Candidate(solver, min(*problem.shape, rank))
+    else:
+        tried = candidates(settings.noise, settings.n_components, problem.shape)
+        best = tried[0]
+        if data.values.size >= FEW:
+            some = some_rows(data, rng)
+            part = problem if some is data else as_problem(some, settings, intercept)
+            choice = noise_choice(part, tried, rng, settings.stage)
+            best = choice.chosen
+    result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), settings)
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
+    return model.with_living() if settings.n_components is None else model
+
+
+def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
+    """A fit within the limits of the settings."""
+    return solve(
+        problem,
+        rank,
+        solver,
+        init,
+        rng=settings.seed,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        objective_tol=0.0 if settings.posterior else settings.tol,  # of a bound, which may be anything
+        callback=settings.callback,
+        checkpoint=settings.checkpoint,
+        progress=settings.progress,
+    )
+
+
+def as_problem(
+    data: Observations,
+    settings: Settings,
+    intercept: float,
+    fixed: tuple[Array | None, Array | None] | None = None,
+) -> Problem:
+    """The data, and what is to be fitted to them beside a fixed intercept."""
+    operator, y, loss = Entries(data.rows, data.cols, data.shape), data.values, settings.loss
+    if loss.quadratic:  # the same as a shift of the loss, and compiled
+        y = y - y.dtype.type(intercept)
+    elif intercept:
+        loss = Shifted(loss, intercept)
+    return Problem(loss, operator, y, data.weights, offsets=settings.offsets, fixed=fixed)
+
+
+def constant(data: Observations, loss: Loss) -> float:
+    """argmin over a of Σ w ℓ(a; y), by Newton's method; no further out than where a link says all that it can."""
+    y = data.values.astype(np.float64)
+    w = np.ones_like(y) if data.weights is None else data.weights
+    if loss.quadratic:  # of values that are all alike a mean would be off by rounding
+        return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
+    a, limit = (float(np.median(y)), np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
+    for _ in range(100):
+        z = np.full_like(y, a)
+        slope, bend = float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
+        step = float(np.clip(-slope / bend, -1.0, 1.0)) if bend > 0 else 0.0
+        a = float(np.clip(a + step, -limit, limit))
+        if abs(step) <= 1e-10 * (1 + abs(a)) or abs(a) == limit:
+            break
+    return a
+
+
+def resumed(start: Model | None, problem: Problem, rank: int) -> Given | None:
+    """Where an earlier fit left off, if it fits."""
+    if start is None or (start.U.shape[0], start.V.shape[0]) != problem.shape:
+        return None
+    return Given(start.U, start.V) if start.U.shape[1] == rank + problem.kind.fixed_columns else None

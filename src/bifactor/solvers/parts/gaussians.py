@@ -1,0 +1,111 @@
+"""Rows of a factor that are known up to a Gaussian each."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.kernels.blocks_reference import chunks, transposed, triangle
+from bifactor.solvers.parts.moments import Places, pairs_of, second_moments
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Each row of a factor is Gaussian, and independent of the others."""
+
+    means: Array
+    covariance: Array | None
+    """Of the unknown columns of each row, packed; None where only the means were kept."""
+    places: Places
+    prior: Array
+    """The precision of each unknown column before the data."""
+    precision: Array
+    """That of the measurements of each row, relative to the others."""
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    @property
+    def moments(self) -> Array:
+        """E[bᵀb] of each row, packed; without covariances that of the means."""
+        return second_moments(self.means, self.covariance, self.places)
+
+    @property
+    def spread(self) -> Array:
+        """The covariance of each row, packed, with zeros for columns that are known."""
+        return second_moments(np.zeros_like(self.means), self._spread, self.places)
+
+    @property
+    def squares(self) -> Array:
+        """E of the square of each unknown number."""
+        return self.means[:, self.places.free] ** 2 + self._spread[:, self.places.diagonal]
+
+    @property
+    def known(self) -> tuple[Array, Array, Array]:
+        """What sums for the other factor are made from."""
+        return self.means, self.moments, self.precision
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """One draw of all rows."""
+        drawn, rank = self.means.copy(), self.places.rank
+        for part in chunks(len(drawn), rank**2 + 1):
+            L = np.linalg.cholesky(transposed(self._spread[part], rank))
+            noise = rng.standard_normal((len(L), rank, 1))
+            drawn[part, self.places.free] += (L @ noise)[:, :, 0]
+        return drawn
+
+    def take(self, index: Array) -> "Gaussians":
+        """Some of the rows."""
+        covariance = None if self.covariance is None else self.covariance[index]
+        return replace(self, means=self.means[index], covariance=covariance, precision=self.precision[index])
+
+    def padded(self, rows: int) -> "Gaussians":
+        """With more rows, of which nothing is known: they are as before the data, and fixed columns are ones."""
+        more = rows - len(self)
+        means = np.zeros((more, self.places.width))
+        means[:, self.places.fixed] = 1
+        covariance = np.zeros((more, self.places.rank * (self.places.rank + 1) // 2))
+        covariance[:, self.places.diagonal] = 1 / self.prior
+        return self.joined(replace(self, means=means, covariance=covariance, precision=np.ones(more)))
+
+    def joined(self, other: "Gaussians") -> "Gaussians":
+        """With the rows of another behind."""
+        lacking = self.covariance is None or other.covariance is None
+        return replace(
+            self,
+            means=np.concatenate([self.means, other.means]),
+            covariance=None if lacking else np.concatenate([self.covariance, other.covariance]),
+            precision=np.concatenate([self.precision, other.precision]),
+        )
+
+    def replaced(self, index: Array, rows: "Gaussians") -> "Gaussians":
+        """With other rows in some places."""
+        order = np.arange(len(self))
+        order[index] = len(self) + np.arange(len(rows))
+        return self.joined(rows).take(order)
+
+    def columns(self, stay: Array) -> "Gaussians":
+        """With some of the columns, by a mask; the others are forgotten."""
+        places, left = self.places.columns(stay), np.flatnonzero(stay[self.places.free])
+        covariance = None if self.covariance is None else self.covariance[:, pairs_of(left)]
+        return replace(self, means=self.means[:, stay], covariance=covariance, places=places, prior=self.prior[left])
+
+    @property
+    def _spread(self) -> Array:
+        if self.covariance is None:
+            raise InputError("Only means were kept of this posterior, so there are no error bars. Save it whole.")
+        return self.covariance
+
+
+def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
+    """Of uᵢ·vⱼ, for each pair of places."""
+    first, second = triangle(rows.places.width)
+    double, found = np.where(first == second, 1.0, 2.0), np.empty(i.size)
+    spreads, moments = (rows.spread, cols.spread), cols.moments
+    squares = rows.means[:, first] * rows.means[:, second]
+    for part in chunks(i.size, double.size):
+        a, b = i[part], j[part]
+        # Three sums that are positive, where E[z²] − E[z]² would cancel.
+        found[part] = (spreads[0][a] * moments[b] + squares[a] * spreads[1][b]) @ double
+    return np.maximum(found, 0)
