@@ -74,6 +74,8 @@ def test_scores_are_averaged_and_differ_by_draw():
     )
     assert table.plain_lines(ours + theirs)[1]["difference"] == "+1.0000 ± 0.0000"
     assert table.plain_lines(ours)[0]["rmse"] == "2.0000"
+    covered = [rows.row("f", "d", "a", draw=k, cover90=share) for k, share in enumerate((0.5, 0.5, 0.8))]
+    assert table.plain_lines(covered)[0]["cover90"] == "0.6000"
 
 
 def test_a_saved_file_gives_the_same_table(tmp_path, capsys):
