@@ -3,7 +3,7 @@
 A tenth of the entries is hidden at random, five times; those whose row or column would be new are left out. Errors are
 of predictions cut to the range of what was shown. cover80, cover90 and cover95 are the shares of hidden entries inside
 intervals of these levels, length90 the mean length of those of 0.9. Rank 10 throughout, but for "posterior, chosen",
-the defaults of MatrixCompletion. Other libraries have the settings, of a grid of 8 or 12, with the least mean error on
+the defaults of MatrixCompletion. Other libraries have the settings, of a grid of 8 or 15, with the least mean error on
 the hidden entries themselves, which flatters them; their seconds are of the fit with these, ours include all choices.
 """
 

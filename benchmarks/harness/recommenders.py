@@ -80,8 +80,11 @@ def grid(**choices: tuple[float, ...]) -> list[dict[str, float]]:
     return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
+RIDGES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Of one entry, for stochastic gradients."""
+
 RECOMMENDERS = (
     Recommender("cmfrec", cmfrec, grid(ridge=(1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 40.0))),
-    Recommender("scikit-surprise SVD", surprise, grid(ridge=(0.02, 0.05, 0.1, 0.2, 0.4, 0.8), epochs=(20, 100))),
-    Recommender("LibMF", libmf, grid(ridge=(0.02, 0.05, 0.1, 0.2, 0.4, 0.8), epochs=(20, 100))),
+    Recommender("scikit-surprise SVD", surprise, grid(ridge=RIDGES, epochs=(20, 50, 100))),
+    Recommender("LibMF", libmf, grid(ridge=RIDGES, epochs=(5, 20, 100))),
 )
