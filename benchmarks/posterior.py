@@ -85,11 +85,13 @@ def measured(fit: Callable[[Split], Fitted], part: Split) -> Row:
 
 def tuned(rival: Recommender, parts: list[Split]) -> tuple[Row, list[Row]]:
     """The settings with the least mean error on what is hidden, and what was measured there."""
-    tried = [
-        (setting, [measured(lambda p, s=setting: Fitted(rival.fit(p, RANK, **s)), part) for part in parts])
-        for setting in rival.settings
-    ]
-    return min(tried, key=lambda item: np.mean([numbers["rmse"] for numbers in item[1]]))
+    tried = [(setting, [measured(with_setting(rival, setting), part) for part in parts]) for setting in rival.settings]
+    # An error that is not finite comes last.
+    return min(tried, key=lambda item: np.nan_to_num(np.mean([numbers["rmse"] for numbers in item[1]]), nan=np.inf))
+
+
+def with_setting(rival: Recommender, setting: dict[str, float]) -> Callable[[Split], Fitted]:
+    return lambda train: Fitted(rival.fit(train, RANK, **setting))
 
 
 def candidate_rows(data: str, parts: list[Split], solver: str) -> Iterator[Row]:
@@ -115,12 +117,12 @@ def data_rows(data: str) -> Iterator[Row]:
 
 
 def warm_up() -> None:
-    """Compile what the candidates use, on data large enough for compiled kernels."""
+    """Import and compile what is timed, on data large enough for compiled kernels."""
     rng = np.random.default_rng(0)
     shown = (*rng.integers(0, 300, (2, 20_000)), rng.standard_normal(20_000))
     part = split(shown, 0)
-    for solver, fit in CANDIDATES.items():
-        or_skipped(lambda f=fit: [measured(f, part)], solver=solver)
+    for fit in (*CANDIDATES.values(), *(with_setting(rival, rival.settings[0]) for rival in RECOMMENDERS)):
+        or_skipped(lambda f=fit: [measured(f, part)])
 
 
 def prepare() -> Callable[[], Row]:
