@@ -138,7 +138,8 @@ def test_a_rival_has_the_settings_that_do_best_on_what_is_hidden():
     module = rows.load("posterior")
     parts = [ratings_data.split(some_ratings(900), seed) for seed in (0, 1)]
     guess = lambda part, rank, at: lambda i, j: np.full(i.size, at)  # noqa: E731
-    setting, found = module.tuned(module.Recommender("toy", guess, [{"at": at} for at in (np.nan, -2.0, 0.0, 2.0)]), parts)
+    toy = module.Recommender("toy", guess, [{"at": at} for at in (np.nan, -2.0, 0.0, 2.0)])
+    setting, found = module.tuned(toy, parts)
     assert setting == {"at": 0.0}
     assert [numbers["rmse"] for numbers in found] == [np.sqrt(np.mean(part.hidden[2] ** 2)) for part in parts]
 
