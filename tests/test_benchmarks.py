@@ -7,16 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed with the library
 
 from benchmarks.__main__ import main  # noqa: E402
-from benchmarks.harness import against, data, report, rows, table  # noqa: E402
+from benchmarks.harness import against, data, ratings_data, report, rows, table  # noqa: E402
 from benchmarks.harness.worker import Worker  # noqa: E402
 
-RIVALS = {"clarabel", "cmfrec", "cvxpy", "pymanopt"}
+RIVALS = {"clarabel", "cmfrec", "cvxpy", "libmf", "pymanopt", "surprise"}
 
 TOY = """
 from benchmarks.harness.rows import Case, Absent
@@ -73,6 +74,8 @@ def test_scores_are_averaged_and_differ_by_draw():
     )
     assert table.plain_lines(ours + theirs)[1]["difference"] == "+1.0000 ± 0.0000"
     assert table.plain_lines(ours)[0]["rmse"] == "2.0000"
+    covered = [rows.row("f", "d", "a", draw=k, cover90=share) for k, share in enumerate((0.5, 0.5, 0.8))]
+    assert table.plain_lines(covered)[0]["cover90"] == "0.6000"
 
 
 def test_a_saved_file_gives_the_same_table(tmp_path, capsys):
@@ -93,6 +96,52 @@ def test_what_is_not_at_hand_is_a_row(monkeypatch, tmp_path):
     monkeypatch.setattr(data, "DATA", tmp_path)
     (row,) = rows.or_skipped(rows.load("ratings").run)
     assert row["skipped"] == "ml-100k is not at hand. Set BIFACTOR_DATA to the folder that holds it."
+
+
+@pytest.mark.parametrize("name", ratings_data.RATINGS)
+def test_ratings_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(data, "DATA", tmp_path)
+    (row,) = rows.or_skipped(lambda: rows.load("posterior").data_rows(name))
+    assert row["skipped"].endswith("is not at hand. Set BIFACTOR_DATA to the folder that holds it.")
+
+
+def some_ratings(size):
+    rng = np.random.default_rng(3)
+    return rng.integers(0, 40, size) * 7 + 100, rng.integers(0, 30, size) * 3, rng.standard_normal(size)
+
+
+def test_what_is_hidden_is_of_rows_and_columns_that_are_shown_and_keeps_its_value():
+    triples = some_ratings(60)  # few, so that some rows and columns are hidden whole
+    part = ratings_data.split(triples, 0)
+    value_at = dict(zip(triples[2], zip(*triples[:2], strict=True), strict=True))
+    for side in (0, 1):
+        shown, hidden = part.shown[side], part.hidden[side]
+        assert np.array_equal(np.unique(shown), np.arange(part.shape[side]))
+        assert set(hidden) <= set(shown)
+        names = {k: value_at[y][side] for k, y in zip(shown, part.shown[2], strict=True)}
+        assert all(names[k] == value_at[y][side] for k, y in zip(hidden, part.hidden[2], strict=True))
+    assert not set(part.shown[2]) & set(part.hidden[2])
+    assert part.shown[2].size + part.hidden[2].size < 60
+
+
+def test_the_posterior_is_measured_where_it_tells_intervals():
+    module = rows.load("posterior")
+    part = ratings_data.split(some_ratings(900), 0)
+    found = module.measured(lambda train: module.posterior(train, "one", "shared"), part)
+    assert set(found) == {"rmse", "cover80", "cover90", "cover95", "length90", "seconds"}
+    assert found["rmse"] == pytest.approx(np.std(part.hidden[2]), rel=0.2)  # noise alone, which none can tell
+    assert 0.5 < found["cover80"] <= found["cover90"] <= found["cover95"]
+    assert set(module.measured(module.ridge, part)) == {"rmse", "seconds"}
+
+
+def test_a_rival_has_the_settings_that_do_best_on_what_is_hidden():
+    module = rows.load("posterior")
+    parts = [ratings_data.split(some_ratings(900), seed) for seed in (0, 1)]
+    guess = lambda part, rank, at: lambda i, j: np.full(i.size, at)  # noqa: E731
+    toy = module.Recommender("toy", guess, [{"at": at} for at in (np.nan, -2.0, 0.0, 2.0)])
+    setting, found = module.tuned(toy, parts)
+    assert setting == {"at": 0.0}
+    assert [numbers["rmse"] for numbers in found] == [np.sqrt(np.mean(part.hidden[2] ** 2)) for part in parts]
 
 
 @pytest.fixture

@@ -11,7 +11,10 @@ from rich.table import Table
 from benchmarks.harness.rows import NOUNS, Row, median
 
 SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood")
-"""Averaged over folds and draws, as is the custom; everything else is shown as a median with its range."""
+"""Averaged over folds and draws, as is the custom, and compared with those of the first solver."""
+
+AVERAGED = (*SCORES, "cover80", "cover90", "cover95", "length90")
+"""Shown as means; everything else is shown as a median with its range."""
 
 CAPTION = (
     "median (least to largest). ratio: seconds against the first solver on the same objective and data. "
@@ -126,7 +129,7 @@ def cell(key: str, values: list[Any]) -> str:
         return f"{sum(values)} of {len(values)}" if len(values) > 1 else ("yes" if values[0] else "no")
     if any(isinstance(value, str) for value in values):
         return ", ".join(dict.fromkeys(map(str, values)))
-    if key in SCORES:
+    if key in AVERAGED:
         return f"{statistics.mean(values):.4f}"
     return spread(values, 5 if key == "fidelity" else 3)
 
