@@ -11,7 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXTEND = sorted((ROOT / "docs" / "extend").glob("*.md"))
-PAGES = [*EXTEND, ROOT / "docs" / "problems.md", ROOT / "docs" / "estimators.md", ROOT / "README.md"]
+PAGES = [
+    *EXTEND,
+    ROOT / "docs" / "problems.md",
+    ROOT / "docs" / "estimators.md",
+    ROOT / "docs" / "error_bars.md",
+    ROOT / "README.md",
+]
 
 SOURCE = "<!-- source:"
 BLOCK = re.compile(

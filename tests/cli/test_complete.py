@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.models import tuning
+from bifactor.models import noise_choice, tuning
+from bifactor.running import files
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
 QUICK = ("--rank", "2", "--alpha", "1")
@@ -470,3 +471,83 @@ def test_a_row_that_is_known_in_every_column(invoke, folder):
         in invoke("recommend", "fit", "--user", "a").stdout
     )
     assert json.loads(invoke("recommend", "fit", "--user", "a", "--json").stdout)["rows"][0]["recommended"] == []
+
+
+# Error bars
+
+
+def test_numbers_have_error_bars(invoke, folder):
+    answer = json.loads(invoke("complete", "data.csv", "--rank", 3, "-o", "fit", "--json").stdout)
+    noise = answer["fit"]["noise"]
+    assert answer["fit"]["alpha"] is None
+    assert noise["std"] > 0
+    assert {one["noise"] for one in noise["tried"]} >= {"one", "student"}
+    assert "posterior.safetensors" in os.listdir(folder / "fit")
+    done = invoke("predict", "fit", "data.csv", "--std")
+    assert done.stdout.splitlines()[0].split(",")[2:] == ["prediction", "std", "known"]
+    told = json.loads(invoke("predict", "fit", "data.csv", "--std", "--json").stdout)["predictions"]
+    fit = bf.load("fit")
+    value, std = fit.predict(told[0]["row"], told[0]["column"], return_std=True)
+    assert (told[0]["prediction"], told[0]["std"]) == pytest.approx((value, std))
+    (folder / "new.csv").write_text("user,item,rating\nz,3,3\nz,4,3\n")
+    (folder / "pairs.csv").write_text("user,item\nz,3\nnobody,3\n")
+    rows = json.loads(invoke("predict", "fit", "pairs.csv", "--ratings", "new.csv", "--std", "--json").stdout)
+    known, unknown = (one["std"] for one in rows["predictions"])
+    assert known < unknown
+
+
+@pytest.mark.parametrize(("noise", "words"), [
+    ("one", "the same for all entries"), ("student", "degrees of freedom"), ("both", "by rows and columns"),
+    ("rows", "by rows"), ("columns", "by columns"),
+])  # fmt: skip
+def test_the_summary_tells_the_noise_and_what_lives(invoke, noise, words):
+    done = invoke("complete", "data.csv", "--rank", 3, "--noise", noise, "--holdout", 0.2, "-o", "fit")
+    told = " ".join(done.stdout.split())  # lines are broken
+    assert words in told
+    assert "of 3 components alive" in told
+    assert "with error bars" in told
+
+
+def test_error_bars_are_left_out_on_request(invoke, folder):
+    invoke("complete", "data.csv", "--rank", 2, "--no-error-bars", "-o", "fit")
+    invoke("predict", "fit", "data.csv")
+    assert "Only means were kept" in invoke("predict", "fit", "data.csv", "--std", code=1).stderr
+    invoke("complete", "data.csv", "--rank", 2, "--alpha", 1, "-o", "ridge")
+    assert "no posterior, so no error bars" in invoke("predict", "ridge", "data.csv", "--std", code=1).stderr
+    assert "posterior.safetensors" not in os.listdir(folder / "ridge")
+    done = invoke("complete", "data.csv", "--alpha", 1, "--noise", "one", "-o", "other", code=1)
+    assert "neither alpha nor a solver" in done.stderr
+
+
+@pytest.mark.parametrize("where", ["solve", "_fitted"])
+def test_ctrl_c_in_the_choice_of_the_noise_takes_the_best_so_far(invoke, monkeypatch, where):
+    calls, function = [], getattr(noise_choice, where)
+
+    def pressed(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 2 and where == "_fitted":
+            raise KeyboardInterrupt
+        done = function(*arguments, **options)
+        return replace(done, status=bf.Status.INTERRUPTED) if len(calls) == 2 else done
+
+    monkeypatch.setattr(noise_choice, where, pressed)
+    answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "-o", "fit", "--json").stdout)
+    assert len(calls) == 2
+    assert len(answer["fit"]["noise"]["tried"]) == (2 if where == "solve" else 1)
+    assert "Ctrl-C ended the choice of the noise" in answer["notes"][0]
+
+
+@pytest.mark.parametrize("change", ["gone", "negative", "short", "nan", "variance"])
+def test_a_damaged_posterior_is_refused(invoke, folder, change):
+    invoke("complete", "data.csv", "--rank", 2, "-o", "fit")
+    path = folder / "fit" / "posterior.safetensors"
+    arrays, told = files.read(path, "posterior")
+    if change == "gone":
+        path.unlink()
+    else:
+        prior = arrays["row_prior"].copy()
+        changed = {"negative": -prior, "short": prior[:-1], "nan": prior * np.nan}.get(change, prior)
+        told = {**told, "variance": "-1"} if change == "variance" else told
+        files.write(path, "posterior", {**arrays, "row_prior": changed}, told)
+    done = invoke("predict", "fit", "data.csv", code=1)
+    assert "posterior.safetensors" in done.stderr
