@@ -21,7 +21,7 @@ FLOORS = [
     {"arrays"},
     {"validation", "describe"},
     {"kernels"},
-    {"linear_map"},
+    {"linear_map", "pictures"},
     {"svd", "losses", "blocks"},
     {"factors"},
     {"kinds", "metrics"},

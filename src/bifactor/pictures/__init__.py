@@ -1,0 +1,1 @@
+"""Pictures with hidden pixels: what is done with them as pictures, not as matrices."""

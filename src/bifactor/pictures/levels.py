@@ -1,0 +1,82 @@
+"""Pictures at half and at twice their size, and how many halvings the holes of a mask call for."""
+
+import numpy as np
+from scipy.ndimage import distance_transform_edt, uniform_filter
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.kernels import find
+
+CATMULL_ROM = np.array([-9, 111, 29, -3]) / 128
+"""Weights of the cells −1, 0, 1, 2 a quarter of the way from cell 0 to cell 1, on a cubic with central slopes."""
+
+SURROUNDINGS = 9
+"""Pixels along the side of the square in which missing ones are counted."""
+
+CROWDED = 0.72
+"""Share of missing pixels around missing ones from which on a picture is halved at least once."""
+
+NEAR = 1.6
+"""Mean distance in pixels to the nearest known pixel at which a picture is halved no more."""
+
+
+def settled(planes: Array, known: Array) -> tuple[Array, Array]:
+    """The channels in single precision and which pixels are known, as arrays that kernels take; or what is wrong."""
+    planes, known = np.asarray(planes), np.asarray(known)
+    if known.dtype != bool:
+        raise InputError(f"known has dtype {known.dtype}. Pass True for known pixels and False for others.")
+    if planes.ndim != 3 or planes.shape[1:] != known.shape:
+        raise InputError(
+            f"Planes of shape {planes.shape} do not go with known pixels of shape {known.shape}. "
+            "Pass channels×rows×columns and rows×columns."
+        )
+    _require_some(known)
+    return np.require(planes, np.float32, ["C", "W"]), np.require(known, bool, ["C", "W"])
+
+
+def halved(planes: Array, known: Array) -> tuple[Array, Array]:
+    """Means of the known pixels in cells of 2×2, and which cells have one; zero in the others.
+
+    Sides are rounded up: cells at the far border may have one row or column.
+    """
+    planes, known = settled(planes, known)
+    means, some = find("plate", planes.dtype, planes.size).halve(planes, known)
+    return means, some
+
+
+def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
+    """A picture at twice its size by cubic interpolation (Catmull–Rom); sides of `shape` may be one pixel less."""
+    planes = np.require(planes, np.float32, ["C", "W"])
+    if planes.ndim != 3 or planes.shape[1:] != tuple((side + 1) // 2 for side in shape):
+        raise InputError(
+            f"Planes of shape {planes.shape} are not half of {tuple(shape)}. "
+            "Pass channels×rows×columns with half the rows and columns, rounded up."
+        )
+    out = np.empty((len(planes), *shape), np.float32)
+    find("plate", out.dtype, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
+    return out
+
+
+def missing_share(known: Array) -> float:
+    """Mean share of unknown pixels in the 9×9 surroundings of an unknown one; 0 where all are known."""
+    unknown = ~np.asarray(known, dtype=bool)
+    if not unknown.any():
+        return 0.0
+    shares = uniform_filter(unknown.astype(np.float32), SURROUNDINGS)
+    return float(np.mean(shares, where=unknown, dtype=np.float64))
+
+
+def level_count(known: Array) -> int:
+    """How often to halve a picture until its unknown pixels are near known ones; at least once where few are known."""
+    unknown = ~np.asarray(known, dtype=bool)
+    _require_some(~unknown)
+    if not unknown.any():
+        return 0
+    distance = np.mean(distance_transform_edt(unknown), where=unknown)
+    least = 1 if missing_share(known) > CROWDED else 0
+    return max(least, int(np.ceil(np.log2(distance / NEAR))))
+
+
+def _require_some(known: Array) -> None:
+    if not known.any():
+        raise InputError(f"None of the {known.size:,} pixels is known. Pass a picture with at least one known pixel.")
