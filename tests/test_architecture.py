@@ -41,8 +41,8 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "Function History LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion PoissonPCA Problem "
-        "Result StateTomography Status load solve threads "
+        "Function History ImageCompletion LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion "
+        "PoissonPCA Problem Result StateTomography Status load solve threads "
         "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (
@@ -67,8 +67,8 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP Variational"
     ),
     "bifactor.estimators": (
-        "LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA StateTomography "
-        "displays linear_inversion nearest_state"
+        "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
+        "StateTomography displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"

@@ -52,13 +52,13 @@ def surprise(train: Split, rank: int, ridge: float, epochs: int) -> Predictor:
 
 
 def libmf(train: Split, rank: int, ridge: float, epochs: int) -> Predictor:
-    """Stochastic gradients without offsets, on at most the 12 threads that its blocks are made for."""
+    """Stochastic gradients without offsets, on one thread: with two, its threads waited for each other for ever."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         package = library("libmf.mf")
     rows, cols, values, turned_back = scaled(train)
     ridges = {"lambda_p1": 0, "lambda_q1": 0, "lambda_p2": ridge, "lambda_q2": ridge}
-    model = package.MF(k=rank, nr_iters=epochs, nr_threads=min(thread_count(), 12), quiet=True, **ridges)
+    model = package.MF(k=rank, nr_iters=epochs, nr_threads=1, quiet=True, **ridges)
     model.fit(np.ascontiguousarray(np.column_stack([rows, cols, values])))
     # Its own `predict` reads pairs in another order than `fit` does.
     U, V = model.p_factors(), model.q_factors()

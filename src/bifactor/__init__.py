@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bifactor import steps as steps
     from bifactor import tables as tables
     from bifactor import testing as testing
+    from bifactor.estimators import ImageCompletion as ImageCompletion
     from bifactor.estimators import LogisticPCA as LogisticPCA
     from bifactor.estimators import LowRankImputer as LowRankImputer
     from bifactor.estimators import MatrixCompletion as MatrixCompletion
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from bifactor.running.solve import solve as solve
 
 _ROOMS = "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
-_ESTIMATORS = "LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
+_ESTIMATORS = "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
 
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(

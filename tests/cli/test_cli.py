@@ -17,26 +17,25 @@ def invoke():
 
 def test_demo_writes_a_picture_and_a_table(invoke, tmp_path):
     output = tmp_path / "picture.png"
-    done = invoke("demo", "--rank", "5", "--output", str(output))
+    done = invoke("demo", "--output", str(output))
     assert done.exit_code == 0, done.output
-    for word in ("rank", "PSNR", "run", "iterations", "dB", "observed"):
+    for word in ("nearest pixel", "best blur", "bifactor", "dB", "observed"):
         assert word in done.output
     assert output.read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_for_machines(invoke, tmp_path):
-    done = invoke("demo", "--rank", "2", "--output", str(tmp_path / "picture.png"), "--json")
+    done = invoke("demo", "--observed", "0.5", "--output", str(tmp_path / "picture.jpg"), "--json")
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert (answer["rank"], answer["output"]) == (2, str(tmp_path / "picture.png"))
-    assert answer["psnr"] < answer["psnr_of_rank"]
+    assert (answer["width"], answer["output"]) == (640, str(tmp_path / "picture.jpg"))
+    nearest, blur, ours = (answer["scores"][name]["psnr"] for name in ("nearest", "blur", "bifactor"))
+    assert nearest < blur < ours - 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rank", "0"), "'--rank': 0 is not in the range 1<=x<=427."),
-        (("--rank", "9999"), "'--rank': 9999 is not in the range 1<=x<=427."),
         (("--observed", "0"), "'--observed': 0.0 is not in the range 0<x<=1."),
         (("--observed", "nan"), "'--observed'"),
         (("--output", "no/such/folder/x.png"), "does not exist"),
@@ -53,18 +52,13 @@ def test_mistakes_get_one_line(invoke, arguments, message):
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize(("module", "package"), [("PIL", "Pillow"), ("matplotlib", "matplotlib")])
-def test_missing_extra_says_what_to_install(invoke, monkeypatch, tmp_path, module, package):
-    monkeypatch.setitem(sys.modules, module, None)
+def test_missing_extra_says_what_to_install(invoke, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
     output = tmp_path / "demo.png"
     done = invoke("demo", "--output", str(output))
     assert done.exit_code == 1
-    assert f"need {package}. Install it with: pip install 'bifactor[plot]'" in done.output
+    assert "need Pillow. Install it with: pip install 'bifactor[plot]'" in done.output
     assert not output.exists()
-
-
-def test_the_photograph_is_as_high_as_the_largest_rank():
-    assert min(bifactor.cli.demo._photograph().shape) == bifactor.cli.demo.HEIGHT
 
 
 def test_version_and_help(invoke):

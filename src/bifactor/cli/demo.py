@@ -1,93 +1,95 @@
-"""`bifactor demo`: a photograph completed from a third of its pixels."""
+"""`bifactor demo`: a photograph completed from some of its pixels, beside what simpler ways make of them."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from scipy.ndimage import distance_transform_edt
 
 from bifactor.arrays import Array
-from bifactor.cli.look import code_of, tell, wants_json
+from bifactor.cli import watch
+from bifactor.cli.look import tell
 from bifactor.cli.options import Within, json_option
-from bifactor.estimators.displays.drawing import matplotlib_or_advice
-from bifactor.losses import Squared
-from bifactor.operators import Entries
-from bifactor.problems.problem import Problem
+from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.pictures.blur import best_blur
+from bifactor.pictures.picture import checked, filled
 from bifactor.running.files import require_writable
 from bifactor.running.places import new_file
-from bifactor.running.solve import solve
-from bifactor.tables.pictures import LUMA, pillow_or_advice, psnr
-from bifactor.words import counted
+from bifactor.tables.pictures import FORMATS, kept, pillow_or_advice, psnr
 
-HEIGHT = 427
-"""Of the photograph, in pixels, which are fewer than it has from left to right."""
-
-PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
+GAP = 8
+"""Pixels between the pictures that are shown."""
 
 
 @click.command()
-@click.option("--rank", default=20, show_default=True, type=click.IntRange(1, HEIGHT), help="Of the recovered picture.")
 @click.option(
-    "--observed", default=0.35, show_default=True, type=Within(0, 1, min_open=True), help="Share of pixels kept."
+    "--observed", default=0.3, show_default=True, type=Within(0, 1, min_open=True), help="Share of pixels kept."
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Which pixels are kept.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.png", show_default=True)
 @json_option
-def demo(rank: int, observed: float, seed: int, output: Path) -> None:
-    """Complete a photograph from some of its pixels and write original | observed | recovered."""
-    if output.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"{output} should end in one of {', '.join(PICTURES)}.", param_hint="--output")
+def demo(observed: float, seed: int, output: Path) -> None:
+    """Complete a photograph from some of its pixels, and write: original, observed, best blur, completed."""
+    kind = FORMATS.get(output.suffix.lower())
+    if kind is None:
+        raise click.BadParameter(f"{output} should end in one of {', '.join(FORMATS)}.", param_hint="--output")
     require_writable(output)
-    matplotlib_or_advice()
-    picture = _photograph()
-    mask = np.random.default_rng(seed).random(picture.shape) < observed
-    problem = Problem(Squared(), *Entries.from_dense(picture, mask))
-    started = time.perf_counter()
-    result = solve(problem, rank, rng=seed, max_iter=1000, tol=1e-4, progress=not wants_json())
-    seconds = time.perf_counter() - started
-    recovered = np.clip(result.matrix(), 0, 1)
-
-    _write(output, picture, np.where(mask, picture, np.nan), recovered)
-    height, width = picture.shape
-    best = psnr(_truncated(picture, rank), picture)
-    answer: dict[str, Any] = {"width": width, "height": height, "observed": float(mask.mean()), "rank": rank}
-    answer |= {"psnr": psnr(recovered, picture), "psnr_of_rank": best, "iterations": result.n_iter}
-    answer |= {"seconds": seconds, "status": result.status.name, "output": str(output)}
-    lines = [
-        ("picture", f"{width}×{height} pixels, {mask.mean():.0%} observed"),
-        ("PSNR", f"{answer['psnr']:.2f} dB; of the whole picture cut to rank {rank}, {best:.2f} dB"),
-        ("run", f"{result.status} ({counted(result.n_iter, 'iteration')}, {seconds:.1f} s)"),
-        ("written", f"{output}: original | observed | recovered"),
-    ]
-    tell(answer, lines, code_of(result.status))
+    truth = _photograph()
+    known = kept(truth.shape[:2], observed, seed)
+    picture = np.where(known[:, :, None], truth, 0).astype(np.uint8)
+    blur, blurring = _timed(lambda: best_blur(picture, known, truth))
+    nearest, copying = _timed(lambda: _nearest(picture, known))
+    with watch.rounds("completing") as show, blas_at_most(1):
+        full, completing = _timed(lambda: filled(*checked(picture, known), show)[0])
+    _write(output, kind, [[truth, picture], [np.clip(np.rint(blur), 0, 255).astype(np.uint8), full]])
+    height, width = known.shape
+    ways = {"nearest": (nearest, copying), "blur": (blur, blurring), "bifactor": (full, completing)}
+    scores = {name: {"psnr": _hidden(found, truth, known), "seconds": s} for name, (found, s) in ways.items()}
+    told = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
+    lines = [("picture", f"{width}×{height} pixels, {known.mean():.0%} observed")]
+    for name, one in scores.items():
+        lines.append((told[name], f"{one['psnr']:.2f} dB at hidden pixels, {one['seconds']:.1f} s"))
+    lines.append(("written", f"{output}: original and observed, best blur and completed"))
+    answer: dict[str, Any] = {"width": width, "height": height, "observed": float(known.mean()), "scores": scores}
+    tell({**answer, "output": str(output)}, lines)
 
 
 def _photograph() -> Array:
-    """scikit-learn's `china.jpg` in grey, values in [0, 1]."""
+    """scikit-learn's `china.jpg`."""
     pillow_or_advice()
     from sklearn.datasets import load_sample_image
 
-    return load_sample_image("china.jpg") @ LUMA / 255
+    return np.asarray(load_sample_image("china.jpg"))
 
 
-def _truncated(picture: Array, rank: int) -> Array:
-    A, s, B = np.linalg.svd(picture, full_matrices=False)
-    return (A[:, :rank] * s[:rank]) @ B[:rank]
+def _nearest(picture: Array, known: Array) -> Array:
+    """Each hidden pixel as the known one next to it."""
+    places = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    return picture[tuple(places)]
 
 
-def _write(output: Path, *pictures: Array) -> None:
-    import matplotlib
+def _timed(function: Callable[[], Array]) -> tuple[Array, float]:
+    started = time.perf_counter()
+    found = function()
+    return found, time.perf_counter() - started
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(pictures), figsize=(15, 3.6), layout="constrained")
-    grey = matplotlib.colormaps["gray"].with_extremes(bad="#5b7db1")
-    for axis, picture, title in zip(axes, pictures, ("original", "observed", "recovered"), strict=True):
-        axis.imshow(picture, cmap=grey, vmin=0, vmax=1)
-        axis.set_title(title)
-        axis.axis("off")
-    with new_file(output, force=True) as temporary:
-        figure.savefig(temporary, dpi=90, format=output.suffix.lower().removeprefix("."))
-    plt.close(figure)
+def _hidden(found: Array, truth: Array, known: Array) -> float:
+    return psnr(found[~known] / 255, truth[~known] / 255) if not known.all() else 300.0
+
+
+def _write(output: Path, kind: str, rows: list[list[Array]]) -> None:
+    """Pictures of one size in rows, at one pixel for each of theirs."""
+    from PIL import Image
+
+    height, width, channels = rows[0][0].shape
+    sheet = np.full((len(rows) * (height + GAP) - GAP, len(rows[0]) * (width + GAP) - GAP, channels), 255, np.uint8)
+    for i, row in enumerate(rows):
+        for j, picture in enumerate(row):
+            top, left = i * (height + GAP), j * (width + GAP)
+            sheet[top : top + height, left : left + width] = picture
+    with new_file(output, force=True) as temporary, temporary.open("wb") as file:
+        Image.fromarray(sheet).save(file, format=kind, **({"quality": 88} if kind == "JPEG" else {}))

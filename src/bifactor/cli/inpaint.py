@@ -1,7 +1,6 @@
 """`bifactor inpaint`: a picture with holes, filled in."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,108 +9,101 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
-from bifactor.cli.look import DONE, code_of, tell
 from bifactor.cli.look import notes as noted
-from bifactor.cli.options import INPUT, Auto, Within, force_option, json_option, seed_option
+from bifactor.cli.look import tell
+from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.errors import InputError
-from bifactor.models.fitting import Settings, fit_model
-from bifactor.models.model import Model
-from bifactor.models.settings import settings
+from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.pictures.blur import best_blur
+from bifactor.pictures.picture import checked, filled
 from bifactor.running.places import new_file, require_free
-from bifactor.running.result import Status
-from bifactor.tables import Observations
-from bifactor.tables.pictures import FORMATS, LUMA, kept, opened, psnr, read_pixels
+from bifactor.tables.pictures import FORMATS, colour_of, kept, opened, psnr, read_alpha, read_pixels
 
 EXAMPLES = """\b
 Examples:
   bifactor inpaint photo.jpg --mask mask.png -o whole.png
+  bifactor inpaint photo.png --transparent -o whole.png
+  bifactor inpaint scan.png --hole '#ff00ff' -o whole.png --doubt doubt.png
   bifactor inpaint photo.jpg --keep 0.35 -o recovered.png
-  bifactor inpaint large.jpg --mask mask.png --alpha 1 -o whole.png
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("picture", type=INPUT)
 @click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is to be filled in.")
+@click.option("--transparent", is_flag=True, help="Instead: fill in what is transparent.")
+@click.option("--hole", metavar="COLOUR", help="Instead: fill in what has this colour, as '#ff00ff' or magenta.")
 @click.option("--keep", type=Within(0, 1, min_open=True), help="Instead: keep this share of the pixels, at random.")
-@click.option("--truth", type=INPUT, help="With --mask: the whole picture, to compare with.")
+@click.option("--truth", type=INPUT, help="The whole picture, to compare with; with --keep it is the picture itself.")
 @click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
-@click.option(
-    "--rank", type=Auto(int), default=40, show_default=True, help="Of each channel, or auto, which takes longer."
-)
-@click.option(
-    "--alpha",
-    type=Auto(float),
-    default="auto",
-    show_default=True,
-    help="Ridge of each channel; a number saves its choice.",
-)
+@click.option("--doubt", type=INPUT, help="Picture to write of where guesses are rough: white is 32 shades or more.")
 @seed_option
 @force_option
 @json_option
 def inpaint(
     picture: Path,
     mask: Path | None,
+    transparent: bool,
+    hole: str | None,
     keep: float | None,
     truth: Path | None,
     output: Path,
-    rank: Any,
-    alpha: Any,
+    doubt: Path | None,
     seed: int,
     force: bool,
 ) -> None:
-    """Fill in the holes of PICTURE, grey or in colour.
+    """Fill in the holes of PICTURE, grey or in colour, by what similar patches of it have in common.
 
-    Pixels that are known stay as they are. Colours are completed one by one, with a ridge that was chosen on their
-    brightness. Where the whole picture is known, as with --keep, the peak signal-to-noise ratio is told.
+    Pixels that are known stay as they are. Where the whole picture is known, the peak signal-to-noise ratio is told,
+    and beside it that of the best blur.
     """
-    chosen = _settings(rank, alpha, seed)
-    _require_options(mask, keep, truth)
-    kind = FORMATS.get(output.suffix.lower())
-    if kind is None:
-        raise InputError(f"{output} should end in one of {', '.join(FORMATS)}.")
-    require_free(output, force)
+    _require_one(mask=mask is not None, transparent=transparent, hole=hole is not None, keep=keep is not None)
+    if keep is not None and truth is not None:
+        raise InputError("With --keep the picture itself is the truth. Leave out --truth.")
+    for path in (output, doubt):
+        if path is not None:
+            _kind(path)
+            require_free(path, force)
     pixels, notes = read_pixels(picture)
-    whole: Array | None = pixels
     if keep is not None:
         known = kept(pixels.shape[:2], keep, seed)
-    else:
-        assert mask is not None
+    elif mask is not None:
         known = _known(mask, pixels.shape[:2], picture)
-        whole = None if truth is None else _whole(truth, pixels.shape)
+    elif hole is not None:
+        known = _other_colour(pixels, hole, picture)
+    else:
+        known = read_alpha(picture) > 0
+        notes = [note for note in notes if "Transparency" not in note]
+    if not known.any():
+        raise InputError(f"Every pixel of {picture} is a hole. At least one must be known.")
+    whole = pixels if keep is not None else None if truth is None else _whole(truth, pixels.shape)
+    if known.all():
+        notes.append("No pixel is hidden, so there was nothing to fill in.")
     started = time.perf_counter()
-    full, model = _completed(pixels, known, chosen, notes)
-    _write(full, output, kind, force)
+    with watch.rounds("filling in") as show, blas_at_most(1):
+        full, spread = filled(*checked(pixels, known), show)
+    seconds = time.perf_counter() - started
+    _write(full, output, force)
+    if doubt is not None:
+        _write(np.clip(8 * spread[:, :, :1], 0, 255).astype(np.uint8), doubt, force)
     height, width, channels = pixels.shape
     answer: dict[str, Any] = {"output": str(output), "width": width, "height": height, "channels": channels}
-    answer |= {"known": float(known.mean()), "seconds": time.perf_counter() - started}
-    answer |= {"rank": None if model is None else int(model.U.shape[1]) - model.fixed_columns}
-    answer |= {"alpha": None if model is None else model.ridge}
-    answer |= {"psnr": _ratio(full, whole), "psnr_hidden": _ratio(full, whole, ~known)}
-    answer |= {"notes": notes}
-    code = DONE if model is None else code_of(model.result.status)
-    tell(answer, _summary(answer, whole is not None), code)
+    answer |= {"known": float(known.mean()), "seconds": seconds, "doubt": None if doubt is None else str(doubt)}
+    answer |= _compared(full, pixels, known, whole) | {"notes": notes}
+    tell(answer, _summary(answer, whole is not None))
 
 
-def _settings(rank: Any, alpha: Any, seed: int) -> Settings:
-    return settings(
-        loss="squared",
-        n_components=rank,
-        alpha=alpha,
-        offsets=True,
-        solver=None,
-        max_iter=500,
-        tol=1e-4,
-        random_state=seed,
-        verbose=0,
-    )
+def _require_one(**said: bool) -> None:
+    if sum(said.values()) != 1:
+        names = ", ".join(f"--{name}" for name in said)
+        raise InputError(f"Say in one way where the holes are: pass exactly one of {names}.")
 
 
-def _require_options(mask: Path | None, keep: float | None, truth: Path | None) -> None:
-    if (mask is None) == (keep is None):
-        raise InputError("Pass either --mask, a picture of what is known, or --keep, the share of pixels to keep.")
-    if keep is not None and truth is not None:
-        raise InputError("--truth goes with --mask. With --keep the picture itself is the truth.")
+def _kind(path: Path) -> str:
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(f"{path} should end in one of {', '.join(FORMATS)}.")
+    return kind
 
 
 def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
@@ -128,6 +120,15 @@ def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
     return known
 
 
+def _other_colour(pixels: Array, hole: str, picture: Path) -> Array:
+    """Where a picture has not the colour of its holes."""
+    colour = colour_of(hole)
+    wanted = colour if pixels.shape[2] == 3 else colour[:1]
+    if pixels.shape[2] == 1 and len(set(colour)) > 1:
+        raise InputError(f"{picture} is grey and has no colour {hole}. Pass a shade of grey, as '#ffffff'.")
+    return np.any(pixels != np.array(wanted, np.uint8), axis=2)
+
+
 def _whole(truth: Path, shape: tuple[int, ...]) -> Array:
     whole, _ = read_pixels(truth)
     if whole.shape != shape:
@@ -138,63 +139,42 @@ def _whole(truth: Path, shape: tuple[int, ...]) -> Array:
     return whole
 
 
-def _completed(pixels: Array, known: Array, chosen: Settings, notes: list[str]) -> tuple[Array, Model | None]:
-    """The picture without holes, and the last fit."""
-    if known.all():
-        notes.append("No pixel is hidden, so there was nothing to fill in.")
-        return pixels, None
-    full = pixels.copy()
-    model = _fit(pixels @ LUMA if pixels.shape[2] == 3 else pixels[:, :, 0], known, chosen, "choosing the ridge")
-    if model.path is not None and model.path.interrupted:
-        notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
-    full[~known] = _shades(model, known)[:, None]
-    same = replace(chosen, alpha=model.ridge, n_components=int(model.U.shape[1]) - model.fixed_columns)
-    for k in range(pixels.shape[2] if pixels.shape[2] > 1 else 0):
-        if model.result.status is Status.INTERRUPTED:
-            break
-        model = _fit(pixels[:, :, k], known, same, "filling in")
-        full[~known, k] = _shades(model, known)
-    if model.result.status is Status.INTERRUPTED:
-        notes.append("Interrupted: what was best so far was written.")
-    return full, model
-
-
-def _fit(plane: Array, known: Array, chosen: Settings, before: str) -> Model:
-    rows, cols = np.nonzero(known)
-    data = Observations(rows, cols, (plane[known] / 255).astype(np.float32), known.shape)
-    with watch.fitting("filling in", before) as show:
-        return fit_model(data, replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage))
-
-
-def _shades(model: Model, known: Array) -> Array:
-    """What is not known, as bytes."""
-    found = model.U @ model.V.T + np.float32(model.intercept)
-    return np.clip(np.rint(255 * found[~known]), 0, 255).astype(np.uint8)
-
-
-def _write(full: Array, output: Path, kind: str, force: bool) -> None:
+def _write(full: Array, output: Path, force: bool) -> None:
     from PIL import Image
 
+    kind = _kind(output)
     with new_file(output, force) as temporary, temporary.open("wb") as file:
         quality = {"quality": 95} if kind in ("JPEG", "WEBP") else {}
         Image.fromarray(full[:, :, 0] if full.shape[2] == 1 else full).save(file, format=kind, **quality)
 
 
-def _ratio(full: Array, whole: Array | None, where: Array | None = None) -> float | None:
-    """The PSNR in dB; None where the two are the same, or nothing is known."""
-    if whole is None:
-        return None
-    a, b = (part if where is None else part[where] for part in (full, whole))
-    return None if np.array_equal(a, b) else psnr(a / 255, b / 255)
+def _compared(full: Array, pixels: Array, known: Array, whole: Array | None) -> dict[str, float | None]:
+    """PSNR of all pixels and of hidden ones, ours and those of the best blur."""
+    if whole is None or known.all():
+        return dict.fromkeys(("psnr", "psnr_hidden", "psnr_hidden_blur"))
+    blur = best_blur(pixels, known, whole)
+    return {
+        "psnr": _ratio(full, whole),
+        "psnr_hidden": _ratio(full[~known], whole[~known]),
+        "psnr_hidden_blur": _ratio(blur[~known], whole[~known]),
+    }
+
+
+def _ratio(one: Array, whole: Array) -> float | None:
+    """The PSNR in dB; None where the two are the same."""
+    return None if np.array_equal(one, whole) else psnr(one / np.float32(255), whole / np.float32(255))
 
 
 def _summary(answer: dict[str, Any], compared: bool) -> list[tuple[str, str]]:
     kind = "grey" if answer["channels"] == 1 else "colour"
     known = f"{answer['known']:.1%} known"
     lines = [("picture", f"{answer['width']}×{answer['height']} pixels in {kind}, {known}")]
-    if answer["alpha"] is not None:
-        lines.append(("fit", f"rank {answer['rank']}, ridge {answer['alpha']:.3g}, {answer['seconds']:.1f} s"))
-    if compared:
-        whole, hidden = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in ("psnr", "psnr_hidden"))
-        lines.append(("PSNR", f"{whole}, of the hidden pixels {hidden}"))
-    return [*lines, *noted(answer["notes"]), ("written", answer["output"])]
+    if compared and answer["known"] < 1:
+        names = ("psnr_hidden", "psnr_hidden_blur", "psnr")
+        hidden, blur, whole = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in names)
+        lines.append(("PSNR", f"{hidden} at the hidden pixels, where the best blur has {blur}; {whole} at all"))
+    lines.append(("time", f"{answer['seconds']:.1f} s"))
+    written = [("written", answer["output"])]
+    if answer["doubt"] is not None:
+        written.append(("", answer["doubt"]))
+    return [*lines, *noted(answer["notes"]), *written]

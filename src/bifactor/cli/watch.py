@@ -81,3 +81,21 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield Fitting(bar, first, what)
+
+
+@contextmanager
+def rounds(what: str) -> Iterator[Callable[[float, int], None]]:
+    """How many of some rounds are done, and how long the rest takes."""
+    console = stderr()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

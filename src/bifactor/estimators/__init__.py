@@ -6,6 +6,7 @@ from bifactor.lazy import lazy
 
 if TYPE_CHECKING:
     from bifactor.estimators import displays as displays
+    from bifactor.estimators.image_completion import ImageCompletion as ImageCompletion
     from bifactor.estimators.imputer import LowRankImputer as LowRankImputer
     from bifactor.estimators.logistic_pca import LogisticPCA as LogisticPCA
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
@@ -20,6 +21,7 @@ else:
         __name__,
         {
             "LogisticPCA": "logistic_pca",
+            "ImageCompletion": "image_completion",
             "LowRankImputer": "imputer",
             "MatrixCompletion": "matrix_completion",
             "OneBitCompletion": "one_bit",

@@ -1,4 +1,4 @@
-"""A progress bar on request."""
+"""Progress bars on request."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,3 +28,24 @@ def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[
             bar.update(task, completed=run.iteration, objective=run.best_value, change=run.records[-1].relative_change)
 
         yield show
+
+
+@contextmanager
+def rounds_bar(wanted: bool, label: str) -> Iterator[Callable[[float, int], None] | None]:
+    """Yields a function that is told how many rounds are done, and of how many; None where no bar is wanted."""
+    if not wanted:
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn()) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

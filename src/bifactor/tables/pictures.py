@@ -96,6 +96,26 @@ def read_pixels(path: Path) -> tuple[Array, list[str]]:
     return values.reshape(*values.shape[:2], -1), notes
 
 
+def read_alpha(path: Path) -> Array:
+    """How opaque each pixel is, from 0 to 255."""
+    with opened(path) as image:
+        if image.mode not in ("LA", "La", "RGBA", "RGBa", "PA") and "transparency" not in image.info:
+            raise InputError(f"{path} has no transparency, which would say where its holes are. Pass a mask.")
+        return np.asarray(image.convert("RGBA"))[:, :, 3]
+
+
+def colour_of(name: str) -> tuple[int, int, int]:
+    """Red, green and blue of a colour as CSS names it."""
+    pillow_or_advice()
+    from PIL import ImageColor
+
+    try:
+        red, green, blue = ImageColor.getrgb(name)[:3]
+    except ValueError:
+        raise InputError(f"{name!r} is no colour. Pass one as '#ff00ff', or a name as magenta.") from None
+    return red, green, blue
+
+
 def read_grey(path: Path) -> Array:
     """The brightness of a picture, height × width numbers from 0 to 1."""
     values, _ = read_pixels(path)

@@ -1,0 +1,229 @@
+"""Groups of similar patches, compiled for float32, on all cores; same function as `patches_reference`."""
+
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from bifactor.arrays import Array
+from bifactor.kernels.compile import compiled
+from bifactor.kernels.conditional_numba import by_known, by_unknown, invert, told
+from bifactor.kernels.patches_reference import Model
+from bifactor.kernels.pool import run
+from bifactor.kernels.threads import thread_count
+
+TALL = 48
+"""Rows of pixels whose reference patches are one piece of work. Pieces are cut by the picture, never by threads, and
+their sums are added in order, so that the answer is the same with any number of them."""
+
+FEW = 2
+"""Known pixels for each unknown one from which on the inverse of the whole covariance is the shorter way."""
+
+
+@register_jitable
+def _distances(guide, r, c, p, window, far, corners):  # type: ignore[no-untyped-def]
+    """To all patches around; returns how many there are."""
+    H, W = guide.shape
+    count = 0
+    for i in range(max(0, r - window), min(H - p, r + window) + 1):
+        for j in range(max(0, c - window), min(W - p, c + window) + 1):
+            total = np.float32(0)
+            for a in range(p):
+                one, other = guide[r + a], guide[i + a]
+                for b in range(p):
+                    apart = other[j + b] - one[c + b]
+                    total += apart * apart
+            far[count], corners[count] = total, i * W + j
+            count += 1
+    return count
+
+
+@register_jitable
+def _sift(far, corners, at, size, d, corner):  # type: ignore[no-untyped-def]
+    """Puts a patch into a heap whose root, the farthest one, has gone."""
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and far[below + 1] > far[below]:
+            below += 1
+        if far[below] <= d:
+            break
+        far[at], corners[at] = far[below], corners[below]
+        at = below
+    far[at], corners[at] = d, corner
+
+
+@register_jitable
+def _nearest(far, corners, count, size):  # type: ignore[no-untyped-def]
+    """Moves the `size` nearest patches to the front, sorted; returns how many there are."""
+    size = min(size, count)
+    for at in range(size // 2 - 1, -1, -1):
+        _sift(far, corners, at, size, far[at], corners[at])
+    for t in range(size, count):
+        if far[t] < far[0]:
+            _sift(far, corners, 0, size, far[t], corners[t])
+    for last in range(size - 1, 0, -1):
+        d, corner = far[last], corners[last]
+        far[last], corners[last] = far[0], corners[0]
+        _sift(far, corners, 0, last, d, corner)
+    return size
+
+
+@register_jitable
+def _moments(guide, corners, k, p, strength, correlation, X, mean, C):  # type: ignore[no-untyped-def]
+    """Centred patches in X, and C; returns the variance of the group, and 1."""
+    W, d = guide.shape[1], p * p
+    mean[:] = 0
+    for t in range(k):
+        i, j = corners[t] // W, corners[t] % W
+        for a in range(p):
+            for b in range(p):
+                X[t, a * p + b] = guide[i + a, j + b]
+        for q in range(d):
+            mean[q] += X[t, q]
+    for q in range(d):
+        mean[q] /= k
+    size = np.float32(0)
+    for t in range(k):
+        for q in range(d):
+            X[t, q] -= mean[q]
+            size += X[t, q] * X[t, q]
+    size = size / (k * d) + np.float32(1)
+    np.dot(X[:k].T, X[:k], C)
+    share, prior = np.float32(1) / (k + strength), strength * size
+    for q in range(d):
+        for h in range(d):
+            C[q, h] = (C[q, h] + prior * correlation[q, h]) * share
+    return size
+
+
+@register_jitable
+def _sort(known, i, j, p, o, u):  # type: ignore[no-untyped-def]
+    """Which pixels of a patch are known, and which are not; returns how many of each."""
+    n_o = n_u = 0
+    for a in range(p):
+        for b in range(p):
+            if known[i + a, j + b]:
+                o[n_o] = a * p + b
+                n_o += 1
+            else:
+                u[n_u] = a * p + b
+                n_u += 1
+    return n_o, n_u
+
+
+@register_jitable
+def _total(planes, corners, k, p, total):  # type: ignore[no-untyped-def]
+    """The sum of the patches of a group."""
+    width = planes.shape[2]
+    total[:] = 0
+    for t in range(k):
+        i, j = corners[t] // width, corners[t] % width
+        for c in range(planes.shape[0]):
+            for a in range(p):
+                for b in range(p):
+                    total[c, a * p + b] += planes[c, i + a, j + b]
+
+
+@register_jitable
+def _errors(planes, i, j, p, total, others, o, n_o, errors):  # type: ignore[no-untyped-def]
+    """Known pixels of a patch, beyond the mean of the other patches."""
+    for c in range(planes.shape[0]):
+        for a in range(n_o):
+            q = o[a]
+            value = planes[c, i + q // p, j + q % p]
+            errors[c, a] = value - (total[c, q] - value) * others
+
+
+@register_jitable
+def _add(planes, i, j, p, top, total, others, u, n_u, told, v, values, weights, doubts):  # type: ignore[no-untyped-def]
+    """Adds what is told of the unknown pixels of a patch."""
+    for b in range(n_u):
+        q = u[b]
+        r, s, doubt = i + q // p, j + q % p, max(v[b], np.float32(0))
+        weight = np.float32(1) / (doubt + np.float32(1))
+        for c in range(planes.shape[0]):
+            mean_of_others = (total[c, q] - planes[c, r, s]) * others
+            values[c, r - top, s] += weight * (mean_of_others + told[c, b])
+        weights[r - top, s] += weight
+        doubts[r - top, s] += weight * doubt
+
+
+@cache
+def _groups(p: int) -> Any:
+    """Patches of a size that the compiler knows."""
+    d = p * p
+
+    def groups(guide, planes, known, references, top, height, window, similar, solved, variance, nugget, strength, R):  # type: ignore[no-untyped-def]
+        colours, width, one = planes.shape[0], planes.shape[2], np.float32(1)
+        values, weights = np.zeros((colours, height, width), np.float32), np.zeros((height, width), np.float32)
+        doubts, around = np.zeros((height, width), np.float32), (2 * window + 1) ** 2
+        far, corners = np.empty(around, np.float32), np.empty(around, np.int64)
+        X, C, Q = np.empty((similar, d), np.float32), np.empty((d, d), np.float32), np.empty((d, d), np.float32)
+        mean, v, Qx = np.empty(d, np.float32), np.empty(d, np.float32), np.empty(d, np.float32)
+        total, means = np.empty((colours, d), np.float32), np.empty((colours, d), np.float32)
+        errors, o, u = np.empty((colours, d), np.float32), np.empty(d, np.int64), np.empty(d, np.int64)
+        L, W = np.empty(d * (d + 1) // 2, np.float32), np.empty((d, d + colours), np.float32)
+        for g in range(references.shape[0]):
+            count = _distances(guide, references[g, 0], references[g, 1], p, window, far, corners)
+            k = _nearest(far, corners, count, similar)
+            size = _moments(guide, corners, k, p, strength, R, X, mean, C)
+            _total(planes, corners, k, p, total)
+            ridge, inverted, others = variance + nugget * size, False, one / max(k - 1, 1)
+            without = np.float32(k) / ((k - one) * (k + strength)) if k > 1 else np.float32(0)
+            for t in range(min(solved, k)):
+                i, j = corners[t] // width, corners[t] % width
+                n_o, n_u = _sort(known, i, j, p, o, u)
+                if n_u == 0:
+                    continue
+                _errors(planes, i, j, p, total, others, o, n_o, errors)
+                if FEW * n_u > n_o:
+                    by_known(C, X[t], without, ridge, o, n_o, u, n_u, errors, L, W, v)
+                    told(L, W, n_o, n_u, -one, means, v)
+                else:
+                    if not inverted:
+                        invert(C, ridge, Q)
+                        inverted = True
+                    by_unknown(Q, X[t], without, ridge, o, n_o, u, n_u, errors, L, W, v, Qx)
+                    told(L, W, n_u, n_u, one, means, v)
+                _add(planes, i, j, p, top, total, others, u, n_u, means, v, values, weights, doubts)
+        return values, weights, doubts
+
+    return compiled(groups)
+
+
+def aggregate(
+    guide: Array,
+    planes: Array,
+    known: Array,
+    references: Array,
+    model: Model,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[Array, Array, Array]:
+    """For each pixel sums over the patches it is in: of weight·value, weight, and weight·variance."""
+    values, weights, doubts = np.zeros_like(planes), np.zeros_like(guide), np.zeros_like(guide)
+    numbers = tuple(np.float32(x) for x in (model.variance, model.nugget, model.strength))
+    sizes = model.window, model.similar, model.solved
+    calls, tops = [], []
+    order = references[np.argsort(references[:, 0], kind="stable")]
+    cuts = np.searchsorted(order[:, 0], np.arange(0, guide.shape[0] + TALL, TALL))
+    for first, last in pairwise(cuts.tolist()):
+        if first < last:
+            some = order[first:last]
+            top = max(0, int(some[0, 0]) - model.window)
+            bottom = min(guide.shape[0], int(some[-1, 0]) + model.window + model.patch)
+            tops.append((top, bottom))
+            calls.append((guide, planes, known, some, top, bottom - top, *sizes, *numbers, model.correlation))
+    together = thread_count()
+    for first in range(0, len(calls), together):
+        parts = run(_groups(model.patch), calls[first : first + together])
+        for (top, bottom), part in zip(tops[first : first + together], parts, strict=True):
+            for whole, added in zip((values, weights, doubts), part, strict=True):
+                whole[..., top:bottom, :] += added
+        if progress is not None:
+            progress(min(1.0, (first + together) / len(calls)))
+    return values, weights, doubts

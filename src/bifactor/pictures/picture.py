@@ -1,0 +1,117 @@
+"""Pictures of any kind of number, with holes, as planes of shades and back."""
+
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.pictures.completion import Progress, completed
+
+SHADES = 255.0
+"""The range of values that the constants of the method are made for."""
+
+
+def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
+    """Height × width × channels numbers, and where they are known; NaN and what a masked array hides are holes.
+
+    Parameters
+    ----------
+    picture : array, H × W or H × W × channels
+    known : array of bool, H × W or that of the picture, optional
+    """
+    values = np.ma.getdata(picture) if np.ma.isMaskedArray(picture) else np.asarray(picture)
+    if values.dtype.kind not in "buif":
+        raise InputError(f"The picture is of {values.dtype}. Pass integers or floating numbers.")
+    if values.ndim not in (2, 3) or values.size == 0:
+        raise InputError(f"The picture has shape {values.shape}. Pass height × width, or height × width × channels.")
+    told = np.ones(values.shape, bool)
+    if np.ma.isMaskedArray(picture):
+        told &= ~np.ma.getmaskarray(picture)
+    if values.dtype.kind == "f":
+        told &= ~np.isnan(values)
+    if known is not None:
+        told &= _mask(known, values.shape)
+    planes = values.reshape(*values.shape[:2], -1)
+    told = told.reshape(planes.shape)
+    if not told.any():
+        raise InputError("No pixel is known, so there is nothing to go by. Pass known=True where pixels are right.")
+    for k in range(planes.shape[2]):
+        if not told[:, :, k].any():
+            raise InputError(f"No pixel of channel {k} is known. Leave it out, or pass at least one.")
+    if planes.dtype.kind == "f" and not np.all(np.isfinite(planes[told])):
+        raise InputError("Known pixels are infinite. Mark them as not known.")
+    return planes, told
+
+
+def filled(picture: Array, known: Array, progress: Progress | None = None) -> tuple[Array, Array]:
+    """What `checked` gives, without holes, and a standard deviation of each guess.
+
+    Channels whose holes are in the same places are completed together.
+    """
+    whole, doubt = picture.copy(), np.zeros(picture.shape, np.result_type(picture.dtype, np.float32))
+    groups = _alike(known)
+    for number, group in enumerate(groups):
+        mask = np.ascontiguousarray(known[:, :, group[0]])
+        if mask.all():
+            continue
+
+        def tell(done: float, total: int, number: int = number) -> None:
+            if progress is not None:
+                progress(number * total + done, len(groups) * total)
+
+        low, unit = _range(picture[:, :, group], mask)
+        planes = np.zeros((len(group), *mask.shape), np.float32)
+        for plane, channel in zip(planes, group, strict=True):
+            plane[mask] = picture[:, :, channel][mask].astype(np.float64) / unit - low / unit
+        planes, variance = completed(planes, mask, tell)
+        # The planes go up and down together, mostly: a variance of their sum over √C is C times that of each.
+        spread = unit * np.sqrt(variance[~mask].astype(np.float64) / len(group))
+        for plane, channel in zip(planes, group, strict=True):
+            whole[:, :, channel][~mask] = _valued(
+                unit * (plane[~mask].astype(np.float64) + low / unit), picture, known, channel
+            )
+            doubt[:, :, channel][~mask] = spread
+    return whole, doubt
+
+
+def _mask(known: Any, shape: tuple[int, ...]) -> Array:
+    mask = np.asarray(known)
+    if mask.dtype.kind != "b" and not (mask.dtype.kind in "ui" and np.isin(mask, (0, 1)).all()):
+        raise InputError(f"known is of {mask.dtype}. Pass booleans, True where pixels are known.")
+    if mask.shape == (*shape[:2], 1) or mask.shape == shape[:2]:
+        mask = mask.reshape(shape[:2])
+        return np.broadcast_to(mask if len(shape) == 2 else mask[:, :, None], shape) != 0
+    if mask.shape != shape:
+        raise InputError(f"known has shape {mask.shape}, the picture {shape}. Pass one of the same height and width.")
+    return mask != 0
+
+
+def _alike(known: Array) -> list[list[int]]:
+    """Channels with the same holes."""
+    groups: list[list[int]] = []
+    for k in range(known.shape[2]):
+        for group in groups:
+            if np.array_equal(known[:, :, group[0]], known[:, :, k]):
+                group.append(k)
+                break
+        else:
+            groups.append([k])
+    return groups
+
+
+def _range(channels: Array, mask: Array) -> tuple[float, float]:
+    """Where shades begin, and how large one is: of bytes they are the values themselves."""
+    if channels.dtype == np.uint8:
+        return 0.0, 1.0
+    values = channels[mask].astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    width = high / 2 - low / 2  # which is finite
+    return low, 2 * (width / SHADES) if width > 0 else 1.0
+
+
+def _valued(values: Array, picture: Array, known: Array, channel: int) -> Array:
+    """In the range of what is known of the channel, as its kind of number."""
+    told = picture[:, :, channel][known[:, :, channel]]
+    values = np.clip(values, float(told.min()), float(told.max()))
+    return values if picture.dtype.kind == "f" else np.rint(values)

@@ -1,0 +1,177 @@
+"""Pictures with holes, as users have them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_sample_image
+
+import bifactor as bf
+from bifactor.errors import InputError
+from bifactor.pictures.blur import best_blur
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    return load_sample_image("china.jpg")[60:188, 160:288]
+
+
+def hidden(shape, share, seed=0):
+    return np.random.default_rng(seed).random(shape[:2]) >= share
+
+
+def psnr(one, other):
+    return 10 * np.log10(255**2 / np.mean((one.astype(float) - other) ** 2))
+
+
+@pytest.mark.parametrize(("share", "gain"), [(0.2, 2.0), (0.5, 1.5), (0.8, 0.8)])
+def test_it_beats_the_best_blur(photograph, share, gain):
+    known = hidden(photograph.shape, share)
+    picture = np.where(known[:, :, None], photograph, 0).astype(np.uint8)
+    full = bf.ImageCompletion().fit_transform(picture, known)
+    blur = best_blur(picture, known, photograph)
+    assert psnr(full[~known], photograph[~known]) > psnr(blur[~known], photograph[~known]) + gain
+    np.testing.assert_array_equal(full[known], photograph[known])
+    assert full.dtype == np.uint8
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32, np.float64])
+def test_any_kind_of_number(photograph, kind):
+    grey = photograph[:, :, 1].astype(kind)
+    if kind is np.uint16:
+        grey = grey * np.uint16(257)
+    known = hidden(grey.shape, 0.4)
+    full = bf.ImageCompletion().fit_transform(np.where(known, grey, 0).astype(kind), known)
+    assert full.dtype == kind
+    np.testing.assert_array_equal(full[known], grey[known])
+    unit = 257 if kind is np.uint16 else 1
+    assert psnr(full[~known] / unit, grey[~known] / unit) > 19
+    as_bytes = bf.ImageCompletion().fit_transform(np.where(known, photograph[:, :, 1], 0).astype(np.uint8), known)
+    assert np.abs(full / unit - as_bytes)[~known].mean() < 2
+
+
+def test_units_do_not_matter(photograph):
+    grey = photograph[:64, :64, 1].astype(float)
+    known = hidden(grey.shape, 0.5)
+    one = bf.ImageCompletion().fit_transform(grey, known)
+    other = bf.ImageCompletion().fit_transform(1e30 * grey - 5e31, known)
+    np.testing.assert_allclose((other + 5e31) / 1e30, one, atol=1)
+
+
+@pytest.mark.parametrize("channels", [2, 4, 7])
+def test_any_number_of_channels(photograph, channels):
+    mixed = photograph[:48, :48].astype(float) @ np.random.default_rng(0).random((3, channels))
+    known = hidden(mixed.shape, 0.5)
+    full = bf.ImageCompletion().fit_transform(mixed, known)
+    assert full.shape == mixed.shape
+    assert np.mean((full - mixed)[~known] ** 2) < 0.2 * mixed.var()
+
+
+def test_nan_and_masks_are_holes(photograph):
+    known = hidden(photograph.shape, 0.5)
+    picture = photograph.astype(np.float32)
+    told = bf.ImageCompletion().fit_transform(picture, known)
+    gaps = np.where(known[:, :, None], picture, np.nan)
+    np.testing.assert_array_equal(bf.ImageCompletion().fit_transform(gaps), told)
+    masked = np.ma.MaskedArray(picture, np.repeat(~known[:, :, None], 3, axis=2))
+    np.testing.assert_array_equal(bf.ImageCompletion().fit_transform(masked), told)
+    np.testing.assert_array_equal(bf.ImageCompletion().fit_transform(picture, known.astype(int)), told)
+
+
+def test_a_mask_for_each_channel(photograph):
+    rng = np.random.default_rng(0)
+    known = rng.random(photograph.shape) < 0.5
+    model = bf.ImageCompletion()
+    full = model.fit_transform(np.where(known, photograph, 0).astype(np.uint8), known)
+    np.testing.assert_array_equal(full[known], photograph[known])
+    assert psnr(full[~known], photograph[~known]) > 19
+    assert np.all((model.uncertainty_ > 0) == ~known)
+
+
+def test_constants_ramps_and_single_holes():
+    flat = np.full((20, 30), 77, np.uint8)
+    known = hidden(flat.shape, 0.6)
+    np.testing.assert_array_equal(
+        bf.ImageCompletion().fit_transform(np.where(known, flat, 0).astype(np.uint8), known), flat
+    )
+    ramp = (2.0 * np.arange(60) + 1.5 * np.arange(50)[:, None]).astype(np.float32)
+    known = hidden(ramp.shape, 0.5)
+    full = bf.ImageCompletion().fit_transform(np.where(known, ramp, 0), known)
+    assert np.abs(full - ramp)[8:-8, 8:-8].max() < 1
+    known = np.ones(ramp.shape, bool)
+    known[20, 30] = False
+    assert abs(bf.ImageCompletion().fit_transform(ramp, known)[20, 30] - ramp[20, 30]) < 1
+
+
+def test_nothing_hidden(photograph):
+    model = bf.ImageCompletion()
+    np.testing.assert_array_equal(model.fit_transform(photograph), photograph)
+    assert not model.uncertainty_.any()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (3, 40), (7, 7), (8, 8), (1, 1, 3)])
+def test_small_pictures(shape):
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 255, shape).astype(np.uint8)
+    known = rng.random(shape[:2]) < 0.5
+    known[0, 0] = True
+    full = bf.ImageCompletion().fit_transform(picture, known)
+    assert full.shape == picture.shape
+    np.testing.assert_array_equal(full[known], picture[known])
+
+
+def test_doubt_is_where_errors_are(photograph):
+    known = hidden(photograph.shape, 0.6)
+    model = bf.ImageCompletion()
+    full = model.fit_transform(photograph, known)
+    errors = np.abs(full.astype(float) - photograph)[~known].mean(axis=1)
+    doubt = model.uncertainty_[~known][:, 0]
+    assert model.uncertainty_.shape == photograph.shape
+    assert np.corrcoef(np.argsort(np.argsort(errors)), np.argsort(np.argsort(doubt)))[0, 1] > 0.4
+    rough = doubt > np.quantile(doubt, 0.8)
+    assert errors[rough].mean() > 1.8 * errors[~rough].mean()
+
+
+def test_threads_orders_and_copies_change_nothing(photograph):
+    known = hidden(photograph.shape, 0.5)
+    told = bf.ImageCompletion(n_jobs=1).fit_transform(photograph, known)
+    np.testing.assert_array_equal(bf.ImageCompletion(n_jobs=2).fit_transform(photograph, known), told)
+    fixed = np.asfortranarray(photograph)
+    fixed.setflags(write=False)
+    np.testing.assert_array_equal(bf.ImageCompletion().fit_transform(fixed, known), told)
+    turned = bf.ImageCompletion().fit_transform(photograph.transpose(1, 0, 2), known.T).transpose(1, 0, 2)
+    assert np.abs(turned.astype(int) - told).mean() < 1  # ties between patches may be broken in another order
+
+
+def test_it_has_the_manners_of_scikit_learn(photograph, capsys):
+    model = clone(bf.ImageCompletion(verbose=1))
+    assert model.get_params() == {"n_jobs": None, "verbose": 1}
+    assert model.fit(photograph[:16, :16], hidden((16, 16), 0.3)) is model
+    assert "ImageCompletion" in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("picture", "known", "message"),
+    [
+        (np.zeros((4, 4), complex), None, "is of complex128"),
+        (np.array([["a"]]), None, "Pass integers or floating"),
+        (np.zeros(4), None, "height × width"),
+        (np.zeros((0, 4)), None, "height × width"),
+        (np.zeros((2, 2, 2, 2)), None, "height × width"),
+        (np.full((4, 4), np.nan), None, "No pixel is known"),
+        (np.zeros((4, 4)), np.zeros((4, 4), bool), "No pixel is known"),
+        (np.zeros((4, 4)), np.ones((4, 5), bool), r"known has shape \(4, 5\)"),
+        (np.zeros((4, 4)), np.full((4, 4), 0.5), "Pass booleans"),
+        (np.zeros((4, 4)), np.full((4, 4), 255), "Pass booleans"),
+        (np.full((4, 4), np.inf), np.eye(4, dtype=bool), "infinite"),
+        (np.dstack([np.zeros((3, 3)), np.full((3, 3), np.nan)]), None, "No pixel of channel 1"),
+    ],
+)
+def test_mistakes(picture, known, message):
+    with pytest.raises(InputError, match=message):
+        bf.ImageCompletion().fit_transform(picture, known)
+
+
+def test_huge_values_are_refused_or_finite():
+    picture = np.array([[1.7e308, -1.7e308], [0.0, np.nan]])
+    full = bf.ImageCompletion().fit_transform(picture)
+    assert np.all(np.isfinite(full))

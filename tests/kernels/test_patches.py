@@ -1,0 +1,89 @@
+"""Groups of similar patches: compiled kernels against the reference, and against a fold-in."""
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.kernels import patches_numba, patches_reference
+from bifactor.models.fold_in import fold_in
+from bifactor.pictures.groups import model_of, references
+
+
+def scene(shape=(40, 36), planes=3, share=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    x, y = np.arange(shape[1]), np.arange(shape[0])[:, None]
+    picture = np.stack([120 + 60 * np.sin(0.4 * x + k) * np.cos(0.3 * y) for k in range(planes)])
+    picture = (picture + 8 * rng.standard_normal(picture.shape)).astype(np.float32)
+    return picture, rng.random(shape) < share
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.7, 0.95])
+@pytest.mark.parametrize("planes", [1, 3])
+@pytest.mark.parametrize("shape", [(40, 36), (9, 30), (8, 8), (5, 7)])
+def test_compiled_kernels_agree_with_the_reference(shape, planes, share):
+    picture, known = scene(shape, planes, share)
+    model = model_of(shape, 4.0, 0.01, 6)
+    corners = references(known, model.patch, 5)[:12]
+    guide = np.ascontiguousarray(picture.sum(axis=0))
+    ours = patches_numba.aggregate(guide, picture, known, corners, model)
+    theirs = patches_reference.aggregate(guide, picture, known, corners, model)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4 * np.abs(other).max())
+
+
+def test_the_answer_does_not_depend_on_threads():
+    picture, known = scene((300, 60))
+    model = model_of(known.shape, 4.0, 0.01, 6)
+    corners, guide = references(known, model.patch, 5), np.ascontiguousarray(picture.sum(axis=0))
+    answers = []
+    for count in (1, 2, 5):
+        with bf.threads(count):
+            answers.append(patches_numba.aggregate(guide, picture, known, corners, model))
+    for other in answers[1:]:
+        for one, two in zip(answers[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_progress_ends_at_one():
+    picture, known = scene((120, 40))
+    model = model_of(known.shape, 4.0, 0.01, 6)
+    corners, guide = references(known, model.patch, 8), np.ascontiguousarray(picture.sum(axis=0))
+    for kernels in (patches_numba, patches_reference):
+        told = []
+        kernels.aggregate(guide, picture, known, corners, model, told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1
+
+
+def test_a_patch_is_a_row_folded_in():
+    """x = μ + Ab with the b that minimises ‖y_o − μ_o − A_o b‖² + ρ‖b‖², where AAᵀ is the covariance of the others."""
+    picture, known = scene((24, 24), 1, 0.6)
+    model = model_of(known.shape, 4.0, 0.0, 1)._replace(similar=500, window=30)
+    corner, p = np.array([[8, 9]]), model.patch
+    values, weights, doubts = patches_reference.aggregate(picture[0], picture, known, corner, model)
+    patches = np.lib.stride_tricks.sliding_window_view(picture[0], (p, p)).reshape(-1, p * p).astype(float)
+    mine = picture[0, 8 : 8 + p, 9 : 9 + p].ravel().astype(float)
+    k = len(patches)
+    centred = patches - patches.mean(axis=0)
+    size = np.mean(centred**2) + 1
+    others = (patches.sum(axis=0) - mine) / (k - 1)
+    C = centred.T @ centred + model.strength * size * model.correlation
+    z = mine - patches.mean(axis=0)
+    C = (C - k / (k - 1) * np.outer(z, z)) / (k + model.strength)
+    A = np.linalg.cholesky(C)
+    o = known[8 : 8 + p, 9 : 9 + p].ravel()
+    at = np.flatnonzero(o)
+    problem = bf.Problem("squared", bf.operators.Entries(np.zeros_like(at), at, (1, p * p)), (mine - others)[o])
+    x = others + A @ fold_in(problem, A, model.variance)[0]
+    told = (values[0] / np.maximum(weights, 1e-30))[8 : 8 + p, 9 : 9 + p].ravel()
+    np.testing.assert_allclose(told[~o], x[~o], rtol=1e-4)
+    assert np.all(doubts[weights > 0] > 0)
+
+
+def test_references_have_holes_and_reach_the_borders():
+    known = np.ones((30, 41), bool)
+    assert len(references(known, 8, 5)) == 0
+    known[29, 40] = known[3, 3] = False
+    corners = references(known, 8, 5).tolist()
+    assert [22, 33] in corners
+    assert all(not known[i : i + 8, j : j + 8].all() for i, j in corners)
