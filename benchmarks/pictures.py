@@ -185,7 +185,6 @@ def strip(picture: str, mask: str, seed: int) -> list[Tile]:
 
 def prepare() -> Callable[[], Row]:
     part = cell("china", SPEED_MASKS[0])
-    ours(part.observed[:64], part.known[:64])
     return lambda: timed(lambda: ours(part.observed, part.known))
 
 

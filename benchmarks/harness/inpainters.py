@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import interpolate, ndimage
+from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.rivals import library
 
@@ -49,7 +50,8 @@ def linear(picture: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Linear on a Delaunay triangulation of the known pixels; the nearest one outside of it."""
     here, there = np.argwhere(known), np.argwhere(~known)
     values = picture.astype(float)
-    inside = interpolate.griddata(here, values[known], there, method="linear")
+    with threadpool_limits(1, user_api="blas"):  # a tiny solve for each triangle, for which threads wait for each other
+        inside = interpolate.griddata(here, values[known], there, method="linear")
     outside = np.isnan(inside.reshape(len(there), -1)).any(axis=1)
     if outside.any():
         inside[outside] = interpolate.NearestNDInterpolator(here, values[known])(there[outside])
@@ -58,6 +60,8 @@ def linear(picture: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def opencv(flag: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Both methods look under the mask at the border; zeros there or the truth differ by 0.03 dB at most."""
+
     def fill(picture: np.ndarray, known: np.ndarray) -> Any:
         package = library("cv2")
         return package.inpaint(picture, (~known).astype(np.uint8), RADIUS, getattr(package, flag))
@@ -76,6 +80,6 @@ INPAINTERS = (
     Inpainter("Gaussian average, best width", gaussian_average, tuple({"width": width} for width in WIDTHS)),
     Inpainter("SciPy linear", linear),
     Inpainter("OpenCV Telea", opencv("INPAINT_TELEA")),
-    Inpainter("OpenCV Navier–Stokes", opencv("INPAINT_NS")),
+    Inpainter("OpenCV Navier-Stokes", opencv("INPAINT_NS")),
     Inpainter("scikit-image biharmonic", biharmonic),
 )
