@@ -45,7 +45,7 @@ class Case:
 
 
 def row(objective: str, data: str, solver: str, **numbers: Any) -> Row:
-    """One measurement. Rows with the same three nouns are repeats, told apart by `draw`: a seed, a fold or a round."""
+    """One measurement. Rows with the same nouns are repeats, told apart by `draw`: a seed, fold, round or picture."""
     return {"objective": objective, "data": data, "solver": solver, **numbers}
 
 

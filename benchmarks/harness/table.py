@@ -8,12 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.rows import NOUNS, Row, median
+from benchmarks.harness.rows import NOUNS, Row, load, median, names
 
-SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood")
+SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood", "psnr_hidden")
 """Averaged over folds and draws, as is the custom, and compared with those of the first solver."""
 
-AVERAGED = (*SCORES, "cover80", "cover90", "cover95", "length90")
+AVERAGED = (*SCORES, "cover80", "cover90", "cover95", "length90", "psnr", "ssim")
 """Shown as means; everything else is shown as a median with its range."""
 
 CAPTION = (
@@ -35,11 +35,21 @@ def show(report: dict[str, Any]) -> None:
         compared = any("side" in row for row in rows)
         lines = against_lines(rows) if compared else plain_lines(rows)
         console.print(drawn(name[0], lines, AGAINST_CAPTION if compared else CAPTION))
+        summary, caption = summarised(name[0], rows)
+        if summary:
+            console.print(drawn(f"{name[0]}, summary", summary, caption))
+
+
+def summarised(name: str, rows: list[Row]) -> tuple[list[dict[str, str]], str]:
+    """Lines that a benchmark forms of its own rows, and what they mean, where it has a `summary`."""
+    module = load(name) if name in names() else None
+    return module.summary(rows) if hasattr(module, "summary") else ([], "")
 
 
 def drawn(title: str, lines: list[dict[str, str]], caption: str) -> Table:
     """Nouns that are the same in all lines go to the title, and leave room for the numbers."""
-    common = {noun: lines[0][noun] for noun in NOUNS if len(lines) > 1 and len({line[noun] for line in lines}) == 1}
+    nouns = [noun for noun in NOUNS if noun in lines[0]]
+    common = {noun: lines[0][noun] for noun in nouns if len(lines) > 1 and len({line[noun] for line in lines}) == 1}
     title = " · ".join([title, *filter(None, common.values())])
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     columns = list(dict.fromkeys(key for line in lines for key in line if key not in common))
