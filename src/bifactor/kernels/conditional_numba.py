@@ -1,4 +1,4 @@
-"""Unknown numbers of a Gaussian told from known ones, compiled for float32: the small systems behind `patches_numba`."""
+"""Unknown numbers of a Gaussian told from known ones, compiled for float32: small systems for `patches_numba`."""
 
 import numpy as np
 from numba.extending import register_jitable
