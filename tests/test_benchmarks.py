@@ -228,9 +228,6 @@ def test_linear_is_exact_on_a_ramp_and_an_average_reaches_far_pixels():
 class Painter:
     """Stands in for the estimator: the mean of what is known."""
 
-    def __init__(self, random_state=None):
-        pass
-
     def fit_transform(self, picture, known):
         return np.where(known if picture.ndim == 2 else known[:, :, None], picture, picture[known].mean().astype("u1"))
 
@@ -259,18 +256,16 @@ def test_a_completed_picture_is_measured_where_it_was_hidden(pictures):
     assert pictures.measured(exact, part)[0]["psnr_hidden"] == pictures.HIGHEST
 
 
-def test_pictures_and_an_estimator_that_are_not_at_hand_are_rows(monkeypatch, tmp_path):
-    module = rows.load("pictures")
+def test_pictures_that_are_not_at_hand_are_rows(pictures, monkeypatch, tmp_path):
+    module = pictures
     monkeypatch.setattr(data, "DATA", tmp_path)
-    monkeypatch.delattr(bf, "ImageCompletion", raising=False)
     *_, skipped = module.quality(["boat"], ["lines"])
     assert skipped["skipped"] == "photos-small/boat.png is not at hand. Set BIFACTOR_DATA to the folder that holds it."
     first, *others = module.cell_rows("flower", "scratches")
-    assert (first["draw"], first["skipped"]) == ("flower", "This bifactor has no ImageCompletion. Take a later commit.")
+    assert first["draw"] == "flower"
     assert all(found["new"] for found in others if "skipped" not in found)
     (lines, _) = module.summary([skipped, first, *others])
     assert [(line["mask"], line["pictures"]) for line in lines] == [("scratches", "1 in all"), ("scratches", "1 new")]
-    assert lines[0][module.OURS] == "–"
 
 
 def test_the_summary_compares_with_the_best_rival_of_each_picture(pictures, tmp_path, capsys):
