@@ -69,6 +69,13 @@ def test_exact_blocks_are_solved(kernel, dtype):
         found = kernel.solve(kernel.cholesky(packed, rank), rows)
         wanted = divided(rows.astype(float), M.astype(float))
         assert np.linalg.norm(found - wanted) <= 1e4 * np.finfo(dtype).eps * np.linalg.norm(wanted)
+        R = gaussian(rng, (rank, rank), dtype)
+        close = {"rtol": 0, "atol": 1e3 * np.finfo(dtype).eps * rank**2 * np.abs(M).max() * np.abs(R).max() ** 2}
+        np.testing.assert_allclose(kernel.times(packed, rows), np.einsum("ikl,il->ik", M, rows), **close)
+        some = np.flatnonzero(k != h)
+        wanted = rows[:, k] * rows[:, h] + np.where(k != h, packed, 0)
+        np.testing.assert_allclose(kernel.moments(rows, packed[:, some], some), wanted, **close)
+        np.testing.assert_allclose(kernel.turned(packed, R), (R.T @ M @ R)[:, k, h], **close)
 
 
 @pytest.mark.parametrize("shape", [(12, 7), (7, 12)])

@@ -13,7 +13,7 @@ from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, 
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
-from bifactor.kernels.blocks_reference import chunks, transposed, triangle
+from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.memory import empty
 
 Weight = Array | float
@@ -225,10 +225,11 @@ class Exact(Blocks):
 
     def times(self, rows: Array) -> Array:
         """aᵢ·Mᵢ for each row aᵢ."""
-        found = np.empty_like(rows)
-        for part in chunks(len(rows), self.rank**2):
-            found[part] = np.einsum("ikl,il->ik", transposed(self.packed[part], self.rank), rows[part])
-        return found
+        return self._kernel.times(self.packed, rows)
+
+    def turned(self, R: Array) -> "Exact":
+        """RᵀMᵢR."""
+        return Exact(self._kernel.turned(self.packed, R), self.rank)
 
     def inverse(self) -> "Exact":
         """Mᵢ⁻¹."""

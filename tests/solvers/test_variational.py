@@ -12,7 +12,7 @@ from bifactor.errors import InputError
 from bifactor.kernels.blocks_reference import transposed
 from bifactor.solvers import Variational
 from bifactor.solvers.parts.gamma import fitted_precisions
-from bifactor.solvers.parts.turn import best_turn, turned_covariances
+from bifactor.solvers.parts.turn import best_turn
 
 NOISES = ["one", "columns", "rows", "both", "student"]
 PRIORS = ["separate", "shared"]
@@ -354,11 +354,6 @@ def test_a_turn_makes_both_moments_diagonal():
         turned = turn.T @ moment @ turn
         np.testing.assert_allclose(turned, np.diag(np.diag(turned)), atol=1e-8 * np.trace(turned))
     assert best_turn(np.diag([1.0, 0.0]), np.eye(2)) is None
-    C = rng.standard_normal((7, 3, 3))
-    C = C @ C.transpose(0, 2, 1)
-    k, l = np.tril_indices(3)  # noqa: E741
-    T = rng.standard_normal((3, 3))
-    np.testing.assert_allclose(turned_covariances(C[:, k, l], T), (T.T @ C @ T)[:, k, l], atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [(50, 50), (200, 30), (1, 7)])

@@ -161,6 +161,60 @@ def _substitute(factor, rows, rank):  # type: ignore[no-untyped-def]
         substitute(factor[row], rows[row], rank)
 
 
+@compiled
+def _times(packed, rows, out):  # type: ignore[no-untyped-def]
+    rank = rows.shape[1]
+    for row in range(rows.shape[0]):
+        M, a, mine, at = packed[row], rows[row], out[row], 0
+        for k in range(rank):
+            total, own = M[at + k] * a[k], a[k]
+            for h in range(k):
+                total += M[at + h] * a[h]
+                mine[h] += M[at + h] * own
+            mine[k] = total
+            at += k + 1
+
+
+@compiled
+def _moments(rows, packed, places, out):  # type: ignore[no-untyped-def]
+    for row in range(rows.shape[0]):
+        a, mine, at = rows[row], out[row], 0
+        for k in range(rows.shape[1]):
+            for h in range(k + 1):
+                mine[at + h] = a[k] * a[h]
+            at += k + 1
+        M = packed[row]
+        for t in range(places.size):
+            mine[places[t]] += M[t]
+
+
+@compiled
+def _turn(packed, R, out):  # type: ignore[no-untyped-def]
+    rank = R.shape[0]
+    half = np.empty_like(R)
+    for row in range(packed.shape[0]):
+        M, mine = packed[row], out[row]
+        half[:] = 0
+        at = 0
+        for k in range(rank):
+            for h in range(k + 1):
+                value = M[at + h]
+                for c in range(rank):
+                    half[k, c] += value * R[h, c]
+                if h < k:
+                    for c in range(rank):
+                        half[h, c] += value * R[k, c]
+            at += k + 1
+        at = 0
+        for k in range(rank):
+            for h in range(k + 1):
+                total = R.dtype.type(0)
+                for c in range(rank):
+                    total += R[c, k] * half[c, h]
+                mine[at + h] = total
+            at += k + 1
+
+
 def cholesky(packed: Array, rank: int) -> Array:
     """The Cholesky factors of the matrices."""
     factor = np.array(packed)
@@ -173,6 +227,31 @@ def inverse(factor: Array, rank: int) -> Array:
     out = np.empty_like(factor)
     run(_invert, [(factor[a:b], out[a:b], rank) for a, b in shares(len(factor), rank**3 / 3) if b > a])
     return out
+
+
+def times(packed: Array, rows: Array) -> Array:
+    """a·M for each row a of `rows`."""
+    packed, rows = contiguous(packed, rows)
+    found = np.zeros_like(rows)
+    run(_times, [(packed[a:b], rows[a:b], found[a:b]) for a, b in shares(len(rows), rows.shape[1] ** 2)])
+    return found
+
+
+def moments(rows: Array, packed: Array, places: Array) -> Array:
+    """aᵀa of every row a, real, with M added in some places of the triangle; M has as many columns, or none."""
+    rows, packed = contiguous(rows, packed)
+    found = np.empty((len(rows), rows.shape[1] * (rows.shape[1] + 1) // 2), rows.dtype)
+    work = found.shape[1]
+    run(_moments, [(rows[a:b], packed[a:b], places, found[a:b]) for a, b in shares(len(rows), work) if b > a])
+    return found
+
+
+def turned(packed: Array, R: Array) -> Array:
+    """RᵀMR of every row."""
+    packed, R = contiguous(packed, R.astype(packed.dtype))
+    found = np.empty_like(packed)
+    run(_turn, [(packed[a:b], R, found[a:b]) for a, b in shares(len(packed), 2 * len(R) ** 3) if b > a])
+    return found
 
 
 def log_determinants(factor: Array, rank: int) -> Array:

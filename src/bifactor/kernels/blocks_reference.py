@@ -66,6 +66,31 @@ def log_determinants(packed: Array, rank: int) -> Array:
     return found
 
 
+def times(packed: Array, rows: Array) -> Array:
+    """a·M for each row a of `rows`."""
+    found = np.empty_like(rows)
+    for part in chunks(len(rows), rows.shape[1] ** 2):
+        found[part] = np.einsum("ikl,il->ik", transposed(packed[part], rows.shape[1]), rows[part])
+    return found
+
+
+def moments(rows: Array, packed: Array, places: Array) -> Array:
+    """aᵀa of every row a, real, with M added in some places of the triangle; M has as many columns, or none."""
+    first, second = triangle(rows.shape[1])
+    found = rows[:, first] * rows[:, second]
+    found[:, places] += packed
+    return found
+
+
+def turned(packed: Array, R: Array) -> Array:
+    """RᵀMR of every row."""
+    first, second = triangle(len(R))
+    found = np.empty_like(packed)
+    for part in chunks(len(packed), len(R) ** 2):
+        found[part] = (R.T @ transposed(packed[part], len(R)) @ R)[:, first, second]
+    return found
+
+
 def transposed(packed: Array, rank: int) -> Array:
     """Mᵀ of every row."""
     first, second = triangle(rank)

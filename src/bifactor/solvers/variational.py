@@ -137,19 +137,19 @@ class Variational(Solver[Inferred]):
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
         rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square, self._shared) for side in (0, 1))
         trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
-        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.rows.known), variance), trust)
+        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust)
 
     def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
         own, data = state.own, _data(problem, state)
         rows, cols = self._halves(data, state)
         sums, trust, variance = own.sums, own.trust, own.variance
         if trust is not None:
-            errors = data.errors(rows.rows.known[:2], cols.rows.known[:2])
+            errors = data.errors(rows.known[:2], cols.known[:2])
             trust = fitted_precisions((data.given > 0).astype(float), errors / variance, trust.strength, HEAVIEST)
             data = Data(data.problem, trust.mean)
-            sums = data.sums(0, *cols.rows.known)
+            sums = data.sums(0, *cols.known)
         rows, variance = rows.fitted(sums, data, variance, self.noise in ("rows", "both"))
-        sums = data.sums(1, *rows.rows.known)
+        sums = data.sums(1, *rows.known)
         cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
         slope = cols.slope(sums, variance)
         if own.age < OFTEN or own.age % SELDOM == 0:
@@ -188,7 +188,7 @@ def _state(
     data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None
 ) -> State[Inferred]:
     """The state at these posteriors; `slope` is that of the columns' means."""
-    problem, sums = data.problem, data.sums(0, *cols.rows.known)
+    problem, sums = data.problem, data.sums(0, *cols.known)
     errors = float(np.sum(rows.rows.precision * rows.errors(sums)))
     value = data.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
     value += 0.0 if trust is None else trust.cost

@@ -6,13 +6,13 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
+from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.problems.state import Value
 from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
 from bifactor.solvers.parts.gaussians import Gaussians
 from bifactor.solvers.parts.moments import Data, Places, Sums, solved
-from bifactor.solvers.parts.turn import turned_covariances
 
 VAGUE = 0.01
 """Covariances of a start, in shares of the prior's."""
@@ -75,9 +75,19 @@ class Half:
     def places(self) -> Places:
         return self.rows.places
 
+    @cached_property
+    def moments(self) -> Array:
+        """E[bᵀb] of each row, packed."""
+        return self.rows.moments
+
+    @property
+    def known(self) -> tuple[Array, Array, Array]:
+        """What sums for the other factor are made from."""
+        return self.means, self.moments, self.rows.precision
+
     def errors(self, sums: Sums) -> Array:
         """Σ E(y − z)² over the measurements of each row, weighted by the precisions of the other factor."""
-        return sums.expected_errors(self.means, self.rows.moments)
+        return sums.expected_errors(self.means, self.moments)
 
     def fitted(self, sums: Sums, data: Data, variance: float, varies: bool) -> tuple["Half", float]:
         """The best posterior for these sums, then noise, prior and the variance of all noise that go with it."""
@@ -126,7 +136,7 @@ class Half:
 
     def component_moments(self, fixed: int) -> Array:
         """Σ E[bᵀb] of the columns behind the fixed ones and their partners, over the rows with measurements."""
-        total = np.sum(self.rows.moments[self.counts > 0], axis=0)
+        total = np.sum(self.moments[self.counts > 0], axis=0)
         whole = np.zeros((self.places.width,) * 2)
         first, second = triangle(self.places.width)
         whole[first, second] = whole[second, first] = total
@@ -139,7 +149,8 @@ class Half:
         whole = np.eye(self.places.rank)
         whole[-len(R) :, -len(R) :] = R
         volume = self.volume + self.seen * 2 * float(np.linalg.slogdet(R)[1])
-        rows = replace(self.rows, means=means, covariance=turned_covariances(self.side.covariance, whole))
+        covariance = Exact(self.side.covariance, len(whole)).turned(whole).packed
+        rows = replace(self.rows, means=means, covariance=covariance)
         return replace(self, rows=rows, volume=volume).with_best_prior()
 
     @property

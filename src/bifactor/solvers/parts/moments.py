@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
 from bifactor.caching import cached_property
@@ -137,11 +138,11 @@ class Data:
 
 def second_moments(rows: Array, covariance: Array | None, places: Places) -> Array:
     """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns, if there is any."""
-    first, second = triangle(places.width)
-    moments = rows[:, first] * rows[:, second]
-    if covariance is not None:
-        moments[:, places.pairs] += covariance
-    return moments
+    pairs = places.pairs
+    if covariance is None:
+        covariance, pairs = np.empty((len(rows), 0)), pairs[:0]
+    find = kernels.find("blocks", rows.dtype, rows.size, rows.shape[1])
+    return find.moments(rows, covariance, pairs)
 
 
 def solved(sums: Sums, rows: Array, places: Places, prior: Array, precision: Array) -> tuple[Array, Exact]:

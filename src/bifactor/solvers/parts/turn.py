@@ -4,7 +4,6 @@ import numpy as np
 import scipy
 
 from bifactor.arrays import Array
-from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 
 
 def best_turn(left: Array, right: Array, shared: tuple[int, int] | None = None) -> Array | None:
@@ -45,13 +44,3 @@ def _shared_scales(sizes: Array, m: int, n: int) -> Array:
         return (value - (m - n) * np.sum(t)) / (m + n), (slope - (m - n)) / (m + n)
 
     return np.exp(scipy.optimize.minimize(cost, np.zeros(r), jac=True, method="BFGS").x / 2)
-
-
-def turned_covariances(packed: Array, R: Array) -> Array:
-    """RᵀCR of each row."""
-    rank = len(R)
-    first, second = triangle(rank)
-    found = np.empty_like(packed)
-    for part in chunks(len(packed), rank**2):
-        found[part] = (R.T @ transposed(packed[part], rank) @ R)[:, first, second]
-    return found
