@@ -74,8 +74,8 @@ def _nearest(far, corners, count, size):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _moments(guide, corners, k, p, strength, correlation, X, mean, C):  # type: ignore[no-untyped-def]
-    """Centred patches in X, and C; returns the variance of the group, and 1."""
+def _moments(guide, corners, k, p, floor, strength, correlation, X, mean, C):  # type: ignore[no-untyped-def]
+    """Centred patches in X, and C; returns the variance of the group."""
     W, d = guide.shape[1], p * p
     mean[:] = 0
     for t in range(k):
@@ -92,7 +92,7 @@ def _moments(guide, corners, k, p, strength, correlation, X, mean, C):  # type: 
         for q in range(d):
             X[t, q] -= mean[q]
             size += X[t, q] * X[t, q]
-    size = size / (k * d) + np.float32(1)
+    size = size / (k * d) + floor
     np.dot(X[:k].T, X[:k], C)
     share, prior = np.float32(1) / (k + strength), strength * size
     for q in range(d):
@@ -140,12 +140,12 @@ def _errors(planes, i, j, p, total, others, o, n_o, errors):  # type: ignore[no-
 
 
 @register_jitable
-def _add(planes, i, j, p, top, total, others, u, n_u, told, v, values, weights, doubts):  # type: ignore[no-untyped-def]
+def _add(planes, i, j, p, top, floor, total, others, u, n_u, told, v, values, weights, doubts):  # type: ignore[no-untyped-def]
     """Adds what is told of the unknown pixels of a patch."""
     for b in range(n_u):
         q = u[b]
         r, s, doubt = i + q // p, j + q % p, max(v[b], np.float32(0))
-        weight = np.float32(1) / (doubt + np.float32(1))
+        weight = np.float32(1) / (doubt + floor)
         for c in range(planes.shape[0]):
             mean_of_others = (total[c, q] - planes[c, r, s]) * others
             values[c, r - top, s] += weight * (mean_of_others + told[c, b])
@@ -158,7 +158,7 @@ def _groups(p: int) -> Any:
     """Patches of a size that the compiler knows."""
     d = p * p
 
-    def groups(guide, planes, known, references, top, height, window, similar, solved, variance, nugget, strength, R):  # type: ignore[no-untyped-def]
+    def groups(guide, planes, known, chosen, top, height, window, similar, solved, noise, floor, nugget, strength, R):  # type: ignore[no-untyped-def]
         colours, width, one = planes.shape[0], planes.shape[2], np.float32(1)
         values, weights = np.zeros((colours, height, width), np.float32), np.zeros((height, width), np.float32)
         doubts, around = np.zeros((height, width), np.float32), (2 * window + 1) ** 2
@@ -168,12 +168,12 @@ def _groups(p: int) -> Any:
         total, means = np.empty((colours, d), np.float32), np.empty((colours, d), np.float32)
         errors, o, u = np.empty((colours, d), np.float32), np.empty(d, np.int64), np.empty(d, np.int64)
         L, W = np.empty(d * (d + 1) // 2, np.float32), np.empty((d, d + colours), np.float32)
-        for g in range(references.shape[0]):
-            count = _distances(guide, references[g, 0], references[g, 1], p, window, far, corners)
+        for g in range(chosen.shape[0]):
+            count = _distances(guide, chosen[g, 0], chosen[g, 1], p, window, far, corners)
             k = _nearest(far, corners, count, similar)
-            size = _moments(guide, corners, k, p, strength, R, X, mean, C)
+            size = _moments(guide, corners, k, p, floor, strength, R, X, mean, C)
             _total(planes, corners, k, p, total)
-            ridge, inverted, others = variance + nugget * size, False, one / max(k - 1, 1)
+            ridge, inverted, others = noise + nugget * size, False, one / max(k - 1, 1)
             without = np.float32(k) / ((k - one) * (k + strength)) if k > 1 else np.float32(0)
             for t in range(min(solved, k)):
                 i, j = corners[t] // width, corners[t] % width
@@ -190,7 +190,7 @@ def _groups(p: int) -> Any:
                         inverted = True
                     by_unknown(Q, X[t], without, ridge, o, n_o, u, n_u, errors, L, W, v, Qx)
                     told(L, W, n_u, n_u, one, means, v)
-                _add(planes, i, j, p, top, total, others, u, n_u, means, v, values, weights, doubts)
+                _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
     return compiled(groups)
@@ -206,7 +206,7 @@ def aggregate(
 ) -> tuple[Array, Array, Array]:
     """For each pixel sums over the patches it is in: of weight·value, weight, and weight·variance."""
     values, weights, doubts = np.zeros_like(planes), np.zeros_like(guide), np.zeros_like(guide)
-    numbers = tuple(np.float32(x) for x in (model.variance, model.nugget, model.strength))
+    numbers = tuple(np.float32(x) for x in (model.variance, model.floor, model.nugget, model.strength))
     sizes = model.window, model.similar, model.solved
     calls, tops = [], []
     order = references[np.argsort(references[:, 0], kind="stable")]

@@ -27,6 +27,8 @@ class Model(NamedTuple):
     """Of these, the nearest ones that are completed."""
     variance: float
     """Of what no model can explain, such as noise: the part of ρ that is the same everywhere."""
+    floor: float
+    """Added to variances, of a group and of a pixel, so that none counts as exact."""
     nugget: float
     """ρ beyond it, in shares of the group's own variance."""
     strength: float
@@ -74,7 +76,7 @@ def _add_group(
     columns = np.stack([guide[i : i + p, j : j + p].ravel() for i, j in corners]).astype(np.float64)
     mean = columns.mean(axis=0)
     columns -= mean
-    size = np.mean(columns**2) + 1
+    size = np.mean(columns**2) + model.floor
     C = (columns.T @ columns + model.strength * size * model.correlation) / (k + model.strength)
     cut = [planes[:, i : i + p, j : j + p].reshape(len(planes), -1) for i, j in corners]
     colours = np.stack(cut).astype(np.float64)
@@ -91,7 +93,7 @@ def _add_group(
         x = others[:, ~o] + (colours[t][:, o] - others[:, o]) @ W
         v = np.maximum(np.diag(C_t)[~o] - np.sum(C_t[np.ix_(o, ~o)] * W, axis=0), 0)
         rows, cols = i + np.flatnonzero(~o) // p, j + np.flatnonzero(~o) % p
-        weight = 1 / (v + 1)
+        weight = 1 / (v + model.floor)
         for part, added in zip(sums, (weight * x, weight, weight * v), strict=True):
             part[..., rows, cols] += added
 

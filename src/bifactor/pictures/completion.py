@@ -8,6 +8,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.pictures.groups import Scene, improved, model_of
 from bifactor.pictures.levels import enlarged, halved, level_count, missing_share
+from bifactor.pictures.noise import noise_level
 from bifactor.pictures.smooth import smooth
 
 STEPS = (7, 6, 5)
@@ -16,8 +17,8 @@ STEPS = (7, 6, 5)
 OVER, OVER_COARSE = (1.4, 1.1, 1.0), (2.0, 1.5, 1.0)
 """How far a round goes, in multiples of what it says: from a smooth start, and from a coarser picture."""
 
-SHADES, SHADES_COARSE = 2.0, 4.0
-"""The noise, by its standard deviation; coarser pictures have less of it, and their model is rougher."""
+COARSE = 2.0
+"""How much larger the noise of coarser pictures is taken to be, as their model is rougher."""
 
 Progress = Callable[[float, int], None]
 """Told how many rounds are done, and how many there are."""
@@ -33,13 +34,17 @@ def completed(planes: Array, known: Array, progress: Progress | None = None) -> 
     known : H × W, bool
         The same for all planes.
     """
-    return _completed(planes, known, level_count(known), False, progress or (lambda done, total: None))
+    noise = noise_level(Scene(planes, known).brightness, known)
+    return _completed(planes, known, noise, level_count(known), False, progress or (lambda done, total: None))
 
 
-def _completed(planes: Array, known: Array, levels: int, coarse: bool, progress: Progress) -> tuple[Array, Array]:
-    scene = Scene(_start(planes, known, levels, progress), known)
+def _completed(
+    planes: Array, known: Array, noise: float, levels: int, coarse: bool, progress: Progress
+) -> tuple[Array, Array]:
+    scene = Scene(_start(planes, known, noise, levels, progress), known)
     share = missing_share(known)
-    model = model_of(known.shape, (SHADES_COARSE if coarse else SHADES) ** 2, _nugget(share), 6 if share < 0.35 else 10)
+    variance = (COARSE * noise if coarse else noise) ** 2
+    model = model_of(known.shape, variance, _nugget(share), 6 if share < 0.35 else 10)
     doubt = np.zeros(known.shape, np.float32)
     for number, over in enumerate(OVER_COARSE if levels else OVER):
         step = STEPS[0] if coarse else STEPS[number]
@@ -54,10 +59,10 @@ def _tell(progress: Progress, coarse: bool, number: int, share: float) -> None:
         progress(number + share, len(STEPS))
 
 
-def _start(planes: Array, known: Array, levels: int, progress: Progress) -> Array:
+def _start(planes: Array, known: Array, noise: float, levels: int, progress: Progress) -> Array:
     if levels == 0:
         return smooth(planes, known)
-    small, _ = _completed(*halved(planes, known), levels - 1, True, progress)
+    small, _ = _completed(*halved(planes, known), noise, levels - 1, True, progress)
     guess = enlarged(small, known.shape)
     return guess + smooth(np.where(known, planes - guess, np.float32(0)), known)
 

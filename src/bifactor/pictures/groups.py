@@ -12,6 +12,9 @@ from bifactor.kernels.patches_reference import Model
 PATCH, WINDOW, SIMILAR = 8, 10, 64
 """Pixels along a patch, pixels around it that similar ones are looked for in, and patches of a group."""
 
+FLOOR = 0.25
+"""Of the noise's variance: below it, differences between patches mean nothing."""
+
 REACH, STRENGTH = 8.0, 10.0
 """Of the prior: pixels over which the correlation falls to 1/e, and patches that it counts for."""
 
@@ -38,7 +41,7 @@ def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int
     rows, cols = at // patch, at % patch
     apart = np.hypot(rows[:, None] - rows, cols[:, None] - cols)
     correlation = np.exp(-apart / REACH).astype(np.float32)
-    return Model(patch, WINDOW, SIMILAR, solved, variance, nugget, STRENGTH, correlation)
+    return Model(patch, WINDOW, SIMILAR, solved, variance, FLOOR * variance, nugget, STRENGTH, correlation)
 
 
 def references(known: Array, patch: int, step: int) -> Array:
