@@ -130,7 +130,8 @@ class Variational(Solver[Inferred]):
         width = rank + problem.kind.fixed_columns
         packed = 8 * width * (width + 1) // 2
         tables, lengths = (8, 11) if self.noise == "student" else (6, 5)
-        return run_memory(problem, rank, pairs=8, lengths=lengths) + tables * sum(problem.shape) * packed
+        wide = 8 / np.dtype(problem.dtype).itemsize  # sums are taken in double precision
+        return run_memory(problem, rank, pairs=8, lengths=wide * lengths) + tables * sum(problem.shape) * packed
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
         data = _data(problem)
