@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bifactor.cli.look import in_time
-from bifactor.models import duration
+from bifactor.models import duration, noise_choice
 from bifactor.models.duration import PASSES, expected_seconds
 from bifactor.models.fitting import as_problem, fit_model
 from bifactor.models.settings import settings
@@ -36,6 +36,14 @@ def clock(monkeypatch):
 def test_seconds_are_those_of_one_pass_times_their_number(data, clock, n_components, alpha, choice):
     problem = as_problem(data, settings(**OPTIONS, n_components=3, alpha=1.0, verbose=0), 0.0)
     assert expected_seconds(problem, n_components, alpha, False) == PASSES[choice]
+
+
+def test_a_posterior_takes_as_many_passes_as_columns_in_each_sweep(data, clock, monkeypatch):
+    problem = as_problem(data, settings(**OPTIONS, n_components=3, alpha=None, verbose=0), 0.0)
+    fits = 1 + len(noise_choice.CANDIDATES)
+    assert expected_seconds(problem, 3, None, True) == fits * duration.SWEEPS * 4
+    monkeypatch.setattr(duration, "MANY", data.values.size / 2)
+    assert expected_seconds(problem, 3, None, True) == (1 + (fits - 1) / 2) * duration.SWEEPS * 4
 
 
 def test_more_to_choose_takes_longer():
