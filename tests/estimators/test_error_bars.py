@@ -191,6 +191,23 @@ def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     assert given.model_.posterior.strengths[0] is not None
 
 
+def test_a_candidate_that_falls_behind_is_given_up(table, monkeypatch):
+    told, solve = [], noise_choice.solve
+
+    def watched(problem, rank, solver, **options):
+        done = solve(problem, rank, solver, **options)
+        told.append((solver, done.status, done.n_iter))
+        return done
+
+    hopeless = Variational("one", "separate", tol=0)
+    monkeypatch.setattr(noise_choice, "solve", watched)
+    monkeypatch.setattr(noise_choice, "CANDIDATES", (Variational("one", "shared"), hopeless))
+    noisy = np.random.default_rng(0).permutation(table.ravel()).reshape(table.shape)  # nothing but noise
+    bf.MatrixCompletion(n_components=3, random_state=0).fit(noisy)
+    assert told[1][1] is bf.Status.CALLBACK or told[1][2] == noise_choice.SWEEPS
+    assert told[1][2] % noise_choice.LOOK == 0
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_many_entries_those_of_some_rows_are_tried(table, monkeypatch, turned):
     monkeypatch.setattr(noise_choice, "MANY", 500)

@@ -11,6 +11,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.models.tuning import Stage
 from bifactor.problems.problem import Problem
+from bifactor.problems.state import State
 from bifactor.running.holdout import Holdout
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
@@ -30,6 +31,9 @@ MANY = 100_000
 
 SWEEPS, COLUMNS = 100, 10
 """Of each candidate at most; more components are not needed to tell which predicts best."""
+
+LOOK = 10
+"""Sweeps after which a candidate is given up if it is behind the best one, and no longer gaining."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def noise_choice(
     interrupted = False
     for one in tried:
         try:
-            result = _fitted(holdout.train, one)
+            result = _fitted(holdout, one, min(map(holdout.mean, losses), default=np.inf))
         except KeyboardInterrupt:  # between fits; in one it is a status
             if not losses:
                 raise
@@ -107,5 +111,16 @@ def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
     return replace(part, rows=number[part.rows], shape=(count, data.shape[1]), row_names=None)
 
 
-def _fitted(problem: Problem, one: Candidate) -> Result:
-    return solve(problem, min(one.rank, COLUMNS, *problem.shape), one.solver, rng=0, max_iter=SWEEPS, tol=0)
+def _fitted(holdout: Holdout, one: Candidate, best: float) -> Result:
+    """A fit, given up where it will not be the best."""
+    problem, last = holdout.train, np.inf
+
+    def behind(sweep: int, state: State) -> bool:
+        nonlocal last
+        if sweep % LOOK:
+            return False
+        before, last = last, holdout.mean(holdout.losses(state.U, state.V))
+        return last > best and last >= before
+
+    columns = min(one.rank, COLUMNS, *problem.shape)
+    return solve(problem, columns, one.solver, rng=0, max_iter=SWEEPS, tol=0, callback=behind)
