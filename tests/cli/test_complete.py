@@ -506,6 +506,8 @@ def test_the_summary_tells_the_noise_and_what_lives(invoke, noise, words):
     assert words in told
     assert "of 3 components alive" in told
     assert "with error bars" in told
+    card = json.loads(Path("fit/card.json").read_text())  # of the second fit, which has nothing left to choose
+    assert {one["noise"] for one in card["fit"]["noise"]["tried"]} == {noise}
 
 
 def test_error_bars_are_left_out_on_request(invoke, folder):

@@ -12,6 +12,7 @@ import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.estimators import inputs
 from bifactor.models import noise_choice
+from bifactor.running.holdout import Holdout
 from bifactor.solvers import PCG, Variational
 
 M, N, NOISE = 120, 60, 0.5
@@ -191,21 +192,15 @@ def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     assert given.model_.posterior.strengths[0] is not None
 
 
-def test_a_candidate_that_falls_behind_is_given_up(table, monkeypatch):
-    told, solve = [], noise_choice.solve
-
-    def watched(problem, rank, solver, **options):
-        done = solve(problem, rank, solver, **options)
-        told.append((solver, done.status, done.n_iter))
-        return done
-
-    hopeless = Variational("one", "separate", tol=0)
-    monkeypatch.setattr(noise_choice, "solve", watched)
-    monkeypatch.setattr(noise_choice, "CANDIDATES", (Variational("one", "shared"), hopeless))
-    noisy = np.random.default_rng(0).permutation(table.ravel()).reshape(table.shape)  # nothing but noise
-    bf.MatrixCompletion(n_components=3, random_state=0).fit(noisy)
-    assert told[1][1] is bf.Status.CALLBACK or told[1][2] == noise_choice.SWEEPS
-    assert told[1][2] % noise_choice.LOOK == 0
+def test_a_candidate_that_falls_behind_is_given_up(table):
+    i, j = np.nonzero(~np.isnan(table))
+    noise = np.random.default_rng(0).standard_normal(i.size)
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, table.shape), noise, offsets=True)
+    holdout = Holdout(problem, np.random.default_rng(0))
+    endless = noise_choice.Candidate(Variational(tol=0), 3)
+    behind, ahead = (noise_choice._fitted(holdout, endless, best) for best in (0.0, np.inf))
+    assert behind.status is bf.Status.CALLBACK
+    assert behind.n_iter < noise_choice.SWEEPS == ahead.n_iter
 
 
 @pytest.mark.parametrize("turned", [False, True])

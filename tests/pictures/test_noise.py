@@ -19,4 +19,4 @@ def test_noise_on_a_ramp_is_found(noise):
 def test_few_neighbours_tell_nothing(shape):
     known = np.ones(shape, bool) if min(shape) > 2 else np.zeros(shape, bool)
     known[0, 0] = True
-    assert noise_level(np.zeros(shape), known) in (USUAL, LEAST)
+    assert noise_level(np.zeros(shape), known) == USUAL

@@ -30,7 +30,7 @@ from bifactor.losses.named import LOSSES
 from bifactor.models import Fit, Model
 from bifactor.models.card import about_data, about_fit, about_machine, about_path, noise_in_words
 from bifactor.models.fitting import Settings, fit_model
-from bifactor.models.noise_choice import ENOUGH, candidates
+from bifactor.models.noise_choice import candidates
 from bifactor.models.scores import scores, spoken
 from bifactor.models.settings import NOISES, settings
 from bifactor.models.store import REPORT, require_free
@@ -40,6 +40,7 @@ from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.running.result import Status
+from bifactor.solvers import Solver
 from bifactor.tables import Observations, read
 from bifactor.words import counted
 
@@ -164,13 +165,11 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
 
 def _needed(entries: Observations, chosen: Settings) -> int:
     """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
-    most = ENOUGH["separate"] if chosen.posterior else MOST
-    rank, solver = most if chosen.n_components is None else chosen.n_components, None
+    tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
-        solver = max(
-            candidates(chosen.noise, rank, entries.shape), key=lambda one: one.solver.noise == "student"
-        ).solver
-    needed = entries_memory(entries.shape, int(entries.values.size), rank, entries.values.dtype, solver)
+        tried = [(one.rank, one.solver) for one in candidates(chosen.noise, chosen.n_components, entries.shape)]
+    size, dtype = int(entries.values.size), entries.values.dtype
+    needed = max(entries_memory(entries.shape, size, rank, dtype, solver) for rank, solver in tried)
     require_memory(needed)
     console = stderr()
     if console.is_terminal:
@@ -199,7 +198,7 @@ def _fitted(
         marks["held out"], predicted = scores(fit, part.rows, part.cols, part.values)
         held_out = part.values, predicted
         if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # else X = 0, whatever was held out
-            model = _run(data, _same(chosen, first), first, notes)
+            model = replace(_run(data, _same(chosen, first), first, notes), choice=first.choice)
     if model.rank == 0:
         rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
         notes.append(f"The fit has no components, which is rank 0: it is {rest}.")

@@ -20,7 +20,7 @@ from bifactor.solvers.variational import NoiseModel
 from bifactor.tables import Observations
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
-"""On nine sets of ratings one of these was the best, or within 0.2 % of it."""
+"""Each of them predicts best on some of the nine sets of `benchmarks/posterior.py`; others were not measured on all."""
 
 ENOUGH = {"separate": 20, "shared": 10}
 """Components where their number is left open, by the prior: with separate ones those that explain nothing die, and too

@@ -91,9 +91,9 @@ class Posterior:
         x = problem.zero(own.places.width - problem.kind.fixed_columns)
         means = np.array((x.left, x.right)[side], np.float64)
         found = replace(own, means=means, covariance=np.empty((len(means), 0)), precision=np.ones(len(means)))
-        data, t = Data(problem), self.strengths[side]
+        data, t, held = Data(problem), self.strengths[side], other.known
         for _ in range(ROUNDS if own.places.rank else 0):
-            before, sums = found.means, data.sums(side, *other.known)
+            before, sums = found.means, data.sums(side, *held)
             means, inverse = solved(sums, before, own.places, own.prior, found.precision / self.variance)
             found = replace(found, means=means, covariance=inverse.inverse().packed)
             if t is None and self.degrees is None:
@@ -102,8 +102,8 @@ class Posterior:
                 errors = sums.expected_errors(means, found.moments) / self.variance
                 found = replace(found, precision=expected_precisions(data.counts[side], errors, t))
             if self.degrees is not None:
-                both = (found, other) if side == 0 else (other, found)
-                errors = data.errors(*(part.known[:2] for part in both)) / self.variance
+                both = (found.known[:2], held[:2]) if side == 0 else (held[:2], found.known[:2])
+                errors = data.errors(*both) / self.variance
                 data = Data(problem, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
