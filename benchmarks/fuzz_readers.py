@@ -126,12 +126,12 @@ def case(kind: str, seed: int, folder: Path) -> str:
 
 def read(path: Path, rng: np.random.Generator) -> Any:
     from bifactor.models.target_state import target_state
-    from bifactor.tables.pictures import read_pixels
+    from bifactor.tables.pictures import read_picture
 
     if path.name.startswith("counts"):
         return bf.tables.read_counts(path)[1]
     if path.name.startswith("photo"):
-        return read_pixels(path)[0]
+        return read_picture(path).pixels
     if path.name.startswith("state"):
         return target_state(path, 2)
     told = ({}, {}, {}, {"wide": True}, {"values": False}, {"header": False}, {"decimal": ","}, {"weight": "3"})

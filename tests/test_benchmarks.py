@@ -12,7 +12,7 @@ import pytest
 from scipy import ndimage
 
 import bifactor as bf
-from bifactor.tables.pictures import read_pixels
+from bifactor.tables.pictures import read_picture
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed with the library
@@ -304,7 +304,7 @@ def test_the_summary_compares_with_the_best_rival_of_each_picture(pictures, tmp_
 
 def test_a_contact_sheet_shows_pictures_pixel_for_pixel(pictures, tmp_path):
     pictures.contact_sheet(tmp_path / "sheet.png", ["china"], ["lines", "blocks"])
-    sheet, part = read_pixels(tmp_path / "sheet.png")[0], pictures.cell("china", "lines")
+    sheet, part = read_picture(tmp_path / "sheet.png").pixels, pictures.cell("china", "lines")
     truth, known = part.truth, part.known
     assert sheet.shape[1] == 4 * (256 + 8) + 8
     tiles = [sheet[20 : 20 + 256, left : left + 256] for left in range(8, sheet.shape[1], 264)]

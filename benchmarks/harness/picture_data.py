@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.harness import data
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent
-from bifactor.tables.pictures import kept, read_pixels, shrunk
+from bifactor.tables.pictures import kept, read_picture, shrunk
 
 SIDE = 256
 SEGMENTS = 5
@@ -46,7 +46,7 @@ class Picture:
     def pixels(self) -> np.ndarray:
         """All of it: height × width or height × width × 3 bytes."""
         library("PIL")
-        values, _ = read_pixels(self.path)
+        values = read_picture(self.path).pixels
         return values[:, :, 0] if values.shape[2] == 1 else values
 
     def cut(self) -> np.ndarray:

@@ -10,11 +10,10 @@ from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.tables.pictures import (
     LUMA,
     kept,
-    opened,
     pictures_in,
     psnr,
     read_grey,
-    read_pixels,
+    read_picture,
     require_picture,
     shrunk,
 )
@@ -29,29 +28,100 @@ def colour(tmp_path):
 
 def test_colours_and_greys_come_back(tmp_path, colour):
     Image.fromarray(colour[:, :, 0]).save(tmp_path / "grey.png")
-    pixels, notes = read_pixels(tmp_path / "colour.png")
-    np.testing.assert_array_equal(pixels, colour)
-    assert notes == []
-    np.testing.assert_array_equal(read_pixels(tmp_path / "grey.png")[0], colour[:, :, :1])
+    picture = read_picture(tmp_path / "colour.png")
+    np.testing.assert_array_equal(picture.pixels, colour)
+    assert picture.alpha is None
+    assert picture.profile is None
+    assert picture.notes == []
+    np.testing.assert_array_equal(read_picture(tmp_path / "grey.png").pixels, colour[:, :, :1])
     np.testing.assert_allclose(read_grey(tmp_path / "colour.png"), colour @ LUMA / 255)
     np.testing.assert_allclose(read_grey(tmp_path / "grey.png"), colour[:, :, 0] / 255)
     assert LUMA.sum() == pytest.approx(1)
 
 
-def test_transparency_is_told(tmp_path, colour):
-    Image.fromarray(colour).convert("RGBA").save(tmp_path / "clear.png")
-    pixels, notes = read_pixels(tmp_path / "clear.png")
-    assert pixels.shape == (6, 8, 3)
-    assert notes == ["Transparency is not kept."]
+def test_transparency_is_read(tmp_path, colour):
+    alpha = np.arange(48, dtype=np.uint8).reshape(6, 8)
+    Image.fromarray(np.dstack([colour, alpha])).save(tmp_path / "clear.png")
+    Image.fromarray(np.dstack([colour[:, :, 0], alpha])).save(tmp_path / "grey.png")
+    for name, pixels in (("clear.png", colour), ("grey.png", colour[:, :, :1])):
+        picture = read_picture(tmp_path / name)
+        np.testing.assert_array_equal(picture.pixels, pixels)
+        np.testing.assert_array_equal(picture.alpha, alpha)
+        assert picture.notes == []
 
 
-def test_a_camera_s_orientation_is_followed(tmp_path, colour):
+@pytest.mark.parametrize("transparent", [3, bytes(range(16))])
+@pytest.mark.parametrize("name", ["palette.png", "palette.gif"])
+def test_transparency_of_a_palette(tmp_path, colour, transparent, name):
+    if name.endswith("gif") and not isinstance(transparent, int):
+        pytest.skip("GIF has one transparent colour")
+    image = Image.fromarray(colour).quantize(16)
+    image.save(tmp_path / name, transparency=transparent)
+    picture, index = read_picture(tmp_path / name), np.asarray(image)
+    opaque = np.where(index == 3, 0, 255) if isinstance(transparent, int) else index
+    np.testing.assert_array_equal(picture.alpha, opaque)
+    np.testing.assert_array_equal(picture.pixels, np.asarray(image.convert("RGB")))
+
+
+def test_a_transparent_colour(tmp_path, colour):
+    Image.fromarray(colour).save(tmp_path / "keyed.png", transparency=tuple(map(int, colour[2, 3])))
+    Image.fromarray(colour[:, :, 0]).save(tmp_path / "grey.png", transparency=int(colour[2, 3, 0]))
+    deep = 257 * colour[:, :, 0].astype(np.uint16)
+    Image.fromarray(deep).save(tmp_path / "deep.png", transparency=int(deep[2, 3]))
+    for name, white in (("keyed.png", 255), ("grey.png", 255), ("deep.png", 65535)):
+        picture = read_picture(tmp_path / name)
+        same = np.all(picture.pixels == picture.pixels[2, 3], axis=2)
+        np.testing.assert_array_equal(picture.alpha, np.where(same, 0, white))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(np.uint16, "a.png"), (np.uint16, "a.tif"), (">u2", "a.tif"), (np.int32, "a.tif"), (np.float32, "a.tif")],
+)
+def test_grey_of_more_bits_comes_back(tmp_path, kind, name):
+    values = np.random.default_rng(0).integers(0, 65536, (6, 8)).astype(kind)
+    Image.fromarray(values).save(tmp_path / name)
+    picture = read_picture(tmp_path / name)
+    np.testing.assert_array_equal(picture.pixels[:, :, 0], values)
+    assert picture.pixels.dtype == np.dtype(kind).newbyteorder("=")
+    assert picture.pixels.dtype.isnative
+    if picture.pixels.dtype == np.uint16:
+        np.testing.assert_array_equal(read_grey(tmp_path / name), values / 65535)
+    else:
+        with pytest.raises(InputError, match="without a white"):
+            read_grey(tmp_path / name)
+
+
+def test_what_is_lost_is_told(tmp_path, colour):
+    image = Image.fromarray(colour)
+    image.convert("1").save(tmp_path / "bits.png")
+    image.convert("CMYK").save(tmp_path / "ink.tif", icc_profile=b"of ink")
+    image.save(tmp_path / "film.gif", save_all=True, append_images=[Image.fromarray(colour[::-1].copy())])
+    for name, note in (("bits.png", "1 bit"), ("ink.tif", "CMYK"), ("film.gif", "Of 2 frames")):
+        assert note in " ".join(read_picture(tmp_path / name).notes)
+    np.testing.assert_array_equal(
+        read_picture(tmp_path / "bits.png").pixels[:, :, 0], 255 * np.asarray(image.convert("1"))
+    )
+    assert read_picture(tmp_path / "ink.tif").profile is None
+    image.convert("LAB").save(tmp_path / "lab.tif")
+    with pytest.raises(InputError, match="kind LAB"):
+        read_picture(tmp_path / "lab.tif")
+
+
+def test_what_colours_mean_is_kept(tmp_path, colour):
+    Image.fromarray(colour).save(tmp_path / "colour.png", icc_profile=b"profile")
+    assert read_picture(tmp_path / "colour.png").profile == b"profile"
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_a_camera_s_orientation_is_followed(tmp_path, colour, kind):
     exif = Image.Exif()
     exif[0x0112] = 6  # turn right to see it upright
-    Image.fromarray(colour).save(tmp_path / "turned.png", exif=exif)
-    with opened(tmp_path / "turned.png") as image:
-        assert image.size == (6, 8)
-    np.testing.assert_array_equal(read_pixels(tmp_path / "turned.png")[0], np.rot90(colour, -1))
+    pixels = colour if kind is np.uint8 else 256 * colour[:, :, 0].astype(np.uint16) + colour[:, :, 1]
+    for name in ("turned.png", "turned.tif"):
+        Image.fromarray(pixels).save(tmp_path / name, exif=exif)
+        found = read_picture(tmp_path / name).pixels
+        np.testing.assert_array_equal(found, np.rot90(pixels, -1).reshape(found.shape))
 
 
 def test_what_is_no_picture_is_refused_in_one_sentence(tmp_path, colour):
@@ -59,7 +129,7 @@ def test_what_is_no_picture_is_refused_in_one_sentence(tmp_path, colour):
     (tmp_path / "cut.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "words.jpg").write_text("no picture")
     (tmp_path / "empty.png").touch()
-    for read in (require_picture, read_pixels, read_grey):
+    for read in (require_picture, read_picture, read_grey):
         for name, message in (
             ("words.jpg", "is no picture"),
             ("empty.png", "is empty"),
@@ -71,9 +141,6 @@ def test_what_is_no_picture_is_refused_in_one_sentence(tmp_path, colour):
     require_picture(tmp_path / "cut.png")  # its beginning is that of a picture
     with pytest.raises(FileError, match="cut short"):
         read_grey(tmp_path / "cut.png")
-    Image.fromarray(np.zeros((4, 4), np.float32)).save(tmp_path / "floats.tif")
-    with pytest.raises(InputError, match="8 bits"):
-        read_grey(tmp_path / "floats.tif")
 
 
 def test_without_pillow_the_extra_is_named(tmp_path, colour, monkeypatch):

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 import numpy as np
-from scipy.ndimage import distance_transform_edt
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
@@ -15,6 +14,7 @@ from bifactor.cli.look import tell
 from bifactor.cli.options import Within, json_option
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.pictures.blur import best_blur
+from bifactor.pictures.nearest import nearest
 from bifactor.pictures.picture import checked, filled
 from bifactor.running.files import require_writable
 from bifactor.running.places import new_file
@@ -41,12 +41,12 @@ def demo(observed: float, seed: int, output: Path) -> None:
     known = kept(truth.shape[:2], observed, seed)
     picture = np.where(known[:, :, None], truth, 0).astype(np.uint8)
     blur, blurring = _timed(lambda: best_blur(picture, known, truth))
-    nearest, copying = _timed(lambda: _nearest(picture, known))
+    copied, copying = _timed(lambda: nearest(picture, known))
     with watch.rounds("completing") as show, blas_at_most(1):
         full, completing = _timed(lambda: filled(*checked(picture, known), show)[0])
     _write(output, kind, [[truth, picture], [np.clip(np.rint(blur), 0, 255).astype(np.uint8), full]])
     height, width = known.shape
-    ways = {"nearest": (nearest, copying), "blur": (blur, blurring), "bifactor": (full, completing)}
+    ways = {"nearest": (copied, copying), "blur": (blur, blurring), "bifactor": (full, completing)}
     scores = {name: {"psnr": _hidden(found, truth, known), "seconds": s} for name, (found, s) in ways.items()}
     told = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
     lines = [("picture", f"{width}×{height} pixels, {known.mean():.0%} observed")]
@@ -63,12 +63,6 @@ def _photograph() -> Array:
     from sklearn.datasets import load_sample_image
 
     return np.asarray(load_sample_image("china.jpg"))
-
-
-def _nearest(picture: Array, known: Array) -> Array:
-    """Each hidden pixel as the known one next to it."""
-    places = distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return picture[tuple(places)]
 
 
 def _timed(function: Callable[[], Array]) -> tuple[Array, float]:

@@ -9,15 +9,18 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.holes import known_pixels
 from bifactor.cli.look import notes as noted
 from bifactor.cli.look import tell
 from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.pictures.blur import best_blur
+from bifactor.pictures.nearest import nearest
 from bifactor.pictures.picture import checked, filled
 from bifactor.running.places import new_file, require_free
-from bifactor.tables.pictures import FORMATS, colour_of, kept, opened, psnr, read_alpha, read_pixels
+from bifactor.tables.pictures import FORMATS, PEAKS, psnr, read_picture
+from bifactor.tables.written_pictures import format_of, losses, require_room, write_picture
 
 EXAMPLES = """\b
 Examples:
@@ -26,6 +29,10 @@ Examples:
   bifactor inpaint scan.png --hole '#ff00ff' -o whole.png --doubt doubt.png
   bifactor inpaint photo.jpg --keep 0.35 -o recovered.png
 """
+
+
+SPOKEN = {"uint16": "16 bits", "int32": "32 bits", "float32": "floating numbers"}
+"""Kinds of pixels other than bytes."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -54,43 +61,37 @@ def inpaint(
 ) -> None:
     """Fill in the holes of PICTURE, grey or in colour, by what similar patches of it have in common.
 
-    Pixels that are known stay as they are. Where the whole picture is known, the peak signal-to-noise ratio is told,
-    and beside it that of the best blur.
+    Pixels that are known stay as they are, with all their bits and their transparency, where the format of the output
+    has them: png and tif have all. Where the whole picture is known, the peak signal-to-noise ratio is told, and
+    beside it that of the best blur.
     """
     _require_one(mask=mask is not None, transparent=transparent, hole=hole is not None, keep=keep is not None)
+    _require_places(output, doubt, force)
     if keep is not None and truth is not None:
         raise InputError("With --keep the picture itself is the truth. Leave out --truth.")
-    for path in (output, doubt):
-        if path is not None:
-            _kind(path)
-            require_free(path, force)
-    pixels, notes = read_pixels(picture)
-    if keep is not None:
-        known = kept(pixels.shape[:2], keep, seed)
-    elif mask is not None:
-        known = _known(mask, pixels.shape[:2], picture)
-    elif hole is not None:
-        known = _other_colour(pixels, hole, picture)
-    else:
-        known = read_alpha(picture) > 0
-        notes = [note for note in notes if "Transparency" not in note]
-    if not known.any():
-        raise InputError(f"Every pixel of {picture} is a hole. At least one must be known.")
-    whole = pixels if keep is not None else None if truth is None else _whole(truth, pixels.shape)
-    if known.all():
-        notes.append("No pixel is hidden, so there was nothing to fill in.")
-    started = time.perf_counter()
-    with watch.rounds("filling in") as show, blas_at_most(1):
-        full, spread = filled(*checked(pixels, known), show)
-    seconds = time.perf_counter() - started
-    _write(full, output, force)
+    image = read_picture(picture)
+    pixels, alpha = image.pixels, None if transparent else image.alpha
+    require_room(output, pixels.shape, pixels.dtype)
     if doubt is not None:
-        _write(np.clip(8 * spread[:, :, :1], 0, 255).astype(np.uint8), doubt, force)
+        require_room(doubt, pixels.shape, np.uint8)
+    known, notes = known_pixels(image, picture, mask, hole, keep, seed)
+    whole = pixels if keep is not None else None if truth is None else _whole(truth, pixels)
+    full, spread, seconds = _completed(pixels, alpha, known)
+    _write(output, force, full, alpha, image.profile)
+    black, white = _ends(pixels[known] if whole is None else whole)
+    if doubt is not None:
+        _write(doubt, force, np.clip(8 * 255 / (white - black) * spread[:, :, :1], 0, 255).astype(np.uint8))
     height, width, channels = pixels.shape
     answer: dict[str, Any] = {"output": str(output), "width": width, "height": height, "channels": channels}
-    answer |= {"known": float(known.mean()), "seconds": seconds, "doubt": None if doubt is None else str(doubt)}
-    answer |= _compared(full, pixels, known, whole) | {"notes": notes}
-    tell(answer, _summary(answer, whole is not None))
+    answer |= {"kind": pixels.dtype.name, "known": float(known.mean()), "seconds": seconds}
+    answer |= {"doubt": None if doubt is None else str(doubt)}
+    scores: dict[str, float | None] = {}
+    if whole is not None:
+        ours, given, true = (_scaled(each, black, white) for each in (full, pixels, whole))
+        scores = _compared(ours, given, true, known, np.isfinite(true).all(axis=2) & _seen(pixels, alpha))
+    answer |= dict.fromkeys(("psnr", "psnr_hidden", "psnr_hidden_blur")) | scores
+    answer |= {"notes": image.notes + losses(format_of(output), pixels, alpha) + notes}
+    tell(answer, _summary(answer, bool(scores)))
 
 
 def _require_one(**said: bool) -> None:
@@ -99,77 +100,85 @@ def _require_one(**said: bool) -> None:
         raise InputError(f"Say in one way where the holes are: pass exactly one of {names}.")
 
 
-def _kind(path: Path) -> str:
-    kind = FORMATS.get(path.suffix.lower())
-    if kind is None:
-        raise InputError(f"{path} should end in one of {', '.join(FORMATS)}.")
-    return kind
+def _require_places(output: Path, doubt: Path | None, force: bool) -> None:
+    """Raise `InputError` unless both can be written."""
+    for path in (output, doubt):
+        if path is not None:
+            format_of(path)
+            require_free(path, force)
+    if doubt is not None and doubt.resolve() == output.resolve():
+        raise InputError(f"-o and --doubt are both {output}. Choose two names.")
 
 
-def _known(mask: Path, shape: tuple[int, ...], picture: Path) -> Array:
-    with opened(mask) as image:
-        light = np.asarray(image.convert("L"))
-    if light.shape != shape:
+def _whole(truth: Path, pixels: Array) -> Array:
+    whole, shape = read_picture(truth).pixels, pixels.shape
+    if whole.shape != shape or whole.dtype != pixels.dtype:
         raise InputError(
-            f"{mask} has {light.shape[1]}×{light.shape[0]} pixels, {picture} has {shape[1]}×{shape[0]}. "
-            "Pass a mask of the same size."
-        )
-    known = light >= 128
-    if not known.any():
-        raise InputError(f"{mask} hides every pixel. White is what is known; is it the other way round?")
-    return known
-
-
-def _other_colour(pixels: Array, hole: str, picture: Path) -> Array:
-    """Where a picture has not the colour of its holes."""
-    colour = colour_of(hole)
-    wanted = colour if pixels.shape[2] == 3 else colour[:1]
-    if pixels.shape[2] == 1 and len(set(colour)) > 1:
-        raise InputError(f"{picture} is grey and has no colour {hole}. Pass a shade of grey, as '#ffffff'.")
-    return np.any(pixels != np.array(wanted, np.uint8), axis=2)
-
-
-def _whole(truth: Path, shape: tuple[int, ...]) -> Array:
-    whole, _ = read_pixels(truth)
-    if whole.shape != shape:
-        raise InputError(
-            f"{truth} is {whole.shape[1]}×{whole.shape[0]} with {whole.shape[2]} channels, the picture is "
-            f"{shape[1]}×{shape[0]} with {shape[2]}. Pass the same picture, whole."
+            f"{truth} is {whole.shape[1]}×{whole.shape[0]} with {whole.shape[2]} channels of {whole.dtype}, the "
+            f"picture is {shape[1]}×{shape[0]} with {shape[2]} of {pixels.dtype}. Pass the same picture, whole."
         )
     return whole
 
 
-def _write(full: Array, output: Path, force: bool) -> None:
-    from PIL import Image
+def _ends(pixels: Array) -> tuple[float, float]:
+    """Black and white; the lowest and the highest number where there are none."""
+    peak = PEAKS.get(pixels.dtype.name)
+    if peak is not None:
+        return 0.0, float(peak)
+    finite = pixels[np.isfinite(pixels)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    return low, high if high > low else low + 1
 
-    kind = _kind(output)
-    with new_file(output, force) as temporary, temporary.open("wb") as file:
-        quality = {"quality": 95} if kind in ("JPEG", "WEBP") else {}
-        Image.fromarray(full[:, :, 0] if full.shape[2] == 1 else full).save(file, format=kind, **quality)
+
+def _write(path: Path, force: bool, pixels: Array, alpha: Array | None = None, profile: bytes | None = None) -> None:
+    with new_file(path, force) as temporary, temporary.open("wb") as file:
+        write_picture(file, format_of(path), pixels, alpha, profile)
 
 
-def _compared(full: Array, pixels: Array, known: Array, whole: Array | None) -> dict[str, float | None]:
-    """PSNR of all pixels and of hidden ones, ours and those of the best blur."""
-    if whole is None or known.all():
-        return dict.fromkeys(("psnr", "psnr_hidden", "psnr_hidden_blur"))
-    blur = best_blur(pixels, known, whole)
+def _completed(pixels: Array, alpha: Array | None, known: Array) -> tuple[Array, Array, float]:
+    """The picture without holes, a standard deviation of each guess, and how many seconds it took."""
+    seen = _seen(pixels, alpha)
+    given, mask = checked(pixels, known)
+    if not seen.all():
+        # What is fully transparent has any colour, which must not get into the holes beside it.
+        given = np.where(seen[:, :, None], given, nearest(given, known & seen))
+    started = time.perf_counter()
+    with watch.rounds("filling in") as show, blas_at_most(1):
+        full, spread = filled(given, mask, show)
+    full[known] = pixels[known]
+    return full, spread, time.perf_counter() - started
+
+
+def _seen(pixels: Array, alpha: Array | None) -> Array:
+    """Where a picture is not fully transparent."""
+    return np.ones(pixels.shape[:2], bool) if alpha is None else alpha > 0
+
+
+def _compared(full: Array, pixels: Array, whole: Array, known: Array, compared: Array) -> dict[str, float | None]:
+    """PSNR of all pixels and of hidden ones, ours and those of the best blur; None where nothing differs."""
+    hidden = compared & ~known
+    if not hidden.any():
+        return {}
+    blur = best_blur(pixels, known, np.where(compared[:, :, None], whole, np.float32(0)))
+    pairs = {"psnr": (full, compared), "psnr_hidden": (full, hidden), "psnr_hidden_blur": (blur, hidden)}
     return {
-        "psnr": _ratio(full, whole),
-        "psnr_hidden": _ratio(full[~known], whole[~known]),
-        "psnr_hidden_blur": _ratio(blur[~known], whole[~known]),
+        name: None if np.array_equal(one[places], whole[places]) else psnr(one[places], whole[places])
+        for name, (one, places) in pairs.items()
     }
 
 
-def _ratio(one: Array, whole: Array) -> float | None:
-    """The PSNR in dB; None where the two are the same."""
-    return None if np.array_equal(one, whole) else psnr(one / np.float32(255), whole / np.float32(255))
+def _scaled(pixels: Array, black: float, white: float) -> Array:
+    """From 0 for black to 1 for white."""
+    return ((pixels - black) / (white - black)).astype(np.float32)
 
 
 def _summary(answer: dict[str, Any], compared: bool) -> list[tuple[str, str]]:
     kind = "grey" if answer["channels"] == 1 else "colour"
+    if answer["kind"] != "uint8":
+        kind += f" of {SPOKEN[answer['kind']]}"
     known = f"{answer['known']:.1%} known"
     lines = [("picture", f"{answer['width']}×{answer['height']} pixels in {kind}, {known}")]
-    if compared and answer["known"] < 1:
+    if compared:
         names = ("psnr_hidden", "psnr_hidden_blur", "psnr")
         hidden, blur, whole = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in names)
         lines.append(("PSNR", f"{hidden} at the hidden pixels, where the best blur has {blur}; {whole} at all"))

@@ -1,5 +1,6 @@
 """Pictures of any kind of number, with holes, as planes of shades and back."""
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from bifactor.pictures.completion import Progress, completed
 SHADES = 255.0
 """The range of values that the constants of the method are made for."""
 
+TINY, HUGE, WHOLE = 1e-305, 1e305, 2**62
+"""The smallest and largest numbers that are taken, and the largest integers."""
+
 
 def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     """Height × width × channels numbers, and where they are known; NaN and what a masked array hides are holes.
@@ -20,6 +24,8 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     picture : array, H × W or H × W × channels
     known : array of bool, H × W or that of the picture, optional
     """
+    if isinstance(picture, (str, PathLike)):
+        raise InputError(f"The picture is a name, {str(picture)!r}. Pass its pixels, as np.asarray(Image.open(name)).")
     values = np.ma.getdata(picture) if np.ma.isMaskedArray(picture) else np.asarray(picture)
     if values.dtype.kind not in "buif":
         raise InputError(f"The picture is of {values.dtype}. Pass integers or floating numbers.")
@@ -39,8 +45,7 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     for k in range(planes.shape[2]):
         if not told[:, :, k].any():
             raise InputError(f"No pixel of channel {k} is known. Leave it out, or pass at least one.")
-    if planes.dtype.kind == "f" and not np.all(np.isfinite(planes[told])):
-        raise InputError("Known pixels are infinite. Mark them as not known.")
+    _require_moderate(planes, told)
     return planes, told
 
 
@@ -75,13 +80,34 @@ def filled(picture: Array, known: Array, progress: Progress | None = None) -> tu
     return whole, doubt
 
 
+def _require_moderate(planes: Array, told: Array) -> None:
+    """Raise `InputError` where known numbers leave no room to compute with them in double precision."""
+    whole = planes.dtype.kind in "ui"
+    if planes.dtype.kind == "b" or (whole and planes.dtype.itemsize < 8):
+        return
+    values = planes[told]
+    if not np.all(np.isfinite(values)):
+        raise InputError("Known pixels are infinite. Mark them as not known.")
+    # As Python's own numbers where they are integers: the lowest of all has no absolute value.
+    size = max(abs(end.item() if whole else end) for end in (values.min(), values.max()))
+    least, most = (0, WHOLE) if whole else (TINY, HUGE)
+    if size > most:
+        raise InputError(f"Known pixels reach {size:.3g}, more than {most:.3g}. Divide the picture.")
+    if 0 < size < least:
+        raise InputError(f"The largest known pixel is {size:.3g}, less than {least:.3g}. Multiply the picture.")
+
+
 def _mask(known: Any, shape: tuple[int, ...]) -> Array:
     mask = np.asarray(known)
     if mask.dtype.kind != "b" and not (mask.dtype.kind in "ui" and np.isin(mask, (0, 1)).all()):
-        raise InputError(f"known is of {mask.dtype}. Pass booleans, True where pixels are known.")
+        raise InputError(f"known is of {mask.dtype}. Pass booleans, True where pixels are known, as mask > 0.")
     if mask.shape == (*shape[:2], 1) or mask.shape == shape[:2]:
         mask = mask.reshape(shape[:2])
         return np.broadcast_to(mask if len(shape) == 2 else mask[:, :, None], shape) != 0
+    if len(shape) == 3 and mask.shape == shape[1:]:
+        raise InputError(
+            f"The picture has shape {shape}, known {mask.shape}. Pass np.moveaxis(X, 0, -1): channels last."
+        )
     if mask.shape != shape:
         raise InputError(f"known has shape {mask.shape}, the picture {shape}. Pass one of the same height and width.")
     return mask != 0

@@ -5,6 +5,7 @@ import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.tables.deep_pictures import is_misread, loses_bits, low_bytes
 from bifactor.tables.source import reading, require_file
 
 FORMATS = {
@@ -42,8 +44,14 @@ DAMAGE = (
 )
 """What Pillow raises of files that are damaged."""
 
-GREY, COLOUR = ("1", "L", "LA", "La"), ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
+GREY, COLOUR = ("1", "L", "LA"), ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
 """Pillow's names for pictures of 8 bits."""
+
+CLEAR, OTHER = ("LA", "PA", "RGBA"), ("CMYK", "YCbCr", "HSV")
+"""Those of them with transparency; and with colours that are converted to red, green and blue."""
+
+PEAKS = {"uint8": 255, "uint16": 65535}
+"""White, where numbers have one."""
 
 LUMA = np.array([0.299, 0.587, 0.114])
 """Of red, green and blue in brightness, ITU-R BT.601."""
@@ -73,35 +81,47 @@ def require_picture(path: Path) -> None:
         pass
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[Any]:
-    """A picture of Pillow's, all of it read, upright; what goes wrong is said in one sentence."""
+@dataclass(frozen=True)
+class Picture:
+    """A picture as it is in a file, upright.
+
+    Attributes
+    ----------
+    pixels : height × width × 1 or 3
+        uint8 or uint16; int32 or float32 in grey.
+    alpha : height × width, of the same kind, or None
+        How opaque each pixel is, where the file says so.
+    profile : bytes, optional
+        What the colours mean, as the ICC describes it.
+    notes : list of str
+        What there is to say about how it was read.
+    """
+
+    pixels: Array
+    alpha: Array | None
+    profile: bytes | None
+    notes: list[str]
+
+
+def read_picture(path: Path) -> Picture:
+    """All that a file says of a picture, with all of its bits; of several frames the first."""
     with _file(path) as image:
-        from PIL import ImageOps
-
-        image.load()
-        upright = ImageOps.exif_transpose(image)
-    yield upright
-
-
-def read_pixels(path: Path) -> tuple[Array, list[str]]:
-    """Height × width × 1 or 3 numbers from 0 to 255, and what there is to say about them."""
-    with opened(path) as image:
-        if image.mode not in (*GREY, *COLOUR):
-            raise InputError(f"{path} has pixels of kind {image.mode}. Convert it to 8 bits per colour first.")
-        notes = []
-        if image.mode in ("LA", "La", "RGBA", "RGBa", "PA") or "transparency" in image.info:
-            notes.append("Transparency is not kept.")
-        values = np.asarray(image.convert("L" if image.mode in GREY else "RGB"))
-    return values.reshape(*values.shape[:2], -1), notes
-
-
-def read_alpha(path: Path) -> Array:
-    """How opaque each pixel is, from 0 to 255."""
-    with opened(path) as image:
-        if image.mode not in ("LA", "La", "RGBA", "RGBa", "PA") and "transparency" not in image.info:
-            raise InputError(f"{path} has no transparency, which would say where its holes are. Pass a mask.")
-        return np.asarray(image.convert("RGBA"))[:, :, 3]
+        kind, low, notes, misread = image.format, low_bytes(image), _remarks(image), is_misread(image)
+        upright = _upright(image)
+    if misread:
+        raise FileError(f"{path} has 16 bits per colour in separate planes. Save it with colours side by side.")
+    info = upright.info
+    if low is not None:
+        with _file(path) as image:
+            image.tile = low.tiles
+            pixels, alpha = low.joined(upright, _upright(image), info.get("transparency"))
+    elif upright.mode in (*GREY, *COLOUR):
+        pixels, alpha = _bytes(upright)
+    else:
+        pixels, alpha = _numbers(upright, kind, path)
+    # That of other colours does not describe the red, green and blue that they are converted to.
+    profile = None if upright.mode in OTHER else info.get("icc_profile")
+    return Picture(pixels, alpha, profile or None, notes)
 
 
 def colour_of(name: str) -> tuple[int, int, int]:
@@ -118,10 +138,17 @@ def colour_of(name: str) -> tuple[int, int, int]:
 
 def read_grey(path: Path) -> Array:
     """The brightness of a picture, height × width numbers from 0 to 1."""
-    values, _ = read_pixels(path)
-    planes = [values[:, :, k] for k in range(values.shape[2])]
+    values = read_picture(path).pixels
+    if values.dtype.name not in PEAKS:
+        raise InputError(f"{path} has pixels of {values.dtype}, without a white. Convert it to 8 or 16 bits first.")
+    return brightness(values) / PEAKS[values.dtype.name]
+
+
+def brightness(pixels: Array) -> Array:
+    """Of grey or coloured pixels, in their units."""
+    planes = [pixels[:, :, k] for k in range(pixels.shape[2])]
     # Plane by plane, which is ten times faster than a product of bytes with a vector.
-    return planes[0] / 255 if len(planes) == 1 else sum(w * plane for w, plane in zip(LUMA, planes, strict=True)) / 255
+    return planes[0] if len(planes) == 1 else sum(w * plane for w, plane in zip(LUMA, planes, strict=True))
 
 
 def shrunk(picture: Array, factor: int) -> Array:
@@ -144,6 +171,47 @@ def psnr(picture: Array, truth: Array) -> float:
     return float(-10 * np.log10(max(np.mean((picture - truth) ** 2), LEAST)))
 
 
+def _upright(image: Any) -> Any:
+    from PIL import ImageOps
+
+    image.load()
+    return ImageOps.exif_transpose(image)
+
+
+def _remarks(image: Any) -> list[str]:
+    """What is lost of a picture as it is read."""
+    notes = []
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1 and image.format != "MPO":  # as cameras write them: one photograph, and previews
+        notes.append(f"Of {frames} frames or pages only the first is read.")
+    if loses_bits(image):
+        notes.append("It has 16 bits per colour, and was read with 8.")
+    if image.mode == "1":
+        notes.append("It has 1 bit per pixel, and is written in shades of grey.")
+    if image.mode in OTHER:
+        notes.append(f"Its colours are {image.mode}, and are written as RGB.")
+    return notes
+
+
+def _bytes(image: Any) -> tuple[Array, Array | None]:
+    """Pixels of 8 bits, and their transparency."""
+    clear = image.mode in CLEAR or "transparency" in image.info
+    values = np.asarray(image.convert(("L" if image.mode in GREY else "RGB") + "A" * clear))
+    values = values.reshape(*values.shape[:2], -1)
+    return (values[:, :, :-1], values[:, :, -1]) if clear else (values, None)
+
+
+def _numbers(image: Any, kind: str, path: Path) -> tuple[Array, Array | None]:
+    """Grey pixels of more than 8 bits, and their transparency."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and kind in ("PNG", "PPM")):
+        values = np.asarray(image).astype(np.uint16)
+        key = image.info.get("transparency")
+        return values[:, :, None], None if key is None else np.where(values == key, 0, 65535).astype(np.uint16)
+    if image.mode not in ("I", "F"):
+        raise InputError(f"{path} has pixels of kind {image.mode}. Convert it to 8 or 16 bits per colour first.")
+    return np.asarray(image)[:, :, None], None
+
+
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
     Image = pillow_or_advice()
@@ -162,4 +230,6 @@ def _file(path: Path) -> Iterator[Any]:
     except DAMAGE as error:
         if isinstance(error, FileError) and "permissions" in str(error):
             raise
-        raise FileError(f"{path} is no picture, or is damaged or cut short. Pass png, jpeg or the like.") from None
+        raise FileError(
+            f"{path} is no picture that can be read, or is damaged or cut short. Pass png, jpeg or the like."
+        ) from None
