@@ -1,5 +1,7 @@
 """Pictures with holes, as users have them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -163,7 +165,15 @@ def test_it_has_the_manners_of_scikit_learn(photograph, capsys):
         (np.zeros((4, 4)), np.full((4, 4), 0.5), "Pass booleans"),
         (np.zeros((4, 4)), np.full((4, 4), 255), "Pass booleans"),
         (np.full((4, 4), np.inf), np.eye(4, dtype=bool), "infinite"),
+        (np.full((4, 4), np.inf, np.float32), None, "infinite"),
         (np.dstack([np.zeros((3, 3)), np.full((3, 3), np.nan)]), None, "No pixel of channel 1"),
+        (np.zeros((3, 8, 9)), np.ones((8, 9), bool), r"Pass np.moveaxis\(X, 0, -1\)"),
+        ("photo.png", None, "The picture is a name, 'photo.png'"),
+        (Path("photo.png"), None, "The picture is a name, 'photo.png'"),
+        (np.array([[1.7e308, -1.7e308], [0.0, np.nan]]), None, r"reach 1.7e\+308, more than 1e\+305"),
+        (np.array([[5e-324, 0.0], [0.0, np.nan]]), None, r"4.94e-324, less than 1e-305"),
+        (np.array([[-(2**63), 0]]), np.array([[True, False]]), r"reach 9.22e\+18, more than 4.61e\+18"),
+        (np.array([[2**64 - 1, 0]], np.uint64), np.array([[True, False]]), r"reach 1.84e\+19"),
     ],
 )
 def test_mistakes(picture, known, message):
@@ -171,7 +181,29 @@ def test_mistakes(picture, known, message):
         bf.ImageCompletion().fit_transform(picture, known)
 
 
-def test_huge_values_are_refused_or_finite():
-    picture = np.array([[1.7e308, -1.7e308], [0.0, np.nan]])
-    full = bf.ImageCompletion().fit_transform(picture)
-    assert np.all(np.isfinite(full))
+@pytest.mark.parametrize("unit", [1e-300, 1e-100, 1e100, 1e300])
+def test_tiny_and_huge_numbers(photograph, unit):
+    grey, known = photograph[:40, :40, 1].astype(float), hidden((40, 40), 0.5)
+    one, other = bf.ImageCompletion(), bf.ImageCompletion()
+    full = other.fit_transform(unit * grey, known)
+    np.testing.assert_allclose(full / unit, one.fit_transform(grey, known), rtol=1e-3)
+    np.testing.assert_allclose(other.uncertainty_ / unit, one.uncertainty_, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_large_integers(photograph, kind):
+    grey, known = photograph[:40, :40, 1].astype(kind), hidden((40, 40), 0.5)
+    unit = kind(2**54 + 1)
+    full = bf.ImageCompletion().fit_transform(unit * grey, known)
+    np.testing.assert_array_equal(full[known], unit * grey[known])
+    assert np.abs(full / float(unit) - bf.ImageCompletion().fit_transform(grey, known)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.float16, np.longdouble, ">u2", ">f4"])
+def test_rarer_kinds_of_number(kind):
+    picture = (np.add.outer(np.arange(20), np.arange(24)) > 20).astype(kind)
+    known = hidden(picture.shape, 0.2)
+    full = bf.ImageCompletion().fit_transform(np.where(known, picture, 0).astype(kind), known)
+    assert full.dtype == kind
+    np.testing.assert_array_equal(full[known], picture[known])
+    assert np.mean(np.abs(full.astype(float) - picture.astype(float))) < 0.1

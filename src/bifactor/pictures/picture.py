@@ -82,12 +82,14 @@ def filled(picture: Array, known: Array, progress: Progress | None = None) -> tu
 
 def _require_moderate(planes: Array, told: Array) -> None:
     """Raise `InputError` where known numbers leave no room to compute with them in double precision."""
-    whole = planes.dtype.kind in "ui"
-    if planes.dtype.kind == "b" or (whole and planes.dtype.itemsize < 8):
+    whole, short = planes.dtype.kind != "f", planes.dtype.itemsize < 8
+    if whole and short:
         return
     values = planes[told]
     if not np.all(np.isfinite(values)):
         raise InputError("Known pixels are infinite. Mark them as not known.")
+    if short:
+        return
     # As Python's own numbers where they are integers: the lowest of all has no absolute value.
     size = max(abs(end.item() if whole else end) for end in (values.min(), values.max()))
     least, most = (0, WHOLE) if whole else (TINY, HUGE)

@@ -175,7 +175,8 @@ def _upright(image: Any) -> Any:
     from PIL import ImageOps
 
     image.load()
-    return ImageOps.exif_transpose(image)
+    # TIFF files are turned as they are loaded, and Pillow 10 would turn them twice.
+    return image.copy() if image.format == "TIFF" else ImageOps.exif_transpose(image)
 
 
 def _remarks(image: Any) -> list[str]:
