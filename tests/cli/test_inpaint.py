@@ -310,6 +310,38 @@ def test_masks_as_programs_and_people_make_them(pictures):
         assert answer["notes"] == []
 
 
+def test_a_mask_is_for_the_picture_as_it_is_seen(pictures):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn right to see it upright
+    with Image.open("colour.png") as image:
+        image.save("turned.png", exif=exif)
+    Image.fromarray(np.rot90(pixels("mask.png"), -1)).save("upright.png")
+    invoke("turned.png", "--mask", "upright.png", "-o", "out.png")
+    known = pixels("upright.png") > 0
+    np.testing.assert_array_equal(pixels("out.png")[known], np.rot90(pictures, -1)[known])
+    assert "One of them is turned" in invoke("turned.png", "--mask", "mask.png", "-o", "no.png", code=1).output
+
+
+def test_other_kinds_of_files(pictures):
+    known = pixels("mask.png") > 0
+    with Image.open("colour.png") as image:
+        image.convert("1").save("bits.png")
+        image.convert("CMYK").save("ink.tif")
+        image.quantize(16).save("palette.png", transparency=3)
+        image.save("film.gif", save_all=True, append_images=[image.rotate(180)])
+    for name, note in (
+        ("bits.png", "1 bit"),
+        ("ink.tif", "CMYK"),
+        ("palette.png", None),
+        ("film.gif", "first is read"),
+    ):
+        answer = json.loads(invoke(name, "--mask", "mask.png", "-o", "out.png", "--force", "--json").stdout)
+        assert answer["notes"] == [] if note is None else note in answer["notes"][0]
+        with Image.open(name) as image:
+            right = np.asarray(image.convert({"bits.png": "L", "palette.png": "RGBA"}.get(name, "RGB")))
+        np.testing.assert_array_equal(pixels("out.png")[known], right[known])
+
+
 def test_doubtful_masks_get_a_note(pictures):
     Image.fromarray(255 - pixels("mask.png")).save("inverted.png")
     frames = [Image.open("mask.png"), Image.open("inverted.png")]

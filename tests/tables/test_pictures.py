@@ -1,5 +1,6 @@
 """Pictures as numbers."""
 
+import struct
 import sys
 
 import numpy as np
@@ -92,6 +93,18 @@ def test_grey_of_more_bits_comes_back(tmp_path, kind, name):
             read_grey(tmp_path / name)
 
 
+def test_numbers_that_do_not_fit_are_refused(tmp_path):
+    for number in (5, -5):
+        Image.fromarray(np.full((3, 4), number, np.int32)).save(tmp_path / "signed.tif")
+        assert np.all(read_picture(tmp_path / "signed.tif").pixels == number)
+        blob = (tmp_path / "signed.tif").read_bytes()
+        tag = struct.pack("<HHI", 339, 3, 1)
+        assert blob.count(tag) == 1
+        (tmp_path / "unsigned.tif").write_bytes(blob.replace(tag + b"\2", tag + b"\1"))
+    with pytest.raises(InputError, match="above 2147483647"):
+        read_picture(tmp_path / "unsigned.tif")
+
+
 def test_what_is_lost_is_told(tmp_path, colour):
     image = Image.fromarray(colour)
     image.convert("1").save(tmp_path / "bits.png")
@@ -103,6 +116,8 @@ def test_what_is_lost_is_told(tmp_path, colour):
         read_picture(tmp_path / "bits.png").pixels[:, :, 0], 255 * np.asarray(image.convert("1"))
     )
     assert read_picture(tmp_path / "ink.tif").profile is None
+    image.save(tmp_path / "camera.jpg", format="MPO", save_all=True, append_images=[image])  # a preview
+    assert read_picture(tmp_path / "camera.jpg").notes == []
     image.convert("LAB").save(tmp_path / "lab.tif")
     with pytest.raises(InputError, match="kind LAB"):
         read_picture(tmp_path / "lab.tif")

@@ -37,13 +37,15 @@ SPOKEN = {"uint16": "16 bits", "int32": "32 bits", "float32": "floating numbers"
 
 @click.command(epilog=EXAMPLES)
 @click.argument("picture", type=INPUT)
-@click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is to be filled in.")
-@click.option("--transparent", is_flag=True, help="Instead: fill in what is transparent.")
-@click.option("--hole", metavar="COLOUR", help="Instead: fill in what has this colour, as '#ff00ff' or magenta.")
+@click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is filled in.")
+@click.option("--transparent", is_flag=True, help="Instead: fill in what is fully transparent; the output is opaque.")
+@click.option(
+    "--hole", metavar="COLOUR", help="Instead: fill in this colour, as '#ff00ff' or red; in grey a number, as nan."
+)
 @click.option("--keep", type=Within(0, 1, min_open=True), help="Instead: keep this share of the pixels, at random.")
 @click.option("--truth", type=INPUT, help="The whole picture, to compare with; with --keep it is the picture itself.")
 @click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
-@click.option("--doubt", type=INPUT, help="Picture to write of where guesses are rough: white is 32 shades or more.")
+@click.option("--doubt", type=INPUT, help="Picture to write of where guesses are rough: white is 1/8 of the range.")
 @seed_option
 @force_option
 @json_option
@@ -61,9 +63,11 @@ def inpaint(
 ) -> None:
     """Fill in the holes of PICTURE, grey or in colour, by what similar patches of it have in common.
 
-    Pixels that are known stay as they are, with all their bits and their transparency, where the format of the output
-    has them: png and tif have all. Where the whole picture is known, the peak signal-to-noise ratio is told, and
-    beside it that of the best blur.
+    Known pixels stay as they are, bit for bit; so does transparency. Colours may have 8 or 16 bits; tif also holds grey
+    of 32 bits and floating numbers. png and tif keep all that; webp and bmp have 8 bits, bmp and jpg no transparency,
+    and jpg changes pixels a little: a note says what was lost.
+
+    Where the whole picture is known, the peak signal-to-noise ratio is told, and beside it that of the best blur.
     """
     _require_one(mask=mask is not None, transparent=transparent, hole=hole is not None, keep=keep is not None)
     _require_places(output, doubt, force)

@@ -53,6 +53,9 @@ CLEAR, OTHER = ("LA", "PA", "RGBA"), ("CMYK", "YCbCr", "HSV")
 PEAKS = {"uint8": 255, "uint16": 65535}
 """White, where numbers have one."""
 
+SIGNS = 339
+"""The tag of a TIFF file that is 1 where numbers have no sign, which Pillow does not heed."""
+
 LUMA = np.array([0.299, 0.587, 0.114])
 """Of red, green and blue in brightness, ITU-R BT.601."""
 
@@ -107,6 +110,7 @@ def read_picture(path: Path) -> Picture:
     """All that a file says of a picture, with all of its bits; of several frames the first."""
     with _file(path) as image:
         kind, low, notes, misread = image.format, low_bytes(image), _remarks(image), is_misread(image)
+        unsigned = image.mode == "I" and getattr(image, "tag_v2", {}).get(SIGNS) == (1,)
         upright = _upright(image)
     if misread:
         raise FileError(f"{path} has 16 bits per colour in separate planes. Save it with colours side by side.")
@@ -119,6 +123,8 @@ def read_picture(path: Path) -> Picture:
         pixels, alpha = _bytes(upright)
     else:
         pixels, alpha = _numbers(upright, kind, path)
+    if unsigned and pixels.min() < 0:
+        raise InputError(f"{path} has numbers above 2147483647. Make them smaller first.")
     # That of other colours does not describe the red, green and blue that they are converted to.
     profile = None if upright.mode in OTHER else info.get("icc_profile")
     return Picture(pixels, alpha, profile or None, notes)

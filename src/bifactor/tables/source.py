@@ -56,7 +56,7 @@ def require_file(path: Path) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{path} is no regular file, and it has to be read twice. Save it to a file first.")
         if status.st_size == 0:
-            raise FileError(f"{path} is empty. Pass a file with at least one entry.")
+            raise FileError(f"{path} is empty. Pass a file with something in it.")
         path.open("rb").close()
 
 

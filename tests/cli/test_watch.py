@@ -1,0 +1,42 @@
+"""Progress, as a terminal shows it."""
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from bifactor.cli import watch
+from bifactor.running import progress
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=120, color_system=None)
+    monkeypatch.setattr(watch, "stderr", lambda: console)
+    monkeypatch.setattr("rich.progress.get_console", lambda: console)
+    return shown
+
+
+@pytest.mark.parametrize("bar", [watch.rounds, lambda name: progress.rounds_bar(True, name)], ids=["shell", "python"])
+def test_rounds_show_how_long_the_rest_takes(terminal, bar):
+    with bar("filling in") as show:
+        for share in range(6):
+            show(share / 4, 3)
+            time.sleep(0.15)
+    said = terminal.getvalue()
+    assert "filling in" in said
+    assert "1/3" in said
+    assert re.search(r"left \d:\d\d:\d\d", said)
+
+
+def test_nothing_is_shown_elsewhere(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(watch, "stderr", lambda: Console(file=shown))
+    with watch.rounds("filling in") as show:
+        show(1, 3)
+    assert shown.getvalue().strip() == ""
+    with progress.rounds_bar(False, "filling in") as show:
+        assert show is None
