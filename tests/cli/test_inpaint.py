@@ -249,6 +249,7 @@ def test_nan_and_other_numbers_are_holes(pictures):
     answer = json.loads(invoke("depth.png", "--hole", "0", "-o", "e.png", "--json").stdout)
     assert answer["known"] == 1 - 1 / deep.size
     assert abs(pixels("e.png")[5, 7] / 257 - pictures[5, 7, 0]) < 10
+    assert "No pixel has the colour 1e300" in invoke("marked.tif", "--hole", "1e300", "-o", "g.tif").stdout
     assert "No pixel has the colour 7" in invoke("depth.png", "--hole", 7, "-o", "f.png").stdout
 
 

@@ -89,8 +89,8 @@ def _other_colour(pixels: Array, hole: str, path: Path) -> Array:
     if pixels.shape[2] == 1:
         number = _number(hole)
         if number is not None:
-            value = np.float32(number) if pixels.dtype == np.float32 else number
-            return np.asarray(~np.isnan(pixels) if np.isnan(number) else pixels != value)[:, :, 0]
+            with np.errstate(over="ignore"):  # of a number that no pixel can have
+                return np.asarray(~np.isnan(pixels) if np.isnan(number) else pixels != number)[:, :, 0]
     if pixels.dtype.name not in PEAKS:
         raise InputError(f"{path} has pixels of {pixels.dtype} and no colour {hole}. Pass a number, as 0 or nan.")
     colour = colour_of(hole)
