@@ -20,23 +20,23 @@ def terminal(monkeypatch):
     return shown
 
 
-@pytest.mark.parametrize("bar", [watch.rounds, lambda name: progress.rounds_bar(True, name)], ids=["shell", "python"])
-def test_rounds_show_how_long_the_rest_takes(terminal, bar):
+@pytest.mark.parametrize("bar", [watch.share, lambda name: progress.share_bar(True, name)], ids=["shell", "python"])
+def test_bars_show_how_long_the_rest_takes(terminal, bar):
     with bar("filling in") as show:
         for share in range(6):
-            show(share / 4, 3)
+            show(share / 12)
             time.sleep(0.15)
     said = terminal.getvalue()
     assert "filling in" in said
-    assert "1/3" in said
+    assert "33%" in said
     assert re.search(r"left \d:\d\d:\d\d", said)
 
 
 def test_nothing_is_shown_elsewhere(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(watch, "stderr", lambda: Console(file=shown))
-    with watch.rounds("filling in") as show:
-        show(1, 3)
+    with watch.share("filling in") as show:
+        show(0.3)
     assert shown.getvalue().strip() == ""
-    with progress.rounds_bar(False, "filling in") as show:
+    with progress.share_bar(False, "filling in") as show:
         assert show is None

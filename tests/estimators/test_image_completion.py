@@ -146,7 +146,7 @@ def test_threads_orders_and_copies_change_nothing(photograph):
 
 def test_it_has_the_manners_of_scikit_learn(photograph, capsys):
     model = clone(bf.ImageCompletion(verbose=1))
-    assert model.get_params() == {"n_jobs": None, "verbose": 1}
+    assert model.get_params() == {"denoise": False, "n_jobs": None, "verbose": 1}
     assert model.fit(photograph[:16, :16], hidden((16, 16), 0.3)) is model
     assert "ImageCompletion" in repr(model)
 

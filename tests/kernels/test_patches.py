@@ -5,6 +5,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.kernels import patches_numba, patches_reference
+from bifactor.kernels.patches_reference import Picture
 from bifactor.models.fold_in import fold_in
 from bifactor.pictures.groups import model_of, references
 
@@ -17,6 +18,20 @@ def scene(shape=(40, 36), planes=3, share=0.5, seed=0):
     return picture, rng.random(shape) < share
 
 
+def sums(kernels, picture, known, corners, model, data=None, progress=None):
+    """What all bands tell, as one, and that none overlaps another."""
+    guide = np.ascontiguousarray(picture.sum(axis=0))
+    whole = np.zeros_like(picture), np.zeros_like(guide), np.zeros_like(guide)
+    bottom = 0
+    scene = Picture(guide, picture, picture if data is None else data, known)
+    for band in kernels.aggregate(scene, corners, model, progress):
+        assert band.top >= bottom
+        bottom = band.top + len(band.weights)
+        for all_rows, rows in zip(whole, band[1:], strict=True):
+            all_rows[..., band.top : bottom, :] = rows
+    return whole
+
+
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.7, 0.95])
 @pytest.mark.parametrize("planes", [1, 3])
 @pytest.mark.parametrize("shape", [(40, 36), (9, 30), (8, 8), (5, 7)])
@@ -24,21 +39,48 @@ def test_compiled_kernels_agree_with_the_reference(shape, planes, share):
     picture, known = scene(shape, planes, share)
     model = model_of(shape, 4.0, 0.01, 6)
     corners = references(known, model.patch, 5)[:12]
-    guide = np.ascontiguousarray(picture.sum(axis=0))
-    ours = patches_numba.aggregate(guide, picture, known, corners, model)
-    theirs = patches_reference.aggregate(guide, picture, known, corners, model)
+    ours = sums(patches_numba, picture, known, corners, model)
+    theirs = sums(patches_reference, picture, known, corners, model)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-4 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("planes", [1, 3])
+def test_compiled_kernels_agree_where_known_pixels_have_noise(planes, share):
+    picture, known = scene((30, 25), planes, share)
+    data = picture + np.random.default_rng(1).standard_normal(picture.shape).astype(np.float32)
+    for excess in (0.0, 64.0):
+        model = model_of(known.shape, 64.0, 0.01, 6, noise=8.0)._replace(excess=excess, solved=7)
+        corners = references(np.zeros_like(known), model.patch, 6)
+        ours = sums(patches_numba, picture, known, corners, model, data)
+        theirs = sums(patches_reference, picture, known, corners, model, data)
+        assert np.all(ours[1] > 0)
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-3 * np.abs(other).max())
+
+
+def test_rows_that_were_told_may_be_changed():
+    picture, known = scene((400, 40))
+    model = model_of(known.shape, 4.0, 0.01, 6)
+    corners, guide = references(known, model.patch, 5), np.ascontiguousarray(picture.sum(axis=0))
+    expected = sums(patches_numba, picture, known, corners, model)
+    changed, bands = picture.copy(), 0
+    for band in patches_numba.aggregate(Picture(guide, changed, changed, known), corners, model):
+        rows = slice(band.top, band.top + len(band.weights))
+        np.testing.assert_array_equal(band.values, expected[0][:, rows])
+        changed[:, rows], bands = np.nan, bands + 1
+    assert bands > 3
 
 
 def test_the_answer_does_not_depend_on_threads():
     picture, known = scene((300, 60))
     model = model_of(known.shape, 4.0, 0.01, 6)
-    corners, guide = references(known, model.patch, 5), np.ascontiguousarray(picture.sum(axis=0))
+    corners = references(known, model.patch, 5)
     answers = []
     for count in (1, 2, 5):
         with bf.threads(count):
-            answers.append(patches_numba.aggregate(guide, picture, known, corners, model))
+            answers.append(sums(patches_numba, picture, known, corners, model))
     for other in answers[1:]:
         for one, two in zip(answers[0], other, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -47,10 +89,10 @@ def test_the_answer_does_not_depend_on_threads():
 def test_progress_ends_at_one():
     picture, known = scene((120, 40))
     model = model_of(known.shape, 4.0, 0.01, 6)
-    corners, guide = references(known, model.patch, 8), np.ascontiguousarray(picture.sum(axis=0))
+    corners = references(known, model.patch, 8)
     for kernels in (patches_numba, patches_reference):
         told = []
-        kernels.aggregate(guide, picture, known, corners, model, told.append)
+        sums(kernels, picture, known, corners, model, progress=told.append)
         assert told == sorted(told)
         assert told[-1] == 1
 
@@ -60,7 +102,7 @@ def test_a_patch_is_a_row_folded_in():
     picture, known = scene((24, 24), 1, 0.6)
     model = model_of(known.shape, 4.0, 0.0, 1)._replace(similar=500, window=30)
     corner, p = np.array([[8, 9]]), model.patch
-    values, weights, doubts = patches_reference.aggregate(picture[0], picture, known, corner, model)
+    values, weights, doubts = sums(patches_reference, picture, known, corner, model)
     patches = np.lib.stride_tricks.sliding_window_view(picture[0], (p, p)).reshape(-1, p * p).astype(float)
     mine = picture[0, 8 : 8 + p, 9 : 9 + p].ravel().astype(float)
     k = len(patches)

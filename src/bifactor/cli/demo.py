@@ -42,8 +42,8 @@ def demo(observed: float, seed: int, output: Path) -> None:
     picture = np.where(known[:, :, None], truth, 0).astype(np.uint8)
     blur, blurring = _timed(lambda: best_blur(picture, known, truth))
     copied, copying = _timed(lambda: nearest(picture, known))
-    with watch.rounds("completing") as show, blas_at_most(1):
-        full, completing = _timed(lambda: filled(*checked(picture, known), show)[0])
+    with watch.share("completing") as show, blas_at_most(1):
+        full, completing = _timed(lambda: filled(*checked(picture, known), progress=show)[0])
     _write(output, kind, [[truth, picture], [np.clip(np.rint(blur), 0, 255).astype(np.uint8), full]])
     height, width = known.shape
     ways = {"nearest": (copied, copying), "blur": (blur, blurring), "bifactor": (full, completing)}

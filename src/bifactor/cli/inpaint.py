@@ -147,8 +147,8 @@ def _completed(pixels: Array, alpha: Array | None, known: Array) -> tuple[Array,
         # What is fully transparent has any colour, which must not get into the holes beside it.
         given = np.where(seen[:, :, None], given, nearest(given, known & seen))
     started = time.perf_counter()
-    with watch.rounds("filling in") as show, blas_at_most(1):
-        full, spread = filled(given, mask, show)
+    with watch.share("filling in") as show, blas_at_most(1):
+        full, spread = filled(given, mask, progress=show)
     full[known] = pixels[known]
     return full, spread, time.perf_counter() - started
 

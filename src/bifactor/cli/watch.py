@@ -9,6 +9,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -84,18 +85,18 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
 
 
 @contextmanager
-def rounds(what: str) -> Iterator[Callable[[float, int], None]]:
-    """How many of some rounds are done, and how long the rest takes."""
+def share(what: str) -> Iterator[Callable[[float], None]]:
+    """Which share of the work is done, and how long the rest takes."""
     console = stderr()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(what, total=1)
+        yield lambda done: bar.update(task, completed=done)

@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.threads import threads
 from bifactor.pictures.picture import checked, filled
-from bifactor.running.progress import rounds_bar
+from bifactor.running.progress import share_bar
 
 
 class ImageCompletion(BaseEstimator):  # type: ignore[misc]
@@ -24,6 +24,9 @@ class ImageCompletion(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    denoise : bool or float
+        Whether known pixels have noise that is to be removed too: True estimates its standard deviation, a number is
+        that deviation in the units of the picture. Otherwise known pixels come back bit for bit.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says. The answer is the same.
     verbose : int
@@ -42,7 +45,8 @@ class ImageCompletion(BaseEstimator):  # type: ignore[misc]
     the nearest relative of this method.
     """
 
-    def __init__(self, *, n_jobs: int | None = None, verbose: int = 0):
+    def __init__(self, *, denoise: bool | float = False, n_jobs: int | None = None, verbose: int = 0):
+        self.denoise = denoise
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -58,8 +62,8 @@ class ImageCompletion(BaseEstimator):  # type: ignore[misc]
             each other.
         """
         picture, mask = checked(X, known)
-        with threads(self.n_jobs), blas_at_most(1), rounds_bar(bool(self.verbose), type(self).__name__) as show:
-            whole, doubt = filled(picture, mask, show)
+        with threads(self.n_jobs), blas_at_most(1), share_bar(bool(self.verbose), type(self).__name__) as show:
+            whole, doubt = filled(picture, mask, self.denoise, show)
         self.uncertainty_ = doubt.reshape(np.shape(X))
         return whole.reshape(np.shape(X))
 

@@ -1,6 +1,6 @@
 """Groups of similar patches, compiled for float32, on all cores; same function as `patches_reference`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from numba.extending import register_jitable
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.conditional_numba import by_known, by_unknown, invert, told
-from bifactor.kernels.patches_reference import Model
+from bifactor.kernels.patches_reference import Band, Model, Picture
 from bifactor.kernels.pool import run
 from bifactor.kernels.threads import thread_count
 
@@ -19,24 +19,31 @@ TALL = 48
 """Rows of pixels whose reference patches are one piece of work. Pieces are cut by the picture, never by threads, and
 their sums are added in order, so that the answer is the same with any number of them."""
 
+MANY = 4
+"""Pieces for each thread at a time, so that none waits long for another."""
+
 FEW = 2
 """Known pixels for each unknown one from which on the inverse of the whole covariance is the shorter way."""
 
 
 @register_jitable
 def _distances(guide, r, c, p, window, far, corners):  # type: ignore[no-untyped-def]
-    """To all patches around; returns how many there are."""
+    """To all patches around; returns how many there are. Those of a row are taken together, a pixel at a time."""
     H, W = guide.shape
+    left, right = max(0, c - window), min(W - p, c + window) + 1
     count = 0
     for i in range(max(0, r - window), min(H - p, r + window) + 1):
-        for j in range(max(0, c - window), min(W - p, c + window) + 1):
-            total = np.float32(0)
-            for a in range(p):
-                one, other = guide[r + a], guide[i + a]
-                for b in range(p):
-                    apart = other[j + b] - one[c + b]
-                    total += apart * apart
-            far[count], corners[count] = total, i * W + j
+        totals = far[count : count + right - left]
+        totals[:] = 0
+        for a in range(p):
+            patch, row = guide[r + a, c : c + p], guide[i + a, left:]
+            for b in range(p):
+                here, others = patch[b], row[b:]
+                for t in range(totals.size):
+                    apart = others[t] - here
+                    totals[t] += apart * apart
+        for j in range(left, right):
+            corners[count] = i * W + j
             count += 1
     return count
 
@@ -102,15 +109,15 @@ def _moments(guide, corners, k, p, floor, strength, correlation, X, mean, C):  #
 
 
 @register_jitable
-def _sort(known, i, j, p, o, u):  # type: ignore[no-untyped-def]
-    """Which pixels of a patch are known, and which are not; returns how many of each."""
+def _sort(known, i, j, p, all_told, o, u):  # type: ignore[no-untyped-def]
+    """Which pixels of a patch are known, and which are told; returns how many of each."""
     n_o = n_u = 0
     for a in range(p):
         for b in range(p):
             if known[i + a, j + b]:
                 o[n_o] = a * p + b
                 n_o += 1
-            else:
+            if all_told or not known[i + a, j + b]:
                 u[n_u] = a * p + b
                 n_u += 1
     return n_o, n_u
@@ -130,18 +137,17 @@ def _total(planes, corners, k, p, total):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _errors(planes, i, j, p, total, others, o, n_o, errors):  # type: ignore[no-untyped-def]
+def _errors(planes, data, i, j, p, total, others, o, n_o, errors):  # type: ignore[no-untyped-def]
     """Known pixels of a patch, beyond the mean of the other patches."""
     for c in range(planes.shape[0]):
         for a in range(n_o):
-            q = o[a]
-            value = planes[c, i + q // p, j + q % p]
-            errors[c, a] = value - (total[c, q] - value) * others
+            r, s = i + o[a] // p, j + o[a] % p
+            errors[c, a] = data[c, r, s] - (total[c, o[a]] - planes[c, r, s]) * others
 
 
 @register_jitable
 def _add(planes, i, j, p, top, floor, total, others, u, n_u, told, v, values, weights, doubts):  # type: ignore[no-untyped-def]
-    """Adds what is told of the unknown pixels of a patch."""
+    """Adds what is told of the pixels of a patch."""
     for b in range(n_u):
         q = u[b]
         r, s, doubt = i + q // p, j + q % p, max(v[b], np.float32(0))
@@ -153,21 +159,34 @@ def _add(planes, i, j, p, top, floor, total, others, u, n_u, told, v, values, we
         doubts[r - top, s] += weight * doubt
 
 
+@register_jitable
+def _matrices(d, similar, colours):  # type: ignore[no-untyped-def]
+    squares, rows = np.empty((3, d, d), np.float32), np.empty((3, colours, d), np.float32)
+    X, A = np.empty((similar, d), np.float32), np.empty((d, 2 * d + colours), np.float32)
+    return X, squares[0], squares[1], squares[2], A, rows[0], rows[1], rows[2]
+
+
+@register_jitable
+def _vectors(d, around):  # type: ignore[no-untyped-def]
+    lines, places = np.empty((4, d), np.float32), np.empty((2, d), np.int64)
+    far, corners = np.empty(around, np.float32), np.empty(around, np.int64)
+    return far, corners, lines[0], lines[1], lines[2], lines[3], places[0], places[1]
+
+
 @cache
 def _groups(p: int) -> Any:
     """Patches of a size that the compiler knows."""
     d = p * p
 
-    def groups(guide, planes, known, chosen, top, height, window, similar, solved, noise, floor, nugget, strength, R):  # type: ignore[no-untyped-def]
+    def groups(picture, chosen, top, height, sizes, numbers, R):  # type: ignore[no-untyped-def]
+        guide, planes, data, known = picture
+        window, similar, solved, all_told = sizes
+        noise, floor, nugget, strength, excess = numbers
         colours, width, one = planes.shape[0], planes.shape[2], np.float32(1)
         values, weights = np.zeros((colours, height, width), np.float32), np.zeros((height, width), np.float32)
-        doubts, around = np.zeros((height, width), np.float32), (2 * window + 1) ** 2
-        far, corners = np.empty(around, np.float32), np.empty(around, np.int64)
-        X, C, Q = np.empty((similar, d), np.float32), np.empty((d, d), np.float32), np.empty((d, d), np.float32)
-        mean, v, Qx = np.empty(d, np.float32), np.empty(d, np.float32), np.empty(d, np.float32)
-        total, means = np.empty((colours, d), np.float32), np.empty((colours, d), np.float32)
-        errors, o, u = np.empty((colours, d), np.float32), np.empty(d, np.int64), np.empty(d, np.int64)
-        L, W = np.empty(d * (d + 1) // 2, np.float32), np.empty((d, d + colours), np.float32)
+        doubts = np.zeros((height, width), np.float32)
+        X, C, Q, Y, A, total, means, errors = _matrices(d, similar, colours)
+        far, corners, mean, v, Qx, inverse, o, u = _vectors(d, (2 * window + 1) ** 2)
         for g in range(chosen.shape[0]):
             count = _distances(guide, chosen[g, 0], chosen[g, 1], p, window, far, corners)
             k = _nearest(far, corners, count, similar)
@@ -177,19 +196,19 @@ def _groups(p: int) -> Any:
             without = np.float32(k) / ((k - one) * (k + strength)) if k > 1 else np.float32(0)
             for t in range(min(solved, k)):
                 i, j = corners[t] // width, corners[t] % width
-                n_o, n_u = _sort(known, i, j, p, o, u)
+                n_o, n_u = _sort(known, i, j, p, all_told, o, u)
                 if n_u == 0:
                     continue
-                _errors(planes, i, j, p, total, others, o, n_o, errors)
-                if FEW * n_u > n_o:
-                    by_known(C, X[t], without, ridge, o, n_o, u, n_u, errors, L, W, v)
-                    told(L, W, n_o, n_u, -one, means, v)
+                _errors(planes, data, i, j, p, total, others, o, n_o, errors)
+                if all_told or FEW * n_u > n_o:
+                    by_known(C, X[t], without, ridge, excess, o, n_o, u, n_u, errors, A, v)
+                    told(A, n_o, n_u, -one, inverse, means, v)
                 else:
                     if not inverted:
-                        invert(C, ridge, Q)
+                        invert(C, ridge, A, inverse, Q, Y)
                         inverted = True
-                    by_unknown(Q, X[t], without, ridge, o, n_o, u, n_u, errors, L, W, v, Qx)
-                    told(L, W, n_u, n_u, one, means, v)
+                    by_unknown(Q, X[t], without, ridge, o, n_o, u, n_u, errors, A, v, Qx)
+                    told(A, n_u, n_u, one, inverse, means, v)
                 _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
@@ -197,33 +216,44 @@ def _groups(p: int) -> Any:
 
 
 def aggregate(
-    guide: Array,
-    planes: Array,
-    known: Array,
-    references: Array,
-    model: Model,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[Array, Array, Array]:
-    """For each pixel sums over the patches it is in: of weight·value, weight, and weight·variance."""
-    values, weights, doubts = np.zeros_like(planes), np.zeros_like(guide), np.zeros_like(guide)
-    numbers = tuple(np.float32(x) for x in (model.variance, model.floor, model.nugget, model.strength))
-    sizes = model.window, model.similar, model.solved
-    calls, tops = [], []
+    picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
+) -> Iterator[Band]:
+    """What groups tell of a picture, in bands of rows from top to bottom."""
+    calls = list(_calls(picture, references, model))
+    together, last = MANY * thread_count(), None
+    for first in range(0, len(calls), together):
+        some = calls[first : first + together]
+        for call, sums in zip(some, run(_groups(model.patch), some), strict=True):
+            band = Band(call[2], *sums)
+            if last is not None:
+                yield _finished(last, band)
+            last = band
+        if progress is not None:
+            progress(min(1.0, (first + together) / len(calls)))
+    if last is not None:
+        yield last
+
+
+def _calls(picture: Picture, references: Array, model: Model) -> Iterator[tuple[Any, ...]]:
+    """The groups of each band that has some. A band reaches into the next one, and no farther."""
+    numbers = (model.variance, model.floor, model.nugget, model.strength, model.excess)
+    sizes, height = (model.window, model.similar, model.solved, model.all_told), picture.guide.shape[0]
+    settings = sizes, tuple(np.float32(x) for x in numbers), model.correlation
+    tall = max(TALL, 2 * model.window + model.patch)
     order = references[np.argsort(references[:, 0], kind="stable")]
-    cuts = np.searchsorted(order[:, 0], np.arange(0, guide.shape[0] + TALL, TALL))
+    cuts = np.searchsorted(order[:, 0], np.arange(0, height + tall, tall))
     for first, last in pairwise(cuts.tolist()):
         if first < last:
             some = order[first:last]
             top = max(0, int(some[0, 0]) - model.window)
-            bottom = min(guide.shape[0], int(some[-1, 0]) + model.window + model.patch)
-            tops.append((top, bottom))
-            calls.append((guide, planes, known, some, top, bottom - top, *sizes, *numbers, model.correlation))
-    together = thread_count()
-    for first in range(0, len(calls), together):
-        parts = run(_groups(model.patch), calls[first : first + together])
-        for (top, bottom), part in zip(tops[first : first + together], parts, strict=True):
-            for whole, added in zip((values, weights, doubts), part, strict=True):
-                whole[..., top:bottom, :] += added
-        if progress is not None:
-            progress(min(1.0, (first + together) / len(calls)))
-    return values, weights, doubts
+            bottom = min(height, int(some[-1, 0]) + model.window + model.patch)
+            yield (tuple(picture), some, top, bottom - top, *settings)
+
+
+def _finished(band: Band, below: Band) -> Band:
+    """The rows above the next band; what was told of others is added to that."""
+    rows = min(below.top - band.top, len(band.weights))
+    shared = len(band.weights) - rows
+    for sums, more in zip(below[1:], band[1:], strict=True):
+        sums[..., :shared, :] += more[..., rows:, :]
+    return Band(band.top, *(part[..., :rows, :] for part in band[1:]))

@@ -7,7 +7,7 @@ the fold-in of a row with few entries, in its dense form. μ and C are moments o
 which would else explain itself, and C is drawn to a prior.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -35,66 +35,88 @@ class Model(NamedTuple):
     """Patches that the prior of C counts for."""
     correlation: Array
     """That prior's, patch² × patch²."""
+    all_told: bool = False
+    """Whether known pixels are told as well: they have noise."""
+    excess: float = 0.0
+    """The variance of noise that guesses of known pixels still have: the part of C's diagonal that is not signal."""
+
+
+class Picture(NamedTuple):
+    """A picture that is being completed."""
+
+    guide: Array
+    """H × W: brightness, by which patches are compared, and of which C is the covariance."""
+    planes: Array
+    """C × H × W: the picture so far. All planes share C."""
+    data: Array
+    """C × H × W: what was measured where pixels are known. The planes themselves, unless known pixels have noise."""
+    known: Array
+    """H × W, bool."""
+
+
+class Band(NamedTuple):
+    """Rows of a picture, and for each pixel sums over the patches it is in; no group reads these rows any more."""
+
+    top: int
+    values: Array
+    """Of weight·value, C × rows × W."""
+    weights: Array
+    doubts: Array
+    """Of weight·variance."""
 
 
 def aggregate(
-    guide: Array,
-    planes: Array,
-    known: Array,
-    references: Array,
-    model: Model,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[Array, Array, Array]:
-    """For each pixel sums over the patches it is in: of weight·value, weight, and weight·variance.
+    picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
+) -> Iterator[Band]:
+    """What groups tell of a picture, in bands of rows from top to bottom. Rows that no group tells of may be left out.
 
     Parameters
     ----------
-    guide : H × W
-        Brightness, by which patches are compared, and of which C is the covariance.
-    planes : C × H × W
-        The picture, with guesses where it is not known. All planes share C.
-    known : H × W, bool
+    picture : Picture
+        Rows may be changed once they have been told.
     references : k × 2
         Corners of the patches that groups are made for.
     progress : callable, optional
         Told which share of the work is done.
     """
-    values, weights, doubts = np.zeros_like(planes), np.zeros_like(guide), np.zeros_like(guide)
+    shape = picture.guide.shape
+    band = Band(0, np.zeros_like(picture.planes), np.zeros(shape, np.float32), np.zeros(shape, np.float32))
     for done, corner in enumerate(references.tolist(), 1):
-        _add_group(guide, planes, known, corner, model, (values, weights, doubts))
+        _add_group(picture, corner, model, band)
         if progress is not None:
             progress(done / len(references))
-    return values, weights, doubts
+    yield band
 
 
-def _add_group(
-    guide: Array, planes: Array, known: Array, corner: list[int], model: Model, sums: tuple[Array, Array, Array]
-) -> None:
-    p = model.patch
+def _add_group(picture: Picture, corner: list[int], model: Model, band: Band) -> None:
+    p, (guide, planes, data, known) = model.patch, picture
     corners = _nearest(guide, corner, model)
     k = len(corners)
     columns = np.stack([guide[i : i + p, j : j + p].ravel() for i, j in corners]).astype(np.float64)
-    mean = columns.mean(axis=0)
-    columns -= mean
+    columns -= columns.mean(axis=0)
     size = np.mean(columns**2) + model.floor
     C = (columns.T @ columns + model.strength * size * model.correlation) / (k + model.strength)
-    cut = [planes[:, i : i + p, j : j + p].reshape(len(planes), -1) for i, j in corners]
-    colours = np.stack(cut).astype(np.float64)
-    total = colours.sum(axis=0)
+    guesses, measured = (
+        np.stack([part[:, i : i + p, j : j + p].reshape(len(planes), -1) for i, j in corners]).astype(np.float64)
+        for part in (planes, data)
+    )
+    total = guesses.sum(axis=0)
     without = k / ((k - 1) * (k + model.strength)) if k > 1 else 0.0
     for t, (i, j) in enumerate(corners[: model.solved]):
         o = known[i : i + p, j : j + p].ravel()
-        if o.all():
+        u = np.ones_like(o) if model.all_told else ~o
+        if not u.any():
             continue
-        C_t = C - without * np.outer(columns[t], columns[t])
-        others = (total - colours[t]) / max(k - 1, 1)
+        noisy = C - without * np.outer(columns[t], columns[t])
+        others = (total - guesses[t]) / max(k - 1, 1)
+        signal = noisy - model.excess * np.diag(o.astype(float))
         ridge = (model.variance + model.nugget * size) * np.eye(int(o.sum()))
-        W = np.linalg.solve(C_t[np.ix_(o, o)] + ridge, C_t[np.ix_(o, ~o)])
-        x = others[:, ~o] + (colours[t][:, o] - others[:, o]) @ W
-        v = np.maximum(np.diag(C_t)[~o] - np.sum(C_t[np.ix_(o, ~o)] * W, axis=0), 0)
-        rows, cols = i + np.flatnonzero(~o) // p, j + np.flatnonzero(~o) % p
+        W = np.linalg.solve(signal[np.ix_(o, o)] + ridge, signal[np.ix_(o, u)])
+        x = others[:, u] + (measured[t][:, o] - others[:, o]) @ W
+        v = np.maximum(np.diag(signal)[u] - np.sum(signal[np.ix_(o, u)] * W, axis=0), 0)
+        rows, cols = i + np.flatnonzero(u) // p, j + np.flatnonzero(u) % p
         weight = 1 / (v + model.floor)
-        for part, added in zip(sums, (weight * x, weight, weight * v), strict=True):
+        for part, added in zip(band[1:], (weight * x, weight, weight * v), strict=True):
             part[..., rows, cols] += added
 
 

@@ -16,6 +16,9 @@ SURROUNDINGS = 9
 CROWDED = 0.72
 """Share of missing pixels around missing ones from which on a picture is halved at least once."""
 
+TALL = 128
+"""Rows whose distances are found at a time."""
+
 NEAR = 1.6
 """Mean distance in pixels to the nearest known pixel at which a picture is halved no more."""
 
@@ -72,9 +75,26 @@ def level_count(known: Array) -> int:
     _require_some(~unknown)
     if not unknown.any():
         return 0
-    distance = np.mean(distance_transform_edt(unknown), where=unknown)
+    distance = _mean_distance(unknown)
     least = 1 if missing_share(known) > CROWDED else 0
     return max(least, int(np.ceil(np.log2(distance / NEAR))))
+
+
+def _mean_distance(unknown: Array) -> float:
+    """Of an unknown pixel to the nearest known one. A part of the rows at a time: the distances take much memory."""
+    total, height = 0.0, len(unknown)
+    for top in range(0, height, TALL):
+        rows, around = unknown[top : top + TALL], TALL
+        while True:
+            first, last = max(0, top - around), min(height, top + TALL + around)
+            part, whole = unknown[first:last], last - first == height
+            if whole or not part.all():
+                far = distance_transform_edt(part)[top - first :][: len(rows)]
+                if whole or far.max() <= around:
+                    break
+            around *= 4
+        total += float(np.sum(far, where=rows))
+    return total / np.count_nonzero(unknown)
 
 
 def _require_some(known: Array) -> None:

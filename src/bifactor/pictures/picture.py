@@ -1,5 +1,6 @@
 """Pictures of any kind of number, with holes, as planes of shades and back."""
 
+from collections.abc import Iterator
 from os import PathLike
 from typing import Any
 
@@ -7,13 +8,19 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.pictures.completion import Progress, completed
+from bifactor.pictures.channels import Layer, complete_layers
+from bifactor.pictures.completion import Progress
+from bifactor.pictures.groups import brightness
+from bifactor.pictures.noise import noise_level
 
 SHADES = 255.0
 """The range of values that the constants of the method are made for."""
 
 TINY, HUGE, WHOLE = 1e-305, 1e305, 2**62
 """The smallest and largest numbers that are taken, and the largest integers."""
+
+TALL = 256
+"""Rows that are turned into shades and back at a time."""
 
 
 def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
@@ -49,34 +56,36 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     return planes, told
 
 
-def filled(picture: Array, known: Array, progress: Progress | None = None) -> tuple[Array, Array]:
+def filled(
+    picture: Array, known: Array, denoise: bool | float = False, progress: Progress | None = None
+) -> tuple[Array, Array]:
     """What `checked` gives, without holes, and a standard deviation of each guess.
 
-    Channels whose holes are in the same places are completed together.
+    Parameters
+    ----------
+    denoise : bool or float
+        Whether known pixels have noise that is to be removed, or its standard deviation in the picture's units.
     """
-    whole, doubt = picture.copy(), np.zeros(picture.shape, np.result_type(picture.dtype, np.float32))
     groups = _alike(known)
-    for number, group in enumerate(groups):
-        mask = np.ascontiguousarray(known[:, :, group[0]])
-        if mask.all():
+    units = [_range(picture, known, group) for group in groups]
+    layers = [_layer(picture, known, group, *unit, denoise) for group, unit in zip(groups, units, strict=True)]
+    complete_layers(layers, progress)
+    whole, doubt = picture.copy(), np.zeros(picture.shape, np.result_type(picture.dtype, np.float32))
+    while layers:
+        layer, group, (low, unit) = layers.pop(), groups.pop(), units.pop()
+        if layer.done:
             continue
-
-        def tell(done: float, total: int, number: int = number) -> None:
-            if progress is not None:
-                progress(number * total + done, len(groups) * total)
-
-        low, unit = _range(picture[:, :, group], mask)
-        planes = np.zeros((len(group), *mask.shape), np.float32)
-        for plane, channel in zip(planes, group, strict=True):
-            plane[mask] = picture[:, :, channel][mask].astype(np.float64) / unit - low / unit
-        planes, variance = completed(planes, mask, tell)
-        # The planes go up and down together, mostly: a variance of their sum over √C is C times that of each.
-        spread = unit * np.sqrt(variance[~mask].astype(np.float64) / len(group))
-        for plane, channel in zip(planes, group, strict=True):
-            whole[:, :, channel][~mask] = _valued(
-                unit * (plane[~mask].astype(np.float64) + low / unit), picture, known, channel
-            )
-            doubt[:, :, channel][~mask] = spread
+        for k, channel in enumerate(group):
+            told = picture[:, :, channel][layer.known]
+            ends = float(told.min()), float(told.max())
+            for rows in _strips(layer.known):
+                here = np.ones_like(layer.known[rows]) if layer.noise > 0 else ~layer.known[rows]
+                values = unit * (layer.planes[k, rows][here].astype(np.float64) + low / unit)
+                values = np.clip(values, *ends)
+                whole[rows, :, channel][here] = values if picture.dtype.kind == "f" else np.rint(values)
+                # Planes go up and down together, mostly: a variance of their sum over √C is C times that of each.
+                spread = np.sqrt(layer.variance[rows][here].astype(np.float64) / len(group))
+                doubt[rows, :, channel][here] = unit * spread
     return whole, doubt
 
 
@@ -97,6 +106,22 @@ def _require_moderate(planes: Array, told: Array) -> None:
         raise InputError(f"Known pixels reach {size:.3g}, more than {most:.3g}. Divide the picture.")
     if 0 < size < least:
         raise InputError(f"The largest known pixel is {size:.3g}, less than {least:.3g}. Multiply the picture.")
+
+
+def _layer(picture: Array, known: Array, group: list[int], low: float, unit: float, denoise: bool | float) -> Layer:
+    mask = np.ascontiguousarray(known[:, :, group[0]])
+    planes = np.zeros((len(group), *mask.shape), np.float32)
+    for plane, channel in zip(planes, group, strict=True):
+        for rows in _strips(mask):
+            here = mask[rows]
+            plane[rows][here] = picture[rows, :, channel][here].astype(np.float64) / unit - low / unit
+    noise = noise_level(brightness(planes), mask) if denoise is True else float(denoise) / unit
+    return Layer(planes, mask, noise)
+
+
+def _strips(mask: Array) -> Iterator[slice]:
+    """Some rows at a time, as numbers of double precision take much memory."""
+    return (slice(top, top + TALL) for top in range(0, len(mask), TALL))
 
 
 def _mask(known: Any, shape: tuple[int, ...]) -> Array:
@@ -128,18 +153,11 @@ def _alike(known: Array) -> list[list[int]]:
     return groups
 
 
-def _range(channels: Array, mask: Array) -> tuple[float, float]:
+def _range(picture: Array, known: Array, group: list[int]) -> tuple[float, float]:
     """Where shades begin, and how large one is: of bytes they are the values themselves."""
-    if channels.dtype == np.uint8:
+    if picture.dtype == np.uint8:
         return 0.0, 1.0
-    values = channels[mask].astype(np.float64)
-    low, high = float(values.min()), float(values.max())
+    ends = [(float(told.min()), float(told.max())) for told in (picture[:, :, k][known[:, :, k]] for k in group)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     width = high / 2 - low / 2  # which is finite
     return low, 2 * (width / SHADES) if width > 0 else 1.0
-
-
-def _valued(values: Array, picture: Array, known: Array, channel: int) -> Array:
-    """In the range of what is known of the channel, as its kind of number."""
-    told = picture[:, :, channel][known[:, :, channel]]
-    values = np.clip(values, float(told.min()), float(told.max()))
-    return values if picture.dtype.kind == "f" else np.rint(values)

@@ -24,8 +24,13 @@ def smooth(planes: Array, known: Array) -> Array:
     """
     given, known = settled(planes, known)
     filled = np.array(given)
-    _fill(filled, known, TENSION, find("plate", filled.dtype, filled.size))
+    fill(filled, known)
     return filled
+
+
+def fill(planes: Array, known: Array) -> None:
+    """As `smooth`, in the place of arrays as `settled` returns them."""
+    _fill(planes, known, TENSION, find("plate", planes.dtype, planes.size))
 
 
 def _fill(planes: Array, known: Array, tension: float, kernels: ModuleType) -> None:

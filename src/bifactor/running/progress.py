@@ -31,21 +31,21 @@ def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[
 
 
 @contextmanager
-def rounds_bar(wanted: bool, label: str) -> Iterator[Callable[[float, int], None] | None]:
-    """Yields a function that is told how many rounds are done, and of how many; None where no bar is wanted."""
+def share_bar(wanted: bool, label: str) -> Iterator[Callable[[float], None] | None]:
+    """Yields a function that is told which share of the work is done; None where no bar is wanted."""
     if not wanted:
         yield None
         return
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn()) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(label, total=1)
+        yield lambda share: bar.update(task, completed=share)

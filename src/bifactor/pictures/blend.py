@@ -1,0 +1,132 @@
+"""How much of simpler guesses to mix into those of groups, found on pixels that are known but were held back.
+
+Where a picture is smooth, or too little of it is known, a thin plate or a blur comes nearer than groups of patches, and
+a mixture nearer than any. Its weights minimise the squared error at known pixels that were hidden in the shape of the
+holes. They are lowered by their standard errors, so that nothing is mixed in unless most of the picture asks for it.
+(Chosen from nine rules on 180 pictures with holes; without the standard errors every tenth lost more than 0.1 dB.)
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.pictures.blur import WIDTHS, blurred
+from bifactor.pictures.smooth import fill, smooth
+
+SIDE, CROPS, DRAWS = 112, 10, 2
+"""Pixels along parts of a large picture on which weights are found, and how many there are. A small picture is one
+part, which is taken so many times, with other pixels held back."""
+
+HELD = 0.15
+"""The most known pixels that are held back."""
+
+LEAST = 1e-3
+"""Of squares of shades: below it guesses are the same."""
+
+BLOCK, FEW = 32, 4
+"""Pixels along the squares whose errors count as independent, and how many are needed."""
+
+Completion = Callable[[Array, Array], object]
+"""Fills in planes in their place, given what is known."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Weights of a thin plate and of a blur of some width; the rest is that of the guesses themselves."""
+
+    plate: float = 0.0
+    blur: float = 0.0
+    width: float = 1.0
+
+    def apply(self, planes: Array, known: Array) -> None:
+        """Mixes them into the unknown pixels."""
+        for plane in planes:
+            mixed = (1 - self.plate - self.blur) * plane
+            if self.plate > 0:
+                bent = plane[None].copy()
+                fill(bent, known)
+                mixed += np.float32(self.plate) * bent[0]
+            if self.blur > 0:
+                mixed += np.float32(self.blur) * blurred(plane, known, self.width)
+            np.copyto(plane, mixed, where=~known)
+
+
+def best_blend(planes: Array, known: Array, complete: Completion) -> Blend:
+    """The weights that serve this picture and these holes."""
+    rng = np.random.default_rng(0)
+    blocks = [
+        block for part in _parts(known, rng) for block in _held_back(planes[:, *part], known[part], complete, rng)
+    ]
+    if len(blocks) < FEW:
+        return Blend()
+    grams, products = (np.stack(side) for side in zip(*blocks, strict=True))
+    # Square roots keep a few squares with much contrast from deciding alone.
+    scales = 1 / np.sqrt(np.maximum(np.trace(grams, axis1=1, axis2=2), LEAST))
+    grams, products = scales[:, None, None] * grams, scales[:, None] * products
+    gram, product = grams.sum(axis=0), products.sum(axis=0)
+    # ‖r − d‖² = ‖r‖² − 2⟨r, d⟩ + ‖d‖² for each guess alone, of which the plate is the first
+    blur = 1 + int(np.argmin(np.diag(gram)[1:] - 2 * product[1:]))
+    grams, products = grams[:, [[0], [blur]], [0, blur]], products[:, [0, blur]]
+    weights = _weights(grams.sum(axis=0), products.sum(axis=0))
+    count, without = len(blocks), zip(grams.sum(axis=0) - grams, products.sum(axis=0) - products, strict=True)
+    left_out = np.stack([_weights(*pair) for pair in without])
+    errors = np.sqrt((count - 1) * np.var(left_out, axis=0))  # the jackknife's
+    plate, mean = np.maximum(weights - errors, 0)
+    return Blend(float(plate), float(mean), WIDTHS[blur - 1])
+
+
+def trial_pixels(known: Array) -> int:
+    """How many pixels are completed to find the weights."""
+    return DRAWS * known.size if _is_small(known) else CROPS * SIDE**2
+
+
+def _is_small(known: Array) -> bool:
+    return DRAWS * known.size <= CROPS * SIDE**2
+
+
+def _parts(known: Array, rng: np.random.Generator) -> Iterator[tuple[slice, slice]]:
+    """All of a small picture, or squares about some of the holes of a large one."""
+    if _is_small(known):
+        yield from [(slice(None), slice(None))] * DRAWS
+        return
+    tried = (rng.integers(size, size=100 * CROPS) for size in known.shape)
+    places = [(i, j) for i, j in zip(*tried, strict=True) if not known[i, j]]
+    for place in places[:CROPS]:
+        first = [max(0, min(at - SIDE // 2, size - SIDE)) for at, size in zip(place, known.shape, strict=True)]
+        yield slice(first[0], first[0] + SIDE), slice(first[1], first[1] + SIDE)
+
+
+def _held_back(
+    planes: Array, known: Array, complete: Completion, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """Of squares of a part: inner products of what the simpler guesses add, and with what is missing."""
+    held = known & ~np.roll(known, [int(rng.integers(size)) for size in known.shape], (0, 1))
+    if held.sum() > HELD * known.sum():
+        held &= rng.random(held.shape) < HELD * known.sum() / held.sum()
+    left = known & ~held
+    if not held.any() or not left.any():
+        return
+    ours = np.where(left, planes, np.float32(0))
+    simple = np.stack([smooth(ours, left), *(np.stack([blurred(p, left, w) for p in ours]) for w in WIDTHS)])
+    complete(ours, left)
+    added = (simple - ours)[:, :, held].astype(np.float64)
+    missing = (planes - ours)[:, held].astype(np.float64)
+    rows, cols = np.nonzero(held)
+    squares = (rows // BLOCK) * known.shape[1] + cols // BLOCK
+    for square in np.unique(squares):
+        here = squares == square
+        mine, rest = added[:, :, here].reshape(len(simple), -1), missing[:, here].ravel()
+        yield mine @ mine.T, mine @ rest
+
+
+def _weights(gram: Array, product: Array) -> Array:
+    """The w ≥ 0 with ½wᵀGw − pᵀw least, for two unknowns; scaled to a sum of at most 1."""
+    alone = np.maximum(product, 0) / np.maximum(np.diag(gram), np.finfo(float).tiny)
+    first = int(np.argmax(alone * product))
+    found = np.where(np.arange(2) == first, alone, 0)
+    if gram[0, 0] * gram[1, 1] - gram[0, 1] ** 2 > 1e-9 * gram[0, 0] * gram[1, 1]:
+        both = np.linalg.solve(gram, product)
+        found = both if np.all(both >= 0) else found
+    return found / max(1, found.sum())
