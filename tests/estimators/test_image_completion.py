@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
@@ -87,6 +88,48 @@ def test_a_mask_for_each_channel(photograph):
     np.testing.assert_array_equal(full[known], photograph[known])
     assert psnr(full[~known], photograph[~known]) > 19
     assert np.all((model.uncertainty_ > 0) == ~known)
+
+
+def test_channels_of_a_bayer_pattern_help_each_other(photograph):
+    known = np.zeros(photograph.shape, bool)
+    known[::2, ::2, 0] = known[::2, 1::2, 1] = known[1::2, ::2, 1] = known[1::2, 1::2, 2] = True
+    full = bf.ImageCompletion().fit_transform(photograph, known)
+    np.testing.assert_array_equal(full[known], photograph[known])
+    for k in range(3):
+        holes, truth = ~known[:, :, k], photograph[:, :, k]
+        alone = bf.ImageCompletion().fit_transform(truth, known[:, :, k])
+        assert psnr(full[holes, k], truth[holes]) > psnr(alone[holes], truth[holes]) + 1
+
+
+@pytest.mark.parametrize("noise", [8.0, 20.0])
+def test_noise_is_removed(photograph, noise):
+    rng = np.random.default_rng(0)
+    noisy = np.clip(photograph + noise * rng.standard_normal(photograph.shape), 0, 255)
+    blurs = [gaussian_filter(noisy, (width, width, 0)) for width in (0.4, 0.6, 0.8, 1.0, 1.5)]
+    model = bf.ImageCompletion(denoise=noise)
+    cleaned = model.fit_transform(noisy)
+    assert psnr(cleaned, photograph) > max(psnr(blur, photograph) for blur in blurs) + 1
+    assert np.all(model.uncertainty_ > 0)
+    estimated = bf.ImageCompletion(denoise=True).fit_transform(noisy)
+    assert psnr(estimated, photograph) > psnr(cleaned, photograph) - 1
+    known = hidden(photograph.shape, 0.4)
+    both = bf.ImageCompletion(denoise=noise).fit_transform(noisy, known)
+    kept = bf.ImageCompletion().fit_transform(noisy, known)
+    assert psnr(both[known], photograph[known]) > psnr(noisy[known], photograph[known]) + 1
+    assert psnr(both[~known], photograph[~known]) > psnr(kept[~known], photograph[~known])
+
+
+def test_noise_is_in_the_units_of_the_picture(photograph):
+    grey = photograph[:48, :48, 0].astype(float)
+    one = bf.ImageCompletion(denoise=10.0).fit_transform(grey)
+    other = bf.ImageCompletion(denoise=10.0e-6).fit_transform(1e-6 * grey)
+    np.testing.assert_allclose(1e6 * other, one, atol=0.05)
+
+
+@pytest.mark.parametrize("denoise", [-1, np.nan, np.inf, "much", None, [3.0]])
+def test_noise_that_is_none(denoise):
+    with pytest.raises(InputError, match="denoise="):
+        bf.ImageCompletion(denoise=denoise).fit_transform(np.zeros((8, 8)))
 
 
 def test_constants_ramps_and_single_holes():

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import distance_transform_edt
 
 from bifactor.errors import InputError
+from bifactor.pictures import levels
 from bifactor.pictures.levels import enlarged, halved, level_count, missing_share
 
 
@@ -114,3 +116,13 @@ def test_missing_share():
         # The pixel itself is one of the 81.
         wanted = share + (1 - share) / 81
         assert missing_share(random_mask((300, 300), 1 - share)) == pytest.approx(wanted, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [(300, 20), (129, 7), (40, 40)])
+@pytest.mark.parametrize("kind", ["random", "one", "corner"])
+def test_distances_are_found_in_parts(shape, kind):
+    known = random_mask(shape, 0.1) if kind == "random" else np.zeros(shape, bool)
+    if kind != "random":
+        known[(0, 0) if kind == "corner" else (shape[0] // 2, 3)] = True
+    expected = np.mean(distance_transform_edt(~known)[~known])
+    assert levels._mean_distance(~known) == pytest.approx(expected)

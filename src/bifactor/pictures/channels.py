@@ -1,6 +1,5 @@
 """Channels of a picture with holes of their own, which tell of each other."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +10,12 @@ from bifactor.pictures.completion import Progress, complete
 
 SWEEPS = 2
 """Over layers with different holes: the first begins with the one that is known best, which knows nothing of others."""
+
+OTHERS = 8
+"""Layers that one is told by."""
+
+TINY = 1e-3
+"""Squares of shades: an error that counts as none."""
 
 WIDTH = 2.0
 """Pixels, of the blur beyond which values count as detail."""
@@ -38,8 +43,8 @@ class Layer:
 def complete_layers(layers: list[Layer], progress: Progress | None = None) -> None:
     """Fills in all layers, in their place.
 
-    Channels of one picture have most of their details in common. So of a layer only what the mean of the others does
-    not explain is completed: the planes less a multiple of it, the one that leaves the least detail.
+    Channels of one picture have most of their details in common. So of a layer only what multiples of the others do not
+    explain is completed.
     """
     open_ones = sorted((layer for layer in layers if not layer.done), key=lambda layer: -np.count_nonzero(layer.known))
     told = [layer for layer in layers if layer.done]
@@ -49,7 +54,7 @@ def complete_layers(layers: list[Layer], progress: Progress | None = None) -> No
         tell = None if progress is None else _shifted(progress, number, len(turns))
         others = [other for other in told if other is not layer]
         if others:
-            _complete_beside(layer, _mean(others), tell)
+            _complete_beside(layer, _nearest(layers, layer, others), tell)
         else:
             layer.variance = complete(layer.planes, layer.known, layer.noise, tell)
         if layer not in told:
@@ -60,24 +65,33 @@ def _shifted(progress: Progress, number: int, turns: int) -> Progress:
     return lambda share: progress((number + share) / turns)
 
 
-def _mean(layers: list[Layer]) -> Array:
-    total = sum(layer.planes.sum(axis=0) for layer in layers)
-    return np.asarray(total / np.float32(sum(len(layer.planes) for layer in layers)))
+def _nearest(layers: list[Layer], layer: Layer, others: list[Layer]) -> list[Layer]:
+    """Those beside it: of a spectrum, the most alike."""
+    at = layers.index(layer)
+    return sorted(others, key=lambda other: abs(layers.index(other) - at))[:OTHERS]
 
 
-def _complete_beside(layer: Layer, base: Array, progress: Progress | None) -> None:
-    slopes = np.array(list(_slopes(layer, base)), np.float32)[:, None, None]
-    planes = layer.planes
-    planes -= slopes * base
-    layer.variance = complete(planes, layer.known, layer.noise, progress)
-    planes += slopes * base
+def _complete_beside(layer: Layer, others: list[Layer], progress: Progress | None) -> None:
+    """Completes what the others do not explain."""
+    explained = _explained(layer, others)
+    layer.planes -= explained
+    layer.variance = complete(layer.planes, layer.known, layer.noise, progress)
+    layer.planes += explained
 
 
-def _slopes(layer: Layer, base: Array) -> Iterator[float]:
-    """Of each plane, the multiple of the base that has most of its details."""
+def _explained(layer: Layer, others: list[Layer]) -> Array:
+    """Of each plane, what the others tell of its details: a mean of multiples of these, by how well each does."""
     known = layer.known
-    detail = (base - blurred(base, known, WIDTH))[known]
-    size = float(np.vdot(detail, detail))
-    for plane in layer.planes:
-        mine = (plane - blurred(plane, known, WIDTH))[known]
-        yield float(np.vdot(mine, detail)) / size if size > 0 else 0.0
+    details = [(plane - blurred(plane, known, WIDTH))[known] for plane in layer.planes]
+    sums, weights = np.zeros_like(layer.planes), np.zeros(len(details))
+    for other in others:
+        base = other.planes.mean(axis=0)
+        its = (base - blurred(base, known, WIDTH))[known]
+        size = float(np.vdot(its, its))
+        for k, mine in enumerate(details):
+            slope = float(np.vdot(mine, its)) / size if size > 0 else 0.0
+            rest = mine - np.float32(slope) * its
+            weight = 1 / (float(np.vdot(rest, rest)) + TINY * mine.size)
+            sums[k] += np.float32(weight * slope) * base
+            weights[k] += weight
+    return np.asarray(sums / weights.astype(np.float32)[:, None, None])

@@ -12,6 +12,7 @@ from bifactor.pictures.channels import Layer, complete_layers
 from bifactor.pictures.completion import Progress
 from bifactor.pictures.groups import brightness
 from bifactor.pictures.noise import noise_level
+from bifactor.validation import is_at_least_zero
 
 SHADES = 255.0
 """The range of values that the constants of the method are made for."""
@@ -66,6 +67,8 @@ def filled(
     denoise : bool or float
         Whether known pixels have noise that is to be removed, or its standard deviation in the picture's units.
     """
+    if not isinstance(denoise, bool | np.bool_) and not (is_at_least_zero(denoise) and denoise < np.inf):
+        raise InputError(f"denoise={denoise!r} is no deviation. Pass True, False or a number, as denoise=5.")
     groups = _alike(known)
     units = [_range(picture, known, group) for group in groups]
     layers = [_layer(picture, known, group, *unit, denoise) for group, unit in zip(groups, units, strict=True)]
@@ -115,7 +118,11 @@ def _layer(picture: Array, known: Array, group: list[int], low: float, unit: flo
         for rows in _strips(mask):
             here = mask[rows]
             plane[rows][here] = picture[rows, :, channel][here].astype(np.float64) / unit - low / unit
-    noise = noise_level(brightness(planes), mask) if denoise is True else float(denoise) / unit
+    noise = (
+        noise_level(brightness(planes), mask)
+        if isinstance(denoise, bool | np.bool_) and denoise
+        else float(denoise) / unit
+    )
     return Layer(planes, mask, noise)
 
 

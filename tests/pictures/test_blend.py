@@ -1,0 +1,85 @@
+"""Simpler guesses, mixed in where they come nearer."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from bifactor.pictures import blend
+from bifactor.pictures.blend import Blend, best_blend
+from bifactor.pictures.blur import blurred
+from bifactor.pictures.smooth import smooth
+
+
+def parabola(shape=(150, 140)):
+    rows, cols = np.indices(shape, np.float32)
+    return (0.01 * (rows - 60) ** 2 + 0.005 * (cols - 80) ** 2)[None]
+
+
+def half(shape, seed=0):
+    return np.random.default_rng(seed).random(shape) < 0.5
+
+
+def rough(planes, known):
+    """A completion that knows the parabola, up to noise of 5 shades."""
+    noise = 5 * np.random.default_rng(3).standard_normal(planes.shape).astype(np.float32)
+    if planes.shape[1:] == (150, 140):
+        planes[:] = np.where(known, planes, parabola() + noise)
+    else:
+        planes[:] = np.where(known, planes, smooth(planes, known) + noise)
+
+
+@pytest.mark.parametrize("shape", [(150, 140), (400, 300)], ids=["small", "large"])
+def test_a_plate_replaces_what_is_rougher(shape):
+    planes, known = parabola(shape), half(shape)
+    found = best_blend(planes, known, rough)
+    assert found.plate > 0.9
+    assert found.blur < 0.1
+
+
+def test_nothing_is_mixed_into_what_is_right():
+    planes, known = parabola(), half((150, 140))
+    found = best_blend(planes, known, lambda part, told: np.copyto(part, planes))
+    assert (found.plate, found.blur) == (0, 0)
+
+
+def test_pixels_are_held_back_in_the_shape_of_the_holes():
+    planes = parabola()
+    known = np.ones((150, 140), bool)
+    known[::16] = False
+    seen = []
+    best_blend(planes, known, lambda part, told: seen.append(told))
+    for told in seen:
+        held = known & ~told
+        assert held.sum() <= blend.HELD * known.sum() + 1
+        assert held.any(axis=1).sum() <= 11  # whole rows, as those that are missing
+        assert not (held & ~known).any()
+
+
+@pytest.mark.parametrize("known", [np.ones((40, 40), bool), np.eye(3, dtype=bool), np.ones((1, 1), bool)])
+def test_too_little_to_tell(known):
+    planes = np.zeros((1, *known.shape), np.float32)
+    assert best_blend(planes, known, rough) == Blend()
+
+
+def test_what_is_mixed():
+    planes, known = 100 + 10 * np.random.default_rng(0).standard_normal((2, 30, 20)).astype(np.float32), half((30, 20))
+    mixed = planes.copy()
+    Blend(0.25, 0.5, 1.4).apply(mixed, known)
+    np.testing.assert_array_equal(mixed[:, known], planes[:, known])
+    expected = 0.25 * planes + 0.25 * smooth(planes, known) + 0.5 * np.stack([blurred(p, known, 1.4) for p in planes])
+    np.testing.assert_allclose(mixed[:, ~known], expected[:, ~known], rtol=1e-5)
+    same = planes.copy()
+    Blend().apply(same, known)
+    np.testing.assert_array_equal(same, planes)
+
+
+def test_weights_are_those_of_least_squares():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        A, b = rng.standard_normal((5, 2)), rng.standard_normal(5)
+        expected, _ = nnls(A, b)
+        found = blend._weights(A.T @ A, A.T @ b)
+        np.testing.assert_allclose(found, expected / max(1, expected.sum()), atol=1e-9)
+    one = rng.standard_normal(5)
+    np.testing.assert_allclose(blend._weights(np.full((2, 2), one @ one), np.full(2, one @ (0.7 * one))).sum(), 0.7)
+    assert not blend._weights(np.zeros((2, 2)), np.zeros(2)).any()
