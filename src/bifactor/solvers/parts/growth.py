@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array, beside, column_norms, columns, dtype_of, epsilon, gaussian, host
 from bifactor.factors import Factors, Free
 from bifactor.inits.spectral import start_faint
-from bifactor.operators.bound import Curve
+from bifactor.operators.bound import Bound, Curve
 from bifactor.problems.objective import Objective
 from bifactor.steps.base import shortened
 
@@ -50,9 +50,14 @@ def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
     Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
     these is too short (measured: it made most runs fail where entries are scarce).
     """
-    if problem.marginals is None:
-        return problem.scale * column_norms(A) ** 2 * column_norms(B) ** 2
-    rows, cols = problem.marginals
+    each = [_of_pattern(problem, f, A, B) for f in problem.f.patterns]
+    return sum(each[1:], each[0])
+
+
+def _of_pattern(problem: Objective, f: Bound, A: Array, B: Array) -> Array:
+    if f.marginals is None:
+        return f.scale * column_norms(A) ** 2 * column_norms(B) ** 2
+    rows, cols = problem.kind.marginals(*f.marginals)
     return (rows @ np.abs(host(A)) ** 2) * (cols @ np.abs(host(B)) ** 2) / rows.sum()
 
 
