@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, host, is_foreign
 from bifactor.errors import InputError
 from bifactor.words import counted
 
@@ -29,7 +29,8 @@ def settle_positive(settings: Any, name: str, advice: str, optional: bool = Fals
 
 def weights_of(values: Any, name: str) -> Array:
     """One weight ≥ 0 for each row, column or component, in double precision."""
-    w = np.array(host(values), dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
+    there = host(values) if is_foreign(values) else values
+    w = np.array(there, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
     if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
     return w

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import HERE, Array, beside, cast, dtype_of, hstack, is_numpy
+from bifactor.arrays import HERE, Array, beside, cast, dtype_of, is_numpy
 from bifactor.blocks import Exact, Shared, filled
 from bifactor.caching import cached_property
-from bifactor.factors import Factors, Free
+from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.kernels.memory import empty
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.footprint import Footprint
+from bifactor.operators.straight import straightened
 
 if TYPE_CHECKING:
     from bifactor.operators.base import Operator
@@ -154,6 +155,11 @@ class Bound(ABC):
         return (self,)
 
     @property
+    def data(self) -> "Bound":
+        """f without what is said of all entries of X alike, which comes from no data."""
+        return self
+
+    @property
     def patterns(self) -> tuple["Bound", ...]:
         """Functions with the sum f, in each of which the typical curvature of an entry is its row's times its column's.
 
@@ -287,15 +293,3 @@ class DataBound(Bound):
     @abstractmethod
     def recomputed(self) -> "DataBound":
         """The same f, with measurements that are never stored."""
-
-
-def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
-    """Factors of X and a direction, along which X moves by ΔX = the product of `new`; None for X stands for 0.
-
-    X + t·ΔX = [U, A][V, tB]ᴴ for ΔX = ABᴴ.
-    """
-    nothing = 0 * new.right
-    if x is None:
-        return Free().pair(new.left, nothing), Free().pair(0 * new.left, new.right)
-    here = Free().pair(hstack(x.left, new.left), hstack(x.right, nothing))
-    return here, Free().pair(0 * here.left, hstack(0 * x.right, new.right))

@@ -18,7 +18,7 @@ from bifactor.operators.sum import Sum
 from bifactor.validation import positive, require_pair, require_weights, weights_of
 
 Grams = tuple[Array, Array]
-"""UᴴSU and VᴴTV, r×r, in double precision."""
+"""Of U and of V, r×r, in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def all_cells(weight: float, rows: Array | None = None, cols: Array | None = Non
 
 
 class Cells(Bound):
-    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|². What stands for the measurements are two Gram matrices."""
+    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|²."""
 
     explicit, whole, quadratic = False, True, True
 
@@ -105,29 +105,28 @@ class Cells(Bound):
         return self.shape[0] * self.shape[1]
 
     @property
-    def _whole(self) -> Grams:
+    def _whole(self) -> tuple[Array, Array]:
         """s and t, ones included."""
         weights = zip((self.given.rows, self.given.cols), self.shape, strict=True)
         rows, cols = (np.ones(size) if w is None else w for w, size in weights)
         return rows, cols
 
-    def measure(self, x: Factors) -> Grams:
-        require_pair(x.left, x.right, self.shape)
-        return self._gram(0, x.left, x.left), self._gram(1, x.right, x.right)
+    def measure(self, x: Factors) -> None:
+        return None
 
     def value(self, x: Factors) -> float:
-        return 0.5 * self.weight * inner(*self.measure(x))
+        return 0.5 * self.weight * inner(*self._grams(x))
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
-        left, right = self._at(x, z)
+        left, right = self._grams(x)
         GV, GhU = self._times(0, x.left, right), self._times(1, x.right, left)
-        return Evaluated(0.5 * self.weight * inner(left, right), GV, GhU, z)
+        return Evaluated(0.5 * self.weight * inner(left, right), GV, GhU, None)
 
     def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
         return LowRank(self.weight * self._weighted(0, x.left), self._weighted(1, x.right))
 
     def hessian(self, x: Factors, z: Measurements = None) -> Apply:
-        left, right = self._at(x, z)
+        left, right = self._grams(x)
 
         def apply(d: Factors) -> tuple[Array, Array]:
             U, V = self._gram(0, d.left, x.left), self._gram(1, d.right, x.right)
@@ -137,17 +136,16 @@ class Cells(Bound):
         return apply
 
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
-        left, right = self._at(x, z)
+        (left, right), (DD, EE) = self._grams(x), self._grams(d)
         UD, VE = self._gram(0, x.left, d.left), self._gram(1, x.right, d.right)
-        DD, EE = self.measure(d)
         return CellsCurve(self, (left, UD + herm(UD), DD), (right, VE + herm(VE), EE))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
-        other, weights = (x.left if side else x.right), self.sides[side]
+        weights = self.sides[side]
         own: Weight = self.weight
         if weights is not None:
             own = self.weight * (beside(filled(host(weights)), self.like) if alone else weights)
-        return Shared(((own, self._gram(1 - side, other, other).astype(x.dtype)),))
+        return Shared(((own, self._grams(x)[1 - side].astype(x.dtype)),))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         if score:  # of fourth powers of the factors there are no Grams
@@ -167,9 +165,14 @@ class Cells(Bound):
         sides = ("1" if w is None else digest(w) for w in (self.given.rows, self.given.cols))
         return f"all cells {self.shape} {self.weight!r} {' '.join(sides)}"
 
-    def _at(self, x: Factors, z: Measurements) -> Grams:
-        # A checkpoint gives arrays back where the data are.
-        return self.measure(x) if z is None else (host(z[0]), host(z[1]))
+    def _grams(self, x: Factors) -> Grams:
+        """UᴴSU and VᴴTV."""
+        require_pair(x.left, x.right, self.shape)
+        left, right = self.sides
+        return (
+            x.wide_grams[0] if left is None else self._gram(0, x.left, x.left),
+            x.wide_grams[1] if right is None else self._gram(1, x.right, x.right),
+        )
 
     def _gram(self, side: int, A: Array, B: Array) -> Array:
         """AᴴSB, or AᴴTB for side 1."""
@@ -204,8 +207,7 @@ class CellsCurve(Curve):
         return float(phi(a)), float(phi.deriv()(a)), float(phi.deriv(2)(a))
 
     def to(self, a: float, x: Factors) -> Evaluated:
-        left, right = (c[0] + a * c[1] + a * a * c[2] for c in (self.left, self.right))
-        return self.bound.evaluate(x, (left, right))
+        return self.bound.evaluate(x)
 
 
 class DataAndCells(Sum, DataBound):
@@ -213,7 +215,13 @@ class DataAndCells(Sum, DataBound):
 
     def __init__(self, data: DataBound, *cells: Cells):
         super().__init__(data, *cells)
-        self.data, self.operator, self.fit = data, data.operator, data.fit
+        self.operator, self.fit = data.operator, data.fit
+
+    @property
+    def data(self) -> DataBound:
+        found = self.parts[0]
+        assert isinstance(found, DataBound)
+        return found
 
     @property
     def cells(self) -> tuple[Cells, ...]:

@@ -105,13 +105,14 @@ class Sum(Bound):
         return self.parts
 
     @cached_property
+    def data(self) -> Bound:
+        rest = [part for part in self.parts if not part.whole]
+        return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else Sum(*rest)
+
+    @property
     def patterns(self) -> tuple[Bound, ...]:
-        whole = tuple(part for part in self.parts if part.whole)
-        if not whole:
-            return (self,)
-        rest = tuple(part for part in self.parts if not part.whole)
         # Entries that are observed in several parts are as good as in one.
-        return (rest if len(rest) < 2 else Sum(*rest).patterns) + whole
+        return (self.data, *(part for part in self.parts if part.whole))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         if len(self.patterns) > 1:

@@ -34,7 +34,7 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
         return x
     A, B = columns(A, keep), columns(B, keep)
     unit = weights.back(Free().pair(A, B))
-    lengths = ((s[keep] - rho) / _curvatures(problem, unit.left, unit.right)).astype(s.dtype)
+    lengths = ((s[keep] - rho) / expected_curvatures(problem, unit.left, unit.right)).astype(s.dtype)
     new = weights.back(problem.kind.from_triplets(A, lengths, B))
     new = _descending(problem.f.straight(here, new, z), new, rho * float(lengths.sum()))
     if some and problem.invariant:
@@ -44,7 +44,7 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     return x.joined(new) if some else problem.kind.start(new.left, new.right)
 
 
-def _curvatures(problem: Objective, A: Array, B: Array) -> Array:
+def expected_curvatures(problem: Objective, A: Array, B: Array) -> Array:
     """The curvature to expect of f along each aᵢbᵢᴴ.
 
     Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
