@@ -91,13 +91,11 @@ def _fit(pointwise: Pointwise) -> Any:
         slope, block, packed = np.empty(rank), np.empty((rank, rank)), np.empty(rank * (rank + 1) // 2)
         row, trial, step, whole = np.empty(width), np.empty(width), np.empty(rank), np.empty((width, width))
         for i in range(low, high):
-            row[:] = U[i]
-            ridge = ridges[i]
+            row[:], step[:] = U[i], 0.0
             _total(forms, shares[i], whole)
-            step[:] = 0.0
             value, start, promised, a = np.inf, 0.0 * stamp, 0.0, 1.0
             for tried in range(STEPS):
-                reached = _move(row, a, step, ridge, trial) + _start(trial, whole, slope, block)
+                reached = _move(row, a, step, ridges[i], trial) + _start(trial, whole, slope, block)
                 # Not in functions: to hand arrays to one costs three times what is done here with an entry.
                 for t in range(ends[i - 1] if i > 0 else 0, ends[i]):
                     j, z = other[t], 0.0
@@ -119,7 +117,7 @@ def _fit(pointwise: Pointwise) -> Any:
                     continue
                 row[:] = trial
                 value, a = reached, 1.0
-                promised = _newton(slope, block, row, ridge, step, packed)
+                promised = _newton(slope, block, row, ridges[i], step, packed)
                 start = abs(value) + promised if tried == 0 else start
                 if not promised > ENOUGH * max(VISIBLE * start, abs(value)):
                     break

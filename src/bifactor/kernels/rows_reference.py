@@ -52,14 +52,13 @@ def fit(
     U, V, y = (np.array(a, double) for a in (U, V, y))
     w = weights if weights.size else np.ones(y.shape)
     row = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    busy = start = np.arange(len(ends))
+    busy, whole = np.arange(len(ends)), np.hstack([np.zeros((len(ends), first)), ridge])
 
     def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array, Array]:
         """z at the entries of some rows, the objective of each, and its slopes but for the entries."""
         z = np.einsum("tk,tk->t", rows[i], conj(V[other[mask]]))
         losses = np.bincount(i, w[mask] * value(z, y[mask]), minlength=len(rows))
-        slopes = np.einsum("iq,qkh,ik->ih", shares[busy], forms, rows)
-        slopes[:, first:] += ridge[busy] * rows[:, first:]
+        slopes = np.einsum("iq,qkh,ik->ih", shares[busy], forms, rows) + whole[busy] * rows
         return z, losses + 0.5 * np.sum(real(conj(slopes) * rows), axis=1), slopes[:, first:]
 
     for step in range(STEPS):
