@@ -51,8 +51,8 @@ def fit(
     dtype, double = U.dtype, np.result_type(U.dtype, np.float64)
     U, V, y = (np.array(a, double) for a in (U, V, y))
     w = weights if weights.size else np.ones(y.shape)
-    row = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    busy, whole = np.arange(len(ends)), np.hstack([np.zeros((len(ends), first)), ridge])
+    busy = start = np.arange(len(ends))
+    row, whole = np.repeat(busy, np.diff(ends, prepend=0)), np.hstack([np.zeros((len(ends), first)), ridge])
 
     def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array, Array]:
         """z at the entries of some rows, the objective of each, and its slopes but for the entries."""
@@ -68,7 +68,7 @@ def fit(
         i, rows = place[row[mask]], U[busy]
         z, here, slopes = values(rows, mask, i)
         layout = Layout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
-        slopes = slopes + entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:])
+        slopes += entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:])
         more = np.einsum("iq,qkh->ikh", shares[busy], forms[:, first:, first:])
         steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge[busy], more)
         promised = np.sum(real(conj(slopes) * steps), axis=1)
