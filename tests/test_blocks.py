@@ -97,6 +97,9 @@ def test_a_row_without_any_weight_counts_as_the_mean_one():
     p[4] = q[4] = 0
     found = Shared(((p, B), (q, C))).divide(np.ones((6, 3)))
     assert np.all(np.isfinite(found))
+    for dtype in (np.float32, np.float64):
+        nothing = np.zeros((3, 3), dtype)
+        assert np.all(np.isfinite(Shared(((p, nothing), (0.2, nothing))).divide(np.ones((6, 3), dtype))))
 
 
 @pytest.mark.parametrize("kernel", [blocks_numba, blocks_reference])

@@ -112,7 +112,8 @@ class Shared(Blocks):
         p, q, first, second = two_weights([host(a) for a in weights], [float(np.trace(B).real) for B in matrices])
         P, Q = _combined(first, matrices), _combined(second, matrices)
         total = P + Q
-        L = np.linalg.cholesky(raised(total, 10 * eps * float(np.trace(total).real)))
+        least = max(10 * eps * float(np.trace(total).real), 1e6 * float(np.finfo(dtype_of(rows)).tiny))
+        L = np.linalg.cholesky(raised(total, least))
         half = scipy.linalg.solve_triangular(L, P, lower=True)
         values, turn = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
         T = scipy.linalg.solve_triangular(herm(L), turn, lower=False).astype(dtype_of(rows))

@@ -1,5 +1,7 @@
 """All cells: the sum over every entry of X, from two Gram matrices, against the sum itself."""
 
+import pickle
+
 import numpy as np
 import pytest
 from tests.solvers.test_wrappers import INNER
@@ -396,6 +398,27 @@ def test_one_row_and_one_column():
         y = np.arange(1.0, rows.size + 1)
         problem = bf.Problem("squared", Entries(rows, cols, shape), y) + bf.all_cells(1.0)
         near(bf.solve(problem, 1, PCG(), rng=0, tol=1e-12).matrix().ravel(), y / 2, factor=1e9)
+
+
+@pytest.mark.parametrize("penalty", [None, Ridge(0.1)])
+def test_nothing_but_zeros(penalty):
+    rows, cols = np.nonzero(np.ones((5, 4)))
+    problem = bf.Problem("squared", Entries(rows, cols, (5, 4)), np.zeros(20), penalty=penalty) + bf.all_cells(1.0)
+    result = bf.solve(problem, 2, PCG(), rng=0)
+    assert result.status.converged
+    assert result.objective == 0
+
+
+def test_fitted_parameters_and_pickles_keep_it():
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random(SHAPE) < 0.5)
+    y = rng.standard_normal(i.size) + 20 * (rng.random(i.size) < 0.1)
+    problem = bf.Problem("huber", Entries(i, j, SHAPE), y) + bf.all_cells(WEIGHT)
+    result = bf.solve(problem, 2, bf.solvers.Refitted(), rng=0)
+    assert result.problem.loss != problem.loss
+    assert result.problem.f.cells[0].weight == WEIGHT
+    x = Free().pair(result.U, result.V)
+    assert pickle.loads(pickle.dumps(problem)).objective(x) == problem.objective(x)
 
 
 @pytest.mark.parametrize(
