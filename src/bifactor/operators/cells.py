@@ -145,7 +145,7 @@ class Cells(Bound):
         own: Weight = self.weight
         if weights is not None:
             own = self.weight * (beside(filled(host(weights)), self.like) if alone else weights)
-        return Shared(((own, self._grams(x)[1 - side].astype(x.dtype)),))
+        return Shared(((own, self._own_gram(1 - side, x).astype(x.dtype)),))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         if score:  # of fourth powers of the factors there are no Grams
@@ -168,11 +168,11 @@ class Cells(Bound):
     def _grams(self, x: Factors) -> Grams:
         """UᴴSU and VᴴTV."""
         require_pair(x.left, x.right, self.shape)
-        left, right = self.sides
-        return (
-            x.wide_grams[0] if left is None else self._gram(0, x.left, x.left),
-            x.wide_grams[1] if right is None else self._gram(1, x.right, x.right),
-        )
+        return self._own_gram(0, x), self._own_gram(1, x)
+
+    def _own_gram(self, side: int, x: Factors) -> Array:
+        factor = x.right if side else x.left
+        return x.wide_grams[side] if self.sides[side] is None else self._gram(side, factor, factor)
 
     def _gram(self, side: int, A: Array, B: Array) -> Array:
         """AᴴSB, or AᴴTB for side 1."""
@@ -215,7 +215,11 @@ class DataAndCells(Sum, DataBound):
 
     def __init__(self, data: DataBound, *cells: Cells):
         super().__init__(data, *cells)
-        self.operator, self.fit = data.operator, data.fit
+        self.operator = data.operator
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.data.fit
 
     @property
     def data(self) -> DataBound:
