@@ -1,7 +1,7 @@
 """The nuclear norm in disguise, and its relatives with weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,8 @@ class Ridge(Penalty):
     Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005), or that of
     diag(a)^½ X diag(b)^½ with weights of rows and columns. So with enough columns this is nuclear-norm regularisation,
     f(X) + ρ‖X‖_*, and `Result.certificate` tells whether the answer is a global minimiser of that convex problem. With
-    weights of components that differ it is no such norm.
+    weights of components that differ it is no such norm, unless these belong to fixed columns: offsets may have a ridge of
+    their own.
 
     Parameters
     ----------
@@ -69,6 +70,11 @@ class Ridge(Penalty):
     def sides(self) -> tuple[float, float]:
         """(ρ_U, ρ_V)."""
         return self.rho if isinstance(self.rho, tuple) else (self.rho, self.rho)
+
+    def behind(self, fixed: int) -> "Ridge":
+        if self.components is None or fixed == 0:
+            return self
+        return replace(self, components=self.components[min(fixed, len(self.components) - 1) :])
 
     @property
     def nuclear(self) -> Weights | None:

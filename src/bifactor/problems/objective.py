@@ -80,8 +80,8 @@ class Objective:
 
     @property
     def nuclear(self) -> Weights | None:
-        """The weighted nuclear norm that the penalties stand for; None where they stand for none."""
-        known = [penalty.nuclear for penalty in self.penalties]
+        """The weighted nuclear norm that the penalties stand for, but for fixed columns; None where there is none."""
+        known = [penalty.behind(self.kind.fixed_columns).nuclear for penalty in self.penalties]
         weights = [one for one in known if one is not None]
         total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
         return None if len(weights) < len(known) or (known and not total.positive) else total
