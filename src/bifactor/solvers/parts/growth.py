@@ -18,8 +18,9 @@ TOL, RESTARTS = 0.1, 1
 OVERSHOT = 0.2
 """The share of their length that would be best for new columns, below which they are cut back to it.
 
-Where the entries of a matrix of low rank are scarce it was 0.3 to 0.9, and the full length did no harm. Where directions
-live on rows with few entries, as under a ridge by frequency, it was 0.001 to 0.06, and the objective rose a hundredfold.
+Where the entries of a matrix of low rank are scarce it was 0.3 to 0.9, and the full length did no harm. Where
+directions live on rows with few entries, as under a ridge by frequency, it was 0.001 to 0.06, and the objective rose a
+hundredfold.
 """
 
 
