@@ -42,7 +42,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History ImageCompletion LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion "
-        "PoissonPCA Problem Result StateTomography Status load solve threads "
+        "PoissonPCA Problem Result StateTomography Status all_cells load solve threads "
         "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
     ),
     "bifactor.extend": (

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bifactor.estimators import StateTomography as StateTomography
     from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
+    from bifactor.operators.cells import all_cells as all_cells
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
     from bifactor.problems import Problem as Problem
@@ -47,6 +48,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be of type Any
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
+            "all_cells": "operators.cells",
             "load": "models",
             "solve": "running.solve",
             "threads": "kernels.threads",

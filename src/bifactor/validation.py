@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, host, is_foreign
 from bifactor.errors import InputError
 from bifactor.words import counted
 
@@ -25,6 +25,23 @@ def settle_positive(settings: Any, name: str, advice: str, optional: bool = Fals
     value = getattr(settings, name)
     if value is not None or not optional:
         object.__setattr__(settings, name, positive(value, name, advice))
+
+
+def weights_of(values: Any, name: str) -> Array:
+    """One weight ≥ 0 for each row, column or component, in double precision."""
+    there = host(values) if is_foreign(values) else values
+    w = np.array(there, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
+    if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
+    return w
+
+
+def require_weights(weights: Array | None, name: str, size: int, shape: tuple[int, int], owner: str) -> None:
+    """As many of them as there are rows or columns; None stands for ones."""
+    if weights is not None and weights.shape != (size,):
+        raise InputError(
+            f"{owner} has {weights.size} weights in {name}, but X is {shape[0]}×{shape[1]}. Pass one for each."
+        )
 
 
 def require_instance(value: Any, kind: type, name: str) -> None:
