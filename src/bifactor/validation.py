@@ -69,6 +69,24 @@ def require_measurements(w: Array, size: int) -> None:
         raise InputError(f"w has shape {tuple(w.shape)}, but measurements are {size:,}. Pass a vector of {size}.")
 
 
+def indices(values: Array, name: str, size: int) -> Array:
+    """A vector of integers from 0 to size − 1, or an `InputError` that says what else it is."""
+    index = np.asarray(host(values) if hasattr(values, "shape") else values)
+    if index.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
+        )
+    low, high = int(index.min()), int(index.max())
+    if low < 0 or high >= size:
+        raise InputError(
+            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
+            "Indices count from 0; check the shape."
+        )
+    return index
+
+
 def require_finite(array: Array, what: str, advice: str) -> None:
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:

@@ -16,7 +16,7 @@ from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import DataBound
 from bifactor.operators.entries_bound import EntriesBound
 from bifactor.operators.sparse import coordinates
-from bifactor.validation import require_measurements, require_pair
+from bifactor.validation import indices, require_measurements, require_pair
 
 
 class Entries(Operator):
@@ -35,8 +35,8 @@ class Entries(Operator):
 
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
-        i = _indices(rows, "rows", self.shape[0])
-        j = _indices(cols, "cols", self.shape[1])
+        i = indices(rows, "rows", self.shape[0])
+        j = indices(cols, "cols", self.shape[1])
         if i.size != j.size:
             raise InputError(f"rows has {i.size} indices and cols has {j.size}. Pass one pair per measurement.")
         if i.size == 0:
@@ -157,20 +157,3 @@ def _placed(measurements: Array, order: Array) -> Array:
     restored = np.empty_like(measurements)
     restored[order] = measurements
     return restored
-
-
-def _indices(values: Array, name: str, size: int) -> Array:
-    index = np.asarray(host(values) if hasattr(values, "shape") else values)
-    if index.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
-        )
-    low, high = int(index.min()), int(index.max())
-    if low < 0 or high >= size:
-        raise InputError(
-            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
-            "Indices count from 0; check the shape."
-        )
-    return index
