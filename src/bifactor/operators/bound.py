@@ -155,16 +155,20 @@ class Bound(ABC):
         other = x.left if side else x.right
         if self.marginals is None:
             return Shared(((self.scale, gram(other, other)),))
-        share = cast(self._shares[1 - side][1], np.finfo(dtype_of(other)).dtype)
-        weighted = np.multiply(share, other, out=empty(other.shape, other.dtype)) if is_numpy(other) else share * other
-        return Shared(((self._shares[side][0], gram(other, weighted)),))
+        return Shared(((self._shares[side][0], gram(other, self._weighted(other, 1 - side))),))
+
+    def _weighted(self, factor: Array, side: int) -> Array:
+        """The rows of a factor, each times its share in the curvature."""
+        share = cast(self._shares[side][1], np.finfo(dtype_of(factor)).dtype)
+        if is_numpy(factor):
+            return np.multiply(share, factor, out=empty(factor.shape, factor.dtype))
+        return share * factor
 
     @cached_property
     def _shares(self) -> list[tuple[Array, Array]]:
         """Of each row and of each column the curvature, and its share in the whole; where the data live."""
         assert self.marginals is not None
-        each = ((filled(sums), sums[:, None] / sums.sum()) for sums in self.marginals)
-        return [(beside(own, self.like), beside(share, self.like)) for own, share in each]
+        return shares_of(self.marginals, self.like)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
@@ -269,6 +273,12 @@ class DataBound(Bound):
     @abstractmethod
     def recomputed(self) -> "DataBound":
         """The same f, with measurements that are never stored."""
+
+
+def shares_of(marginals: tuple[Array, Array], like: Array) -> list[tuple[Array, Array]]:
+    """Of each row and of each column its sum, and its share in the whole; in the library of `like`."""
+    each = ((filled(sums), sums[:, None] / sums.sum()) for sums in marginals)
+    return [(beside(own, like), beside(share, like)) for own, share in each]
 
 
 def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
