@@ -1,5 +1,7 @@
 """Models that rank items by positives, and the settings they are tuned over; packages come with the `bench` extra."""
 
+import contextlib
+import io
 import itertools
 import warnings
 from collections.abc import Callable
@@ -103,7 +105,8 @@ def irspack(train: Any, width: int, unobserved: float, ridge: float) -> Recommen
         warnings.simplefilter("ignore", DeprecationWarning)  # of what it imports
         package = library("irspack")
     settings = {"n_components": int(width), "alpha0": unobserved, "reg": ridge, "n_threads": thread_count()}
-    model = package.IALSRecommender(sparse.csr_matrix(train), **settings).learn()
+    with contextlib.redirect_stdout(io.StringIO()):  # it shows its progress
+        model = package.IALSRecommender(sparse.csr_matrix(train), **settings).learn()
     items = model.get_item_embedding()
 
     def score(users: np.ndarray | None, histories: Any) -> np.ndarray:

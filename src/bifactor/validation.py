@@ -98,6 +98,11 @@ def is_count(value: Any, least: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
 
 
+def require_seed(seed: Any) -> None:
+    if not is_count(seed, 0):
+        raise InputError(f"seed={seed!r} is not an integer ≥ 0. The same seed gives the same result.")
+
+
 def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:
     """A rank ≥ least that matrices of this shape can have; `also` names what else may be passed."""
     m, n = shape

@@ -89,6 +89,8 @@ def test_the_norm_of_many_comparisons():
     star = bf.operators.Comparisons(np.zeros(400, int), np.zeros(400, int), np.arange(1, 401), (1, 401))
     assert star.norm_squared() == pytest.approx(401, rel=1e-3)
     assert star.norm_squared(np.full(400, 0.5)) == pytest.approx(200.5, rel=1e-3)
+    apart = bf.operators.Comparisons([0, 1 << 16], [0, 0], [1, 1], (1 << 17, 1 << 16))  # 2³² entries apart
+    assert apart.norm_squared() == pytest.approx(2)
     many = some_comparisons(30, 40, 3000)
     assert many.norm_squared() == pytest.approx(power_norm_squared(many, steps=500), rel=5e-3)
 

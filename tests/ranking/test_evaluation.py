@@ -168,6 +168,7 @@ def test_an_interval_is_repeatable_and_refuses_what_is_no_mean_over_users():
         (lambda: ranking.interval([np.nan]), "NaN"),
         (lambda: ranking.interval(values, 95), "level=95"),
         (lambda: ranking.interval(values, draws=0), "draws=0"),
+        (lambda: ranking.interval(values, seed=0.5), "seed=0.5"),
     ):
         with pytest.raises(InputError, match=message):
             bad()

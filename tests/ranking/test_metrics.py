@@ -183,6 +183,7 @@ BAD = {
     "known holds no positives": lambda: ranking.popularity_share([[0]], sparse.csr_array((1, 2)), 1),
     "known has 4 items, and not 3": lambda: ranking.judge([[0], [1]], TEST, 1, known=sparse.csr_array(np.eye(4))),
     "n='10'": lambda: ranking.judge([[0], [1]], TEST, "10"),
+    "seed='a'": lambda: ranking.judge([[0], [1]], TEST, 1, seed="a"),
     "n is empty": lambda: ranking.judge([[0], [1]], TEST, []),
 }
 

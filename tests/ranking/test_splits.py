@@ -158,6 +158,8 @@ BAD = {
     "81 users are to be held out, but": lambda: ranking.by_user(DATA, 81),
     "2 users are to be held out, but 0 have two": lambda: ranking.by_user(ONES, (1, 1)),
     "some must stay": lambda: ranking.by_user(sparse.csr_array(np.ones((4, 4))), 4),
+    "seed=None": lambda: ranking.by_entry(DATA, seed=None),
+    "seed=-1": lambda: ranking.by_user(DATA, seed=-1),
     "times is float64 of shape \\(3,\\) for": lambda: ranking.by_time(DATA, np.ones(3)),
     "times is <U1": lambda: ranking.by_time(ONES, np.array(list("abcd"))),
     "missing": lambda: ranking.by_time(ONES, np.array([1, 2, np.nan, 3])),

@@ -84,10 +84,10 @@ class Comparisons(Operator):
 
     def norm_squared(self, weights: Array | None = None) -> float:
         w = np.ones(self.size) if weights is None else np.asarray(weights, np.float64)
-        places, at = np.unique(self._entries.rows * self.shape[1] + self._entries.cols, return_inverse=True)
-        i, j = at[: self.size], at[self.size :]
+        entries = self._entries.rows.astype(np.int64) * self.shape[1] + self._entries.cols
+        compared, at = np.unique(entries, return_inverse=True)
+        i, j, count = at[: self.size], at[self.size :], compared.size
         pairs = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-        count = places.size
         laplacian = sparse.csr_array((np.concatenate([w, w, -w, -w]), pairs), shape=(count, count))
         if count <= DENSE:
             return float(np.linalg.eigvalsh(laplacian.toarray())[-1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.validation import is_count, require_finite
+from bifactor.validation import is_count, require_finite, require_seed
 
 DRAWS = 1000
 BLOCK = 1 << 22
@@ -30,6 +30,7 @@ def interval(values: Any, level: float = 0.95, draws: int = DRAWS, seed: int = 0
         raise InputError(f"level={level!r} is not between 0 and 1. Choose a share such as 0.95.")
     if not is_count(draws, 1):
         raise InputError(f"draws={draws!r} is not an integer ≥ 1. Choose some hundreds at least.")
+    require_seed(seed)
     if array.size == 0:
         return float("nan"), float("nan")
     means = _means(array, int(draws), np.random.default_rng(seed))

@@ -12,7 +12,7 @@ from bifactor.errors import InputError
 from bifactor.ranking.bootstrap import interval
 from bifactor.ranking.lists import Hits, frequencies, held_out_of, lists_of, require_depth, require_known_items
 from bifactor.ranking.metrics import DENOMINATORS, covered, per_user, popular, require_denominator, share_of
-from bifactor.validation import is_count
+from bifactor.validation import is_count, require_seed
 from bifactor.words import counted
 
 
@@ -131,6 +131,7 @@ class Tally:
     """Lists as they come in; of each only the hits and the numbers of its items are kept."""
 
     def __init__(self, depths: tuple[int, ...], denominator: str, seed: int):
+        require_seed(seed)
         self.depths, self.denominator, self.seed = depths, require_denominator(denominator), seed
         self.hits: list[Hits] = []
         self.counts: Array | None = None

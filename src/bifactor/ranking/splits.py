@@ -10,7 +10,7 @@ from scipy import sparse
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.ranking.positives import coordinates_of, positives, require_some, sorted_rows, without
-from bifactor.validation import indices, is_count
+from bifactor.validation import indices, is_count, require_seed
 
 SHARES = (8, 1, 1)
 
@@ -71,6 +71,7 @@ def by_entry(data: Any, shares: Sequence[float] = SHARES, seed: int = 0) -> Spli
     shares : two or three positive numbers
     seed : int
     """
+    require_seed(seed)
     whole, parts = _some(data), _shares(shares)
     counts = np.diff(whole.indptr)
     taken = _held_out(counts, parts[1:])
@@ -96,6 +97,7 @@ def by_user(data: Any, users: Sequence[float] | float = (0.1, 0.1), known: float
         The share of the positives of these users that is known.
     seed : int
     """
+    require_seed(seed)
     whole, rng = _some(data), np.random.default_rng(seed)
     if isinstance(known, bool) or not isinstance(known, (int, float)) or not 0 < known < 1:
         raise InputError(f"known={known!r} is not between 0 and 1. Choose the share that is folded in, such as 0.8.")
