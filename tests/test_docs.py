@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "docs" / "estimators.md",
     ROOT / "docs" / "error_bars.md",
     ROOT / "docs" / "implicit.md",
+    ROOT / "docs" / "ranking.md",
     ROOT / "README.md",
 ]
 

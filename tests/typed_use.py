@@ -45,3 +45,12 @@ def served(folder: str) -> Numbers:
 
 def names(path: str) -> int:
     return len(bf.tables.read(path).values)
+
+
+def ranked(model: bf.MatrixCompletion, split: bf.ranking.Split) -> Numbers:
+    found: bf.ranking.Evaluation = bf.ranking.evaluate(model, split, n=(10, 20))
+    return found.values["ndcg@10"]
+
+
+def precise(ids: NDArray[np.int64], rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Numbers:
+    return bf.ranking.precision(ids, (rows, cols), 5)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bifactor import models as models
     from bifactor import operators as operators
     from bifactor import penalties as penalties
+    from bifactor import ranking as ranking
     from bifactor import solvers as solvers
     from bifactor import steps as steps
     from bifactor import tables as tables
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
 
-_ROOMS = "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
+_ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
 _ESTIMATORS = "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
 
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any

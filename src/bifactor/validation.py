@@ -86,6 +86,24 @@ def require_measurements(w: Array, size: int) -> None:
         raise InputError(f"w has shape {tuple(w.shape)}, but measurements are {size:,}. Pass a vector of {size}.")
 
 
+def indices(values: Array, name: str, size: int) -> Array:
+    """A vector of integers from 0 to size − 1, or an `InputError` that says what else it is."""
+    index = np.asarray(host(values) if hasattr(values, "shape") else values)
+    if index.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
+        )
+    low, high = int(index.min()), int(index.max())
+    if low < 0 or high >= size:
+        raise InputError(
+            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
+            "Indices count from 0; check the shape."
+        )
+    return index
+
+
 def require_finite(array: Array, what: str, advice: str) -> None:
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
@@ -95,6 +113,11 @@ def require_finite(array: Array, what: str, advice: str) -> None:
 def is_count(value: Any, least: int) -> bool:
     """Whether value is an integer ≥ least, of Python's or NumPy's; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
+
+
+def require_seed(seed: Any) -> None:
+    if not is_count(seed, 0):
+        raise InputError(f"seed={seed!r} is not an integer ≥ 0. The same seed gives the same result.")
 
 
 def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:

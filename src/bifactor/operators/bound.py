@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import HERE, Array, beside, cast, dtype_of, is_numpy
-from bifactor.blocks import Exact, Shared, filled
+from bifactor.arrays import HERE, Array
+from bifactor.blocks import Exact, Shared
 from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
-from bifactor.kernels.memory import empty
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.footprint import Footprint
+from bifactor.operators.shares import Shares
 from bifactor.operators.straight import straightened
 
 if TYPE_CHECKING:
@@ -177,18 +177,12 @@ class Bound(ABC):
         other = x.left if side else x.right
         if self.marginals is None:
             return Shared(((self.scale, gram(other, other)),))
-        share = cast(self._shares[1 - side][2], np.finfo(dtype_of(other)).dtype)
-        weighted = np.multiply(share, other, out=empty(other.shape, other.dtype)) if is_numpy(other) else share * other
-        own, mean = self._shares[side], gram(other, weighted)
-        # Beside others the mean is made a sum, as theirs are, so that damping is the same for all.
-        return Shared(((own[1], mean),) if alone else ((own[0] / other.shape[0], other.shape[0] * mean),))
+        return self._shares.blocks(other, side, alone)
 
     @cached_property
-    def _shares(self) -> list[tuple[Array, ...]]:
-        """Of each row and of each column the curvature, with the mean for none, and its share; where the data live."""
+    def _shares(self) -> Shares:
         assert self.marginals is not None
-        each = ((sums, filled(sums), sums[:, None] / sums.sum()) for sums in self.marginals)
-        return [tuple(beside(numbers, self.like) for numbers in side) for side in each]
+        return Shares(self.marginals, self.like)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
