@@ -301,7 +301,7 @@ def test_recommend(table, fitted):
         order = np.argsort(-z)[:4]
         np.testing.assert_array_equal(best, unknown[order])
         np.testing.assert_allclose(value, z[order])
-    everything, _ = fitted.recommend(n=SHAPE[1], exclude_known=False)
+    everything, _ = fitted.recommend(n=SHAPE[1], filter_seen=False)
     assert everything.shape == SHAPE
     assert all(sorted(row) == list(range(SHAPE[1])) for row in everything.tolist())
     with pytest.raises(InputError, match="n=0"):

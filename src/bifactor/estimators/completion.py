@@ -173,13 +173,13 @@ class Completion(Completed, LongForm, CallbackSupportMixin, TransformerMixin, Ba
         full[data.rows, data.cols] = self._decoded(data.values)
         return full
 
-    def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
+    def recommend(self, rows: Any = None, n: int = 10, *, filter_seen: bool = True) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
         See `bifactor.models.Fit.recommend`; rows and columns are called by their numbers, or by names after `fit_long`.
         """
         check_is_fitted(self, "model_")
-        return self.fit_.recommend(rows, n, exclude_known=exclude_known)
+        return self.fit_.recommend(rows, n, filter_seen=filter_seen)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The fraction of deviance explained, D²: R² for squared errors. 1 is perfect, 0 as good as a constant.

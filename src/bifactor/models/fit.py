@@ -172,7 +172,9 @@ class Fit:
         """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
         return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
-    def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
+    def recommend(
+        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+    ) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
         Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
@@ -183,8 +185,10 @@ class Fit:
         rows : sequence of names, optional
             By default all.
         n : int
-        exclude_known : bool
+        filter_seen : bool
             Leave out columns in which an entry of the row is known.
+        items : sequence of names, optional
+            Columns to choose from; by default all.
         """
         if not is_count(n, 1):
             raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
@@ -192,10 +196,24 @@ class Fit:
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        least = int(np.diff(self.seen.starts)[index].min()) if exclude_known and index.size else 0
-        count = min(int(n), len(self.cols) - least)
-        columns, predicted = best_columns(self.model, index, count, self.seen.__getitem__ if exclude_known else None)
-        return gapped(self.cols[columns], columns < 0), predicted
+        least = int(np.diff(self.seen.starts)[index].min()) if filter_seen and index.size else 0
+        allowed = None if items is None else self._chosen(items)
+        count = min(int(n), len(self.cols) - least if allowed is None else np.count_nonzero(allowed))
+        U = self.model.U if rows is None else self.model.U[index]
+        seen = (lambda k: self.seen[int(index[k])]) if filter_seen else None
+        columns, z = best_columns(U, self.model.V, count, seen, allowed)
+        predicted = self.model.loss.mean(z + z.dtype.type(self.model.intercept))
+        return gapped(self.cols[columns], columns < 0), np.where(columns < 0, np.nan, predicted)
+
+    def _chosen(self, items: Any) -> Array:
+        """Which columns these are."""
+        places = self.places(items, "column")
+        if np.any(places < 0):
+            name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
+            raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
+        allowed = np.zeros(len(self.cols), bool)
+        allowed[places] = True
+        return allowed
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.

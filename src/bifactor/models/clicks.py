@@ -1,0 +1,150 @@
+"""Implicit feedback: entries that were chosen, and a weak statement that all others were not.
+
+½Σ_S w(z − 1)² + ½w₀Σᵢⱼ zᵢⱼ² + (λ/2)(Σᵢ aᵢ‖uᵢ‖² + Σⱼ bⱼ‖vⱼ‖²), aᵢ = Σ w over row i + w₀n, bⱼ = Σ w over column j + w₀m
+(Rendle, Krichene, Zhang and Koren 2021, with ν = 1). What is left open is chosen by the ranking of positives that were
+held out of users who were held out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.inits import Given, Init
+from bifactor.models.fitting import Settings, resumed, run
+from bifactor.models.model import Clicks, Model, Trial
+from bifactor.models.ranking import best_columns
+from bifactor.operators import Entries
+from bifactor.operators.cells import all_cells
+from bifactor.penalties import Ridge
+from bifactor.problems.problem import Problem
+from bifactor.ranking import Split, by_user, evaluate
+from bifactor.tables import Observations
+
+UNOBSERVED, ALPHA = 0.2, 0.01
+"""w₀ and λ where too little is known to choose them."""
+
+STEP, WIDTH = 2.0, 1.4
+"""Factors between neighbouring w₀, and between neighbouring λ, that are tried."""
+
+LOW, HIGH = 1e-3, 10.0
+"""The ends of w₀."""
+
+TRIAL_RANK, TRIAL_TOL = 64, 1e-3
+"""Of fits that are only compared."""
+
+JUDGES, SHARE, FEW = 2000, 0.2, 30
+"""Users held out: at most so many, at most this share of all, and how many it takes to choose anything."""
+
+ENOUGH = 2_000_000
+"""Entries that are fitted while choosing: those of some users, where there are more."""
+
+DEPTH = 20
+"""Places of the lists that are judged, by NDCG."""
+
+
+def fit_clicks(data: Observations, settings: Settings, start: Model | None, unobserved: float | None) -> Model:
+    """Chooses what is to be chosen, and fits; values are 1 and weights say how sure they are."""
+    tried: tuple[Trial, ...] = ()
+    alpha = settings.alpha
+    if unobserved is None or alpha is None:
+        unobserved, alpha, tried = _chosen(data, settings, unobserved, alpha)
+    rank = min(*data.shape, settings.n_components or 0)
+    problem = clicks_problem(data, unobserved, alpha)
+    result = run(problem, rank, settings.solver, resumed(start, problem, rank), settings)
+    return Model(settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved, tried))
+
+
+def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Problem:
+    weights = np.ones(data.values.size) if data.weights is None else data.weights
+    m, n = data.shape
+    rows = np.bincount(data.rows, weights, m) + unobserved * n
+    cols = np.bincount(data.cols, weights, n) + unobserved * m
+    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
+    operator = Entries(data.rows, data.cols, data.shape)
+    return Problem("squared", operator, data.values, data.weights, penalty) + all_cells(unobserved)
+
+
+@dataclass(frozen=True)
+class Strangers:
+    """Recommends to users by their histories."""
+
+    model: Model
+
+    def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
+        """For each row of chosen entries, with their weights, the n best columns that are not among these."""
+        known = rows.tocoo()
+        data = Observations(*known.coords, np.ones_like(known.data), rows.shape, known.data)
+        seen = lambda k: rows.indices[rows.indptr[k] : rows.indptr[k + 1]]  # noqa: E731
+        return best_columns(self.model.rows(data), self.model.V, min(n, rows.shape[1]), seen)
+
+
+def _chosen(
+    data: Observations, settings: Settings, unobserved: float | None, alpha: float | None
+) -> tuple[float, float, tuple[Trial, ...]]:
+    split = _split(data, settings.seed)
+    if split is None:
+        return unobserved or UNOBSERVED, ALPHA if alpha is None else alpha, ()
+    search = _Search(split, settings)
+    best = search.tried(unobserved or UNOBSERVED, ALPHA if alpha is None else alpha)
+    if unobserved is None:
+        best = search.along(best, lambda trial, step: replace(trial, unobserved=trial.unobserved * STEP**step))
+    if alpha is None:
+        best = search.along(best, lambda trial, step: replace(trial, alpha=trial.alpha * WIDTH**step))
+    return best.unobserved, best.alpha, tuple(search.trials)
+
+
+def _split(data: Observations, seed: int) -> Split | None:
+    """Users who judge, and what the others have chosen; None where there are too few."""
+    values = np.ones(data.values.size) if data.weights is None else data.weights
+    chosen = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
+    if chosen.nnz > ENOUGH:
+        order = np.random.default_rng(seed).permutation(chosen.shape[0])
+        counts = np.cumsum(np.diff(chosen.indptr)[order])
+        chosen = chosen[np.sort(order[: max(2, int(np.searchsorted(counts, ENOUGH)))])]
+    able = int(np.count_nonzero(np.diff(chosen.indptr) >= 2))
+    judges = min(JUDGES, int(SHARE * able))
+    return by_user(chosen, judges, seed=seed) if judges >= FEW else None
+
+
+class _Search:
+    """Fits that are compared, each begun where the one before it ended."""
+
+    def __init__(self, split: Split, settings: Settings):
+        train = split.train.tocoo()
+        weights = train.data
+        self.data = Observations(*train.coords, np.ones_like(weights), train.shape, weights)
+        self.split, self.trials = split, list[Trial]()
+        rank = min(settings.n_components or TRIAL_RANK, TRIAL_RANK, *train.shape)
+        self.rank, self.stage = rank, settings.stage
+        self.settings = replace(
+            settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None, expect=None, n_components=rank
+        )
+        self.last: Init | None = None
+
+    def tried(self, unobserved: float, alpha: float) -> Trial:
+        problem = clicks_problem(self.data, unobserved, alpha)
+        result = run(problem, self.rank, None, self.last, self.settings)
+        self.last = Given(result.U, result.V)
+        model = Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
+        found = evaluate(Strangers(model), self.split, DEPTH, denominator="k")
+        trial = Trial(unobserved, alpha, found[f"ndcg@{DEPTH}"])
+        self.trials.append(trial)
+        if self.stage is not None:
+            self.stage("ranking", len(self.trials), 0)
+        return trial
+
+    def along(self, best: Trial, moved: Callable[[Trial, int], Trial]) -> Trial:
+        """The best in one direction and then, if that is none, in the other."""
+        for step in (1, -1):
+            here, first = best, best
+            while LOW <= moved(here, step).unobserved <= HIGH:
+                here = self.tried(moved(here, step).unobserved, moved(here, step).alpha)
+                if here.ndcg <= best.ndcg:
+                    break
+                best = here
+            if best is not first:
+                break
+        return best
