@@ -123,19 +123,21 @@ def grid(**choices: tuple[float, ...]) -> tuple[Settings, ...]:
 
 WIDTHS = grid(width=(128, 256))
 
+EASE = grid(ridge=(5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0))
+IMPLICIT = grid(
+    width=(64,),
+    alpha=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0),
+    ridge=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
+)
+IRSPACK = grid(
+    width=(64,),
+    unobserved=(0.0125, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2),
+    ridge=(0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16),
+)
+
 RANKERS = (
-    Ranker("EASE", ease, grid(ridge=(20.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0))),
-    Ranker(
-        "implicit ALS",
-        implicit,
-        grid(width=(64,), alpha=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), ridge=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0)),
-        WIDTHS,
-    ),
-    Ranker(
-        "irspack iALS",
-        irspack,
-        grid(width=(64,), unobserved=(0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6), ridge=(0.0025, 0.005, 0.01, 0.02, 0.04)),
-        WIDTHS,
-    ),
+    Ranker("EASE", ease, EASE),
+    Ranker("implicit ALS", implicit, IMPLICIT, WIDTHS),
+    Ranker("irspack iALS", irspack, IRSPACK, WIDTHS),
     Ranker("popularity", popularity),
 )
