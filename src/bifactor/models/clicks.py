@@ -12,15 +12,17 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.inits import Given, Init
 from bifactor.models.fitting import Settings, resumed, run
 from bifactor.models.model import Clicks, Model, Trial
+from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns
 from bifactor.operators import Entries
 from bifactor.operators.cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
-from bifactor.ranking import Split, by_user, evaluate
+from bifactor.ranking import Split, by_entry, by_user, evaluate
 from bifactor.tables import Observations
 
 UNOBSERVED, ALPHA = 0.2, 0.01
@@ -67,18 +69,36 @@ def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Probl
     return Problem("squared", operator, data.values, data.weights, penalty) + all_cells(unobserved)
 
 
+def chosen_entries(weights: sparse.csr_array) -> Observations:
+    """The stored entries of a matrix, as ones that are so sure."""
+    rows, cols = weights.tocoo().coords
+    shape = (int(weights.shape[0]), int(weights.shape[1]))
+    return Observations(rows.astype(np.int64), cols.astype(np.int64), np.ones_like(weights.data), shape, weights.data)
+
+
 @dataclass(frozen=True)
 class Strangers:
     """Recommends to users by their histories."""
 
     model: Model
 
+    def factors(self, rows: sparse.csr_array) -> Array:
+        """Of each row of chosen entries, with their weights."""
+        return self.model.rows(chosen_entries(rows))
+
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
         """For each row of chosen entries, with their weights, the n best columns that are not among these."""
-        known = rows.tocoo()
-        data = Observations(*known.coords, np.ones_like(known.data), rows.shape, known.data)
-        seen = lambda k: rows.indices[rows.indptr[k] : rows.indptr[k + 1]]  # noqa: E731
-        return best_columns(self.model.rows(data), self.model.V, min(n, rows.shape[1]), seen)
+        seen = Pairs.stored(rows).__getitem__
+        return best_columns(self.factors(rows), self.model.V, min(n, rows.shape[1]), seen)
+
+
+def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10) -> float:
+    """NDCG of a fifth of each history, held out and ranked by factors that are found from the rest."""
+    parts = by_entry(histories, (4, 1), seed=0)
+    if parts.test.nnz == 0:
+        raise InputError("No row has two entries, so none can be held out. Pass rows with at least two.")
+    strangers = Split(parts.train, parts.known, parts.test)
+    return evaluate(Strangers(model), strangers, depth)[f"ndcg@{depth}"]
 
 
 def _chosen(
@@ -113,11 +133,9 @@ class _Search:
     """Fits that are compared, each begun where the one before it ended."""
 
     def __init__(self, split: Split, settings: Settings):
-        train = split.train.tocoo()
-        weights = train.data
-        self.data = Observations(*train.coords, np.ones_like(weights), train.shape, weights)
+        self.data = chosen_entries(split.train)
         self.split, self.trials = split, list[Trial]()
-        rank = min(settings.n_components or TRIAL_RANK, TRIAL_RANK, *train.shape)
+        rank = min(settings.n_components or TRIAL_RANK, TRIAL_RANK, *self.data.shape)
         self.rank, self.stage = rank, settings.stage
         self.settings = replace(
             settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None, expect=None, n_components=rank

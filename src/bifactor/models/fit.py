@@ -190,18 +190,21 @@ class Fit:
         items : sequence of names, optional
             Columns to choose from; by default all.
         """
-        if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        least = int(np.diff(self.seen.starts)[index].min()) if filter_seen and index.size else 0
-        allowed = None if items is None else self._chosen(items)
-        count = min(int(n), len(self.cols) - least if allowed is None else np.count_nonzero(allowed))
         U = self.model.U if rows is None else self.model.U[index]
-        seen = (lambda k: self.seen[int(index[k])]) if filter_seen else None
-        columns, z = best_columns(U, self.model.V, count, seen, allowed)
+        return self.recommended(U, self.seen.taken(index) if filter_seen else None, n, items)
+
+    def recommended(self, U: Array, seen: Pairs | None, n: int = 10, items: Any = None) -> tuple[Array, Array]:
+        """The same for rows that have these factors, but for what they have `seen`."""
+        if not is_count(n, 1):
+            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
+        allowed = None if items is None else self._chosen(items)
+        least = int(np.diff(seen.starts).min()) if seen is not None and len(U) else 0
+        count = min(int(n), len(self.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
+        columns, z = best_columns(U, self.model.V, count, None if seen is None else seen.__getitem__, allowed)
         predicted = self.model.loss.mean(z + z.dtype.type(self.model.intercept))
         return gapped(self.cols[columns], columns < 0), np.where(columns < 0, np.nan, predicted)
 

@@ -35,7 +35,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Clicks:
-    """What makes a model one of clicks: all entries count as 0, and the ridge of a row grows with what is known of it."""
+    """What makes a model one of clicks: all entries count as 0, and a row's ridge grows with what is known of it."""
 
     unobserved: float
     """The weight of all entries, w₀."""
