@@ -212,6 +212,9 @@ def _groups(p: int) -> Any:
                 _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
+    # Two functions of one name that return arrays get in each other's way when both come from numba's cache, compiled
+    # by different processes: "'descr' is NULL".
+    groups.__qualname__ = f"groups_{p}"
     return compiled(groups)
 
 
