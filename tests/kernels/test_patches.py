@@ -86,6 +86,18 @@ def test_the_answer_does_not_depend_on_threads():
             np.testing.assert_array_equal(one, two)
 
 
+def test_no_more_threads_are_used_than_allowed(monkeypatch):
+    picture, known = scene((300, 60))
+    model, used, run = model_of(known.shape, 4.0, 0.01, 6), [], patches_numba.run
+    monkeypatch.setattr(
+        patches_numba, "run", lambda function, calls: (used.append(len(calls)), run(function, calls))[1]
+    )
+    for count in (1, 2):
+        with bf.threads(count):
+            sums(patches_numba, picture, known, references(known, model.patch, 5), model)
+        assert max(used) == count
+
+
 def test_progress_ends_at_one():
     picture, known = scene((120, 40))
     model = model_of(known.shape, 4.0, 0.01, 6)

@@ -212,6 +212,9 @@ def _groups(p: int) -> Any:
                 _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
+    # Two functions of one name that return arrays get in each other's way when both come from numba's cache, compiled
+    # by different processes: "'descr' is NULL".
+    groups.__qualname__ = f"groups_{p}"
     return compiled(groups)
 
 
@@ -220,11 +223,13 @@ def aggregate(
 ) -> Iterator[Band]:
     """What groups tell of a picture, in bands of rows from top to bottom."""
     calls = list(_calls(picture, references, model))
-    together, last = MANY * thread_count(), None
+    threads, last = thread_count(), None
+    together = MANY * threads
     for first in range(0, len(calls), together):
         some = calls[first : first + together]
-        for call, sums in zip(some, run(_groups(model.patch), some), strict=True):
-            band = Band(call[2], *sums)
+        shares = [(model.patch, some[k::threads]) for k in range(min(threads, len(some)))]
+        bands = [band for share in run(_bands, shares) for band in share]
+        for band in sorted(bands, key=lambda band: band.top):
             if last is not None:
                 yield _finished(last, band)
             last = band
@@ -232,6 +237,11 @@ def aggregate(
             progress(min(1.0, (first + together) / len(calls)))
     if last is not None:
         yield last
+
+
+def _bands(patch: int, calls: list[tuple[Any, ...]]) -> list[Band]:
+    """What one thread tells."""
+    return [Band(call[2], *_groups(patch)(*call)) for call in calls]
 
 
 def _calls(picture: Picture, references: Array, model: Model) -> Iterator[tuple[Any, ...]]:
