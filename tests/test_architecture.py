@@ -42,7 +42,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History ImageCompletion LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion "
-        "PoissonPCA Problem Result StateTomography Status all_cells load solve threads "
+        "PoissonPCA Problem Recommender Result StateTomography Status all_cells load solve threads "
         "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
     ),
     "bifactor.extend": (
@@ -68,7 +68,7 @@ PUBLIC = {
     ),
     "bifactor.estimators": (
         "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
-        "StateTomography displays linear_inversion nearest_state"
+        "Recommender StateTomography displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"

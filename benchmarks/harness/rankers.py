@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+import bifactor as bf
 from benchmarks.harness.rivals import library
 from bifactor.kernels.threads import thread_count
 from bifactor.ranking import Recommends
@@ -117,6 +118,11 @@ def irspack(train: Any, width: int, unobserved: float, ridge: float) -> Recommen
     return Scorer(train, score)
 
 
+def ours(train: Any) -> Recommends:
+    """Weights and ridge are chosen inside the training part."""
+    return bf.Recommender(random_state=0).fit(train)
+
+
 def grid(**choices: tuple[float, ...]) -> tuple[Settings, ...]:
     return tuple(dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values()))
 
@@ -136,6 +142,7 @@ IRSPACK = grid(
 )
 
 RANKERS = (
+    Ranker("bf.Recommender", ours),
     Ranker("EASE", ease, EASE),
     Ranker("implicit ALS", implicit, IMPLICIT, WIDTHS),
     Ranker("irspack iALS", irspack, IRSPACK, WIDTHS),

@@ -1,8 +1,10 @@
 """What estimators of matrices with holes share: all but what an entry means."""
 
+import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
@@ -10,7 +12,19 @@ from bifactor.errors import InputError
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import observations, require_small
 from bifactor.models.scoring import explained, left_out_scores
+from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
+
+
+def warn_of_clicks(data: Observations) -> None:
+    """Ones among entries that are mostly unknown look like clicks, of which a completion tells nothing."""
+    if 1 < data.values.size < 0.5 * data.shape[0] * data.shape[1] and np.all(data.values == 1):
+        warnings.warn(
+            f"All {data.values.size:,} known entries are 1, and so will be every prediction. For clicks, plays and "
+            "purchases there is bifactor.Recommender.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 class Completed:

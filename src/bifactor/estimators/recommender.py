@@ -3,27 +3,24 @@
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.checked import frame_header
+from bifactor.estimators.choices import encoded, given_choices, is_long, lines_of, matrix_of
 from bifactor.estimators.factorised import Factorised
-from bifactor.estimators.inputs import note_columns, observations
+from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
-from bifactor.models.clicks import Strangers, chosen_entries, fit_clicks, held_out_ranking
+from bifactor.models.clicks import Strangers, fit_clicks, held_out_ranking
 from bifactor.models.explanation import contributions
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.neighbours import nearest
 from bifactor.models.pairs import Pairs
 from bifactor.models.settings import settings
-from bifactor.tables import Observations, read
-from bifactor.tables.layout import usual_columns
-from bifactor.tables.matrices import is_triples
-from bifactor.validation import is_at_least_zero
+from bifactor.tables import Observations
+from bifactor.validation import is_at_least_zero, is_count
 
 
 class Recommender(Factorised):
@@ -115,10 +112,10 @@ class Recommender(Factorised):
         sample_weight : array, optional
             One weight per row, or one per entry.
         """
-        if _is_long(X):
+        if is_long(X):
             return self.fit_long(X)
         settings = self._settings()
-        return self._fitted(settings, X, self._read(X, sample_weight, reset=True))
+        return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
 
     def fit_long(
         self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
@@ -140,7 +137,7 @@ class Recommender(Factorised):
             The column with weights, such as how recent a choice was.
         """
         settings = self._settings()
-        data = self._lines(source, row, col, value, weight)
+        data = lines_of(source, row, col, value, weight)
         note_columns(self, data.shape[1])
         return self._fitted(settings, source, data)
 
@@ -199,6 +196,24 @@ class Recommender(Factorised):
         check_is_fitted(self, "model_")
         return held_out_ranking(self.model_, self._histories(X))
 
+    def score_long(
+        self,
+        source: Any,
+        *,
+        row: Column = None,
+        col: Column = None,
+        value: Column = None,
+        weight: Column = None,
+        unknown: str = "mean",
+    ) -> float:
+        """The same for a file or frame with one line for each choice; items that were not in the fit are left out."""
+        data = self._read_long(source, row, col, value, weight)
+        assert data.column_names is not None
+        along = self.fit_.places(data.column_names.values, "column")
+        stay = data.part(along[data.cols] >= 0)
+        part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
+        return held_out_ranking(self.model_, matrix_of(self._encoded(part, reset=False)))
+
     def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """Scores of the entries (rows[t], cols[t]): near 1 for what was chosen, near 0 for most others."""
         return self.decision_function(rows, cols, unknown)
@@ -214,11 +229,12 @@ class Recommender(Factorised):
         return self.model_.clicks.tried
 
     def _settings(self) -> Settings:
-        if self.unobserved != "auto" and not (is_at_least_zero(self.unobserved) and self.unobserved > 0):
+        if self.unobserved != "auto" and not (is_at_least_zero(self.unobserved) and float(self.unobserved) > 0):
             raise InputError(f"unobserved={self.unobserved!r} is not a number above 0, nor 'auto'.")
-        if self.alpha is None or self.n_components == "auto":
-            name = "alpha=None" if self.alpha is None else "n_components='auto'"
-            raise InputError(f"{name} is not for clicks. Pass a number{' or auto' if self.alpha is None else ''}.")
+        if self.alpha is None:
+            raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+        if not is_count(self.n_components, 1):
+            raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 1.")
         names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
         return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
@@ -226,54 +242,14 @@ class Recommender(Factorised):
         return fit_clicks(data, settings, start, None if self.unobserved == "auto" else float(self.unobserved))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
-        """Each entry once, as 1, with the weight that its count stands for."""
-        counts = sparse.csr_array((data.values, (data.rows, data.cols)), shape=data.shape)
-        if np.any(counts.data < 0):
-            raise InputError(f"A value is {counts.data.min():g}, but what was chosen counts above 0. Leave it out.")
-        counts.eliminate_zeros()
-        if counts.nnz == 0:
-            raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
-        counts.data = np.where(counts.data > 1, 1 + np.log(np.maximum(counts.data, 1)), counts.data)
-        if data.weights is not None:
-            counts.data *= _mean_weights(data, counts)
-        entries = chosen_entries(counts)
-        return replace(entries, row_names=data.row_names, column_names=data.column_names, origin=data.origin)
+        return encoded(data)
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": z}
 
-    def _read(self, X: Any, weights: Any, reset: bool) -> Observations:
-        if isinstance(X, tuple) and len(X) == 2:
-            X = (*X, np.ones(np.size(X[0])))
-        if not is_triples(X) and not sparse.issparse(X) and frame_header(X) is None:
-            X = sparse.csr_array(np.nan_to_num(np.asarray(X, float))) if np.ndim(X) == 2 else X
-        return observations(self, X, weights, reset)
-
     def _histories(self, X: Any) -> sparse.csr_array:
-        data = self._encoded(self._read(X, None, reset=False), reset=False)
-        assert data.weights is not None
-        return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
+        return matrix_of(self._encoded(given_choices(self, X, None, reset=False), reset=False))
 
-    def _lines(self, source: Any, row: Column, col: Column, value: Column, weight: Column) -> Observations:
-        if value is None and weight is None:
-            data = read(source, row=row, col=col, wide=False, values=False)
-            return replace(data, values=np.ones(data.rows.size))
-        data = read(source, row=row, col=col, value=weight if value is None else value, weight=weight, wide=False)
-        return data if value is not None else replace(data, values=np.ones_like(data.values))
-
-
-def _is_long(X: Any) -> bool:
-    """Whether a frame has one line for each choice."""
-    header = frame_header(X)
-    if header is None:
-        return False
-    found = usual_columns(tuple(header))
-    return len(header) == 2 or (found[0] is not None and found[1] is not None)
-
-
-def _mean_weights(data: Observations, counts: sparse.csr_array) -> Array:
-    """Of each stored entry, the mean of the weights it was given."""
-    ones = sparse.csr_array((data.values, (data.rows, data.cols)), shape=data.shape)
-    weighed = sparse.csr_array((data.values * data.weights, (data.rows, data.cols)), shape=data.shape)
-    ones.eliminate_zeros()
-    return np.asarray(weighed[counts.nonzero()] / ones[counts.nonzero()])
+    def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
+        self._require_names()
+        return lines_of(source, row, col, value, weight, self._header)

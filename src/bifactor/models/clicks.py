@@ -5,7 +5,7 @@
 held out of users who were held out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,17 +28,26 @@ from bifactor.tables import Observations
 UNOBSERVED, ALPHA = 0.2, 0.01
 """w₀ and λ where too little is known to choose them."""
 
-STEP, WIDTH = 2.0, 1.4
-"""Factors between neighbouring w₀, and between neighbouring λ, that are tried."""
+STARTS = ((0.2, 0.01), (0.1, 0.03), (0.02, 0.1))
+"""Where a search for both begins: good pairs lie along such a line."""
 
-LOW, HIGH = 1e-3, 10.0
-"""The ends of w₀."""
+STEPS = (2.0, 1.6), (1.4, 1.25)
+"""Factors of w₀ and of λ by which a search goes on, and then ends."""
+
+MOST = 40
+"""Pairs that are tried."""
+
+LOW, HIGH = 1e-4, 30.0
+"""The ends of both."""
 
 TRIAL_RANK, TRIAL_TOL = 64, 1e-3
 """Of fits that are only compared."""
 
 JUDGES, SHARE, FEW = 2000, 0.2, 30
 """Users held out: at most so many, at most this share of all, and how many it takes to choose anything."""
+
+FOLDS = 3
+"""Where there are few users, others are held out again, so many times at most."""
 
 ENOUGH = 2_000_000
 """Entries that are fitted while choosing: those of some users, where there are more."""
@@ -104,20 +113,18 @@ def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10)
 def _chosen(
     data: Observations, settings: Settings, unobserved: float | None, alpha: float | None
 ) -> tuple[float, float, tuple[Trial, ...]]:
-    split = _split(data, settings.seed)
-    if split is None:
+    splits = list(_splits(data, settings.seed))
+    if not splits:
         return unobserved or UNOBSERVED, ALPHA if alpha is None else alpha, ()
-    search = _Search(split, settings)
-    best = search.tried(unobserved or UNOBSERVED, ALPHA if alpha is None else alpha)
-    if unobserved is None:
-        best = search.along(best, lambda trial, step: replace(trial, unobserved=trial.unobserved * STEP**step))
-    if alpha is None:
-        best = search.along(best, lambda trial, step: replace(trial, alpha=trial.alpha * WIDTH**step))
-    return best.unobserved, best.alpha, tuple(search.trials)
+    search = _Search([_Fold(split, settings) for split in splits], unobserved, alpha, settings.stage)
+    best = max((search.tried(*start) for start in STARTS), key=lambda trial: trial.ndcg)
+    for steps in STEPS:
+        best = search.climbed(best, steps)
+    return best.unobserved, best.alpha, tuple(search.trials.values())
 
 
-def _split(data: Observations, seed: int) -> Split | None:
-    """Users who judge, and what the others have chosen; None where there are too few."""
+def _splits(data: Observations, seed: int) -> Iterator[Split]:
+    """Users who judge, and what the others have chosen; none where there are too few."""
     values = np.ones(data.values.size) if data.weights is None else data.weights
     chosen = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
     if chosen.nnz > ENOUGH:
@@ -126,43 +133,63 @@ def _split(data: Observations, seed: int) -> Split | None:
         chosen = chosen[np.sort(order[: max(2, int(np.searchsorted(counts, ENOUGH)))])]
     able = int(np.count_nonzero(np.diff(chosen.indptr) >= 2))
     judges = min(JUDGES, int(SHARE * able))
-    return by_user(chosen, judges, seed=seed) if judges >= FEW else None
+    if judges >= FEW:
+        for fold in range(min(FOLDS, -(-JUDGES // (2 * judges)))):
+            yield by_user(chosen, judges, seed=seed + fold)
 
 
-class _Search:
-    """Fits that are compared, each begun where the one before it ended."""
+class _Fold:
+    """Fits to what some users have chosen, each begun where the one before it ended, judged by others."""
 
     def __init__(self, split: Split, settings: Settings):
-        self.data = chosen_entries(split.train)
-        self.split, self.trials = split, list[Trial]()
-        rank = min(settings.n_components or TRIAL_RANK, TRIAL_RANK, *self.data.shape)
-        self.rank, self.stage = rank, settings.stage
-        self.settings = replace(
-            settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None, expect=None, n_components=rank
-        )
+        self.data, self.split = chosen_entries(split.train), split
+        self.rank = min(settings.n_components or TRIAL_RANK, TRIAL_RANK, *self.data.shape)
+        self.settings = replace(settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None)
         self.last: Init | None = None
 
-    def tried(self, unobserved: float, alpha: float) -> Trial:
+    def ndcg(self, unobserved: float, alpha: float) -> float:
         problem = clicks_problem(self.data, unobserved, alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
         self.last = Given(result.U, result.V)
         model = Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
-        found = evaluate(Strangers(model), self.split, DEPTH, denominator="k")
-        trial = Trial(unobserved, alpha, found[f"ndcg@{DEPTH}"])
-        self.trials.append(trial)
-        if self.stage is not None:
-            self.stage("ranking", len(self.trials), 0)
-        return trial
+        return evaluate(Strangers(model), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]
 
-    def along(self, best: Trial, moved: Callable[[Trial, int], Trial]) -> Trial:
-        """The best in one direction and then, if that is none, in the other."""
-        for step in (1, -1):
-            here, first = best, best
-            while LOW <= moved(here, step).unobserved <= HIGH:
-                here = self.tried(moved(here, step).unobserved, moved(here, step).alpha)
-                if here.ndcg <= best.ndcg:
-                    break
-                best = here
-            if best is not first:
+
+class _Search:
+    """Settings that were tried; those that are given stay."""
+
+    def __init__(
+        self,
+        folds: list[_Fold],
+        unobserved: float | None,
+        alpha: float | None,
+        stage: Callable[[str, int, int], None] | None,
+    ):
+        self.folds, self.given, self.stage = folds, (unobserved, alpha), stage
+        self.trials = dict[tuple[float, float], Trial]()
+
+    def tried(self, unobserved: float, alpha: float) -> Trial:
+        unobserved, alpha = (
+            min(max(at, LOW), HIGH) if given is None else given
+            for given, at in zip(self.given, (unobserved, alpha), strict=True)
+        )
+        key = round(unobserved, 9), round(alpha, 9)
+        if key not in self.trials:
+            ndcg = float(np.mean([fold.ndcg(unobserved, alpha) for fold in self.folds]))
+            self.trials[key] = Trial(unobserved, alpha, ndcg)
+            if self.stage is not None:
+                self.stage("choosing weights", len(self.trials), MOST)
+        return self.trials[key]
+
+    def climbed(self, best: Trial, steps: tuple[float, float]) -> Trial:
+        """From one pair to a better one beside it, until there is none."""
+        while len(self.trials) < MOST:
+            beside = [
+                self.tried(best.unobserved * steps[0] ** i, best.alpha * steps[1] ** j)
+                for i, j in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+            ]
+            next_best = max(beside, key=lambda trial: trial.ndcg)
+            if next_best.ndcg <= best.ndcg:
                 break
+            best = next_best
         return best
