@@ -163,7 +163,7 @@ def test_force_replaces_and_a_full_disk_leaves_the_old(pictures, monkeypatch):
 
 
 def test_ctrl_c_writes_nothing(pictures, monkeypatch):
-    def pressed(*arguments):
+    def pressed(*given, **named):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(bifactor.cli.inpaint, "filled", pressed)
