@@ -137,21 +137,30 @@ def test_counts_and_weights(chosen):
 
 def test_names_files_and_folders(chosen, tmp_path):
     rows, cols = chosen.tocoo().coords
-    lines = pd.DataFrame({"who": [f"u{i}" for i in rows], "what": [f"film {j}" for j in cols], "plays": 3})
-    lines[["who", "what"]].to_csv(tmp_path / "clicks.csv", index=False)
+    lines = pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"film {j}" for j in cols], "plays": 3})
+    lines[["user", "item"]].to_csv(tmp_path / "clicks.csv", index=False)
     settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
     model = bf.Recommender(**settings).fit_long(tmp_path / "clicks.csv")
-    framed = bf.Recommender(**settings).fit_long(lines, row="who", col="what")
+    framed = bf.Recommender(**settings).fit_long(lines, row="user", col="item")
     ids, scores = model.recommend(["u3", "u0"], 4)
     np.testing.assert_array_equal(ids, framed.recommend(["u3", "u0"], 4)[0])
     assert ids[0, 0].startswith("film ")
-    counted = bf.Recommender(**settings).fit_long(lines, row="who", col="what", value="plays")
+    counted = bf.Recommender(**settings).fit_long(lines, row="user", col="item", value="plays")
     assert np.allclose(counted.observations_.weights, 1 + np.log(3))
     model.save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     np.testing.assert_array_equal(loaded.recommend(["u3", "u0"], 4)[1], scores)
     assert loaded.model.clicks.unobserved == 0.2
-    assert 0 < model.score_long(lines[["who", "what"]]) <= 1
+    assert 0 < model.score_long(lines[["user", "item"]]) <= 1
+    newcomer = lines[lines["user"] == "u3"].assign(user="new")
+    plain = bf.tables.read(newcomer, row="user", col="item", values=False)
+    counts = bf.tables.read(newcomer, row="user", col="item", value="plays")
+    for history, plays in ((plain, 1.0), (counts, 3.0)):
+        known = sparse.csr_array(plays * (chosen[[3]] > 0))
+        # Columns are in the order of their names here.
+        order = np.array([int(name.split()[1]) for name in model.column_names_.values])
+        expected = model.transform(known[:, order])
+        np.testing.assert_allclose(loaded.fold_in(history).model.U[-1:], expected, atol=1e-6)
 
 
 def test_more_is_taken_in(chosen):

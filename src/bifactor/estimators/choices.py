@@ -7,11 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from bifactor.errors import InputError
 from bifactor.estimators.checked import frame_header
 from bifactor.estimators.inputs import observations
 from bifactor.estimators.long_form import Column
-from bifactor.models.clicks import chosen_entries
 from bifactor.tables import Observations, read
 from bifactor.tables.layout import usual_columns
 from bifactor.tables.matrices import is_triples
@@ -24,22 +22,6 @@ def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -
     if not is_triples(X) and not sparse.issparse(X) and frame_header(X) is None and np.ndim(X) == 2:
         X = sparse.csr_array(np.nan_to_num(np.asarray(X, float)))
     return observations(estimator, X, weights, reset)
-
-
-def encoded(data: Observations) -> Observations:
-    """Each entry once, as 1, with the weight that its count stands for: 1 + log r above 1."""
-    counts = sparse.csr_array((data.values, (data.rows, data.cols)), shape=data.shape)
-    if np.any(counts.data < 0):
-        raise InputError(f"A value is {counts.data.min():g}, but what was chosen counts above 0. Leave it out.")
-    counts.eliminate_zeros()
-    if counts.nnz == 0:
-        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
-    weights = np.where(counts.data > 1, 1 + np.log(np.maximum(counts.data, 1)), counts.data)
-    if data.weights is not None:
-        weighed = sparse.csr_array((data.values * data.weights, (data.rows, data.cols)), shape=data.shape)
-        weights *= weighed[counts.nonzero()] / counts.data
-    counts.data = weights.astype(counts.dtype, copy=False)
-    return replace(chosen_entries(counts), row_names=data.row_names, column_names=data.column_names, origin=data.origin)
 
 
 def matrix_of(data: Observations) -> sparse.csr_array:

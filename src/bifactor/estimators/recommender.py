@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.choices import encoded, given_choices, is_long, lines_of, matrix_of
+from bifactor.estimators.choices import given_choices, is_long, lines_of, matrix_of
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
-from bifactor.models.clicks import Strangers, fit_clicks, held_out_ranking
+from bifactor.models.clicks import Strangers, as_choices, fit_clicks, held_out_ranking
 from bifactor.models.explanation import contributions
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
@@ -242,7 +242,7 @@ class Recommender(Factorised):
         return fit_clicks(data, settings, start, None if self.unobserved == "auto" else float(self.unobserved))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
-        return encoded(data)
+        return as_choices(data)
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": z}

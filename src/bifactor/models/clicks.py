@@ -78,6 +78,24 @@ def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Probl
     return Problem("squared", operator, data.values, data.weights, penalty) + all_cells(unobserved)
 
 
+def as_choices(data: Observations) -> Observations:
+    """Each entry once, as 1, with the weight that its count stands for: 1 + log r above 1. Pairs count as 1."""
+    values = data.values if data.values.size == data.rows.size else np.ones(data.rows.size)
+    counts = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
+    if np.any(counts.data < 0):
+        raise InputError(f"A value is {counts.data.min():g}, but what was chosen counts above 0. Leave it out.")
+    counts.eliminate_zeros()
+    if counts.nnz == 0:
+        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
+    weights = np.where(counts.data > 1, 1 + np.log(np.maximum(counts.data, 1)), counts.data)
+    if data.weights is not None:
+        weighed = sparse.csr_array((values * data.weights, (data.rows, data.cols)), shape=data.shape)
+        weights *= weighed[counts.nonzero()] / counts.data
+    counts.data = weights.astype(counts.dtype, copy=False)
+    found = chosen_entries(counts)
+    return replace(found, row_names=data.row_names, column_names=data.column_names, origin=data.origin)
+
+
 def chosen_entries(weights: sparse.csr_array) -> Observations:
     """The stored entries of a matrix, as ones that are so sure."""
     rows, cols = weights.tocoo().coords

@@ -9,6 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
+from bifactor.models.clicks import as_choices
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
@@ -225,6 +226,7 @@ class Fit:
         out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
         `bifactor.tables.read` makes observations of files and frames.
         """
+        data = data if self.model.clicks is None else as_choices(data)
         if data.values.size != data.rows.size:
             raise InputError("There are pairs without values, from which nothing can be found. Pass entries.")
         cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values
