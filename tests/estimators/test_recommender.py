@@ -219,6 +219,10 @@ def test_wrong_data(chosen, exact):
         bf.Recommender().fit(-chosen)
     with pytest.raises(InputError, match="Nothing was chosen"):
         bf.Recommender().fit(sparse.csr_array(([0.0], ([0], [0])), shape=(5, 4)))
+    with pytest.raises(InputError, match="infinity"):
+        bf.Recommender().fit(np.array([[1.0, np.inf], [0.0, 1.0]]))
+    with pytest.raises(InputError, match="fit_long"):
+        bf.Recommender().fit(pd.DataFrame({"user": [0, 1], "item": [1, 0]}), sample_weight=np.ones(2))
     with pytest.raises(ValueError, match="features"):
         exact.recommend(chosen[:, :50], 3)
     with pytest.raises(InputError, match="no row named 900"):

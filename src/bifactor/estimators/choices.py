@@ -20,7 +20,8 @@ def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -
     if isinstance(X, tuple) and len(X) == 2:
         X = (*X, np.ones(np.size(X[0])))
     if not is_triples(X) and not sparse.issparse(X) and frame_header(X) is None and np.ndim(X) == 2:
-        X = sparse.csr_array(np.nan_to_num(np.asarray(X, float)))
+        X = np.asarray(X, float)
+        X = sparse.csr_array(np.where(np.isnan(X), 0, X))
     return observations(estimator, X, weights, reset)
 
 

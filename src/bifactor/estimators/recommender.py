@@ -113,6 +113,8 @@ class Recommender(Factorised):
             One weight per row, or one per entry.
         """
         if is_long(X):
+            if sample_weight is not None:
+                raise InputError("A frame with a line for each choice has its weights in a column. Use fit_long.")
             return self.fit_long(X)
         settings = self._settings()
         return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
