@@ -25,6 +25,7 @@ DOCUMENTED = (
     (ConvergenceWarning, ""),
     (bf.estimators.MisfitWarning, ""),
     (UserWarning, "Columns of which nothing is known are dropped"),
+    (UserWarning, "All .* known entries are 1"),
 )
 """Warnings that an estimator says that it gives."""
 

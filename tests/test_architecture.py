@@ -31,7 +31,7 @@ FLOORS = [
     {"solvers"},
     {"running", "extend"},
     {"testing"},
-    {"tables"},
+    {"tables", "ranking"},
     {"models"},
     {"estimators"},
     {"reports"},
@@ -42,8 +42,8 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 PUBLIC = {
     "bifactor": (
         "Function History ImageCompletion LogisticPCA LowRankImputer MatrixCompletion Objective OneBitCompletion "
-        "PoissonPCA Problem Result StateTomography Status load solve threads "
-        "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
+        "PoissonPCA Problem Recommender Result StateTomography Status all_cells load solve threads "
+        "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
     ),
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
@@ -55,8 +55,8 @@ PUBLIC = {
     ),
     "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
-        "Bound Curve DCT DataBound Entries Evaluated Fourier Full Gaussian Hadamard Linear Noiselet Operator Pauli "
-        "RankOne Recomputed Scaled Stacked Subsampled"
+        "Bound Comparisons Curve DCT DataBound Entries Evaluated Fourier Full Gaussian Hadamard Linear Noiselet "
+        "Operator Pauli RankOne Recomputed Scaled Stacked Subsampled"
     ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
@@ -68,12 +68,16 @@ PUBLIC = {
     ),
     "bifactor.estimators": (
         "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
-        "StateTomography displays linear_inversion nearest_state"
+        "Recommender StateTomography displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
+    "bifactor.ranking": (
+        "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
+        "interval judge ndcg popularity_share precision recall reciprocal_rank"
+    ),
     "bifactor.tables": "Names Observations Origin read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import ndimage, sparse
 
 import bifactor as bf
 from bifactor.tables.pictures import read_picture
@@ -18,10 +18,21 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed with the library
 
 from benchmarks.__main__ import main  # noqa: E402
-from benchmarks.harness import against, data, inpainters, picture_data, ratings_data, report, rows, table  # noqa: E402
+from benchmarks.harness import (  # noqa: E402
+    against,
+    clicks,
+    data,
+    inpainters,
+    picture_data,
+    rankers,
+    ratings_data,
+    report,
+    rows,
+    table,
+)
 from benchmarks.harness.worker import Worker  # noqa: E402
 
-RIVALS = {"clarabel", "cmfrec", "cvxpy", "cv2", "libmf", "pymanopt", "skimage", "surprise"}
+RIVALS = {"clarabel", "cmfrec", "cvxpy", "cv2", "implicit", "irspack", "libmf", "pymanopt", "skimage", "surprise"}
 
 TOY = """
 from benchmarks.harness.rows import Case, Absent
@@ -146,6 +157,130 @@ def test_a_rival_has_the_settings_that_do_best_on_what_is_hidden():
     setting, found = module.tuned(toy, parts)
     assert setting == {"at": 0.0}
     assert [numbers["rmse"] for numbers in found] == [np.sqrt(np.mean(part.hidden[2] ** 2)) for part in parts]
+
+
+@pytest.mark.parametrize("name", clicks.CLICKS)
+def test_clicks_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(data, "DATA", tmp_path)
+    ((row,),) = rows.load("ranking").measured([name], ["8:1:1"], ["EASE"], 3)
+    assert row["skipped"].endswith("is not at hand. Set BIFACTOR_DATA to the folder that holds it.")
+
+
+def test_users_and_items_of_a_core_have_enough_positives_and_no_more_are_taken_away():
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 60, 400) * 3, rng.integers(0, 50, 400) + 7
+    found = clicks.Clicks(lambda: (users, items), 5).read()
+    assert found.nnz > 0
+    assert set(found.data) == {1.0}
+    assert min(np.diff(found.indptr).min(), np.bincount(found.indices).min()) >= 5
+    kept = set(zip(*clicks.cored(users, items, 5), strict=True))
+    everything = set(zip(users, items, strict=True))
+    assert kept < everything
+    # Pairs in any order of their going: one by one, whatever has too few.
+    while True:
+        counts = [[pair[side] for pair in everything] for side in (0, 1)]
+        few = [pair for pair in everything if any(counts[side].count(pair[side]) < 5 for side in (0, 1))]
+        if not few:
+            break
+        everything.remove(few[0])
+    assert kept == everything
+    assert clicks.cored(users, items, 100)[0].size == 0
+
+
+def some_clicks(users=80, items=30, seed=0):
+    """Users like items of their own group, and item 0."""
+    rng = np.random.default_rng(seed)
+    alike = np.arange(users)[:, None] % 3 == np.arange(items) % 3
+    liked = rng.random((users, items)) < np.where(alike, 0.6, 0.05)
+    liked[:, 0] = rng.random(users) < 0.8
+    return sparse.csr_array(liked.astype(float))
+
+
+def available(ranker):
+    try:
+        ranker.fit(some_clicks(), **ranker.settings[0])
+    except rows.Absent:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("ranker", rankers.RANKERS, ids=lambda ranker: ranker.name)
+@pytest.mark.parametrize("make", [bf.ranking.by_entry, bf.ranking.by_user], ids=["entry", "user"])
+def test_a_ranker_recommends_to_its_users_and_to_strangers(ranker, make, monkeypatch):
+    if not available(ranker):
+        pytest.skip(f"{ranker.name} is not installed")
+    split = make(some_clicks(200))
+    model = ranker.fit(split.train, **ranker.settings[len(ranker.settings) // 2])
+    rows_ = np.arange(10) if split.users is not None else split.known[:10]
+    ids, scores = model.recommend(rows_, 7)
+    assert ids.shape == scores.shape == (10, 7)
+    assert np.all(np.diff(scores, axis=1) <= 0)
+    seen = (split.train[rows_] if split.users is not None else rows_).toarray() > 0
+    assert not np.take_along_axis(seen, ids, axis=1).any()
+    np.testing.assert_array_equal(np.sum(model.recommend(rows_, 30)[0] >= 0, axis=1), 30 - seen.sum(axis=1))
+    monkeypatch.setattr(rankers, "BLOCK", 100)
+    np.testing.assert_array_equal(model.recommend(rows_, 7)[0], ids)
+    if ranker.name == "popularity":
+        assert np.all(ids[~seen[:, 0], 0] == 0)  # the item that all groups like
+    else:
+        popular = bf.ranking.evaluate(rankers.popularity(split.train), split)["ndcg@10"]
+        assert bf.ranking.evaluate(model, split)["ndcg@10"] > popular + 0.1
+
+
+def test_ease_is_a_ridge_regression_of_each_item_on_the_others():
+    X = some_clicks().toarray()
+    model = rankers.ease(sparse.csr_array(X), 5.0)
+    scores = model.score(None, sparse.csr_array(X))
+    for j in (0, 7, 29):
+        others = np.delete(X, j, axis=1)
+        weights = np.linalg.solve(others.T @ others + 5.0 * np.eye(29), others.T @ X[:, j])
+        np.testing.assert_allclose(scores[:, j], others @ weights, rtol=1e-8)
+
+
+def test_settings_are_chosen_on_the_validation_part_and_then_the_width():
+    module, asked = rows.load("ranking"), []
+
+    def fit(train, noise, width=1.0):
+        """Knows the truth, blurred by less with less noise and with more width."""
+        asked.append((noise, width))
+        blur = noise / width * np.random.default_rng(1).random(train.shape)
+        return rankers.Scorer(train, lambda users, histories: truth[users] + blur[users])
+
+    truth = some_clicks().toarray()
+    toy = rankers.Ranker("toy", fit, rankers.grid(noise=(9.0, 2.0, 5.0)), rankers.grid(width=(4.0, 0.1)))
+    split = bf.ranking.by_entry(some_clicks())
+    found = module.tuned(toy, module.PROTOCOLS["8:1:1"], split)
+    assert asked == [(9.0, 1.0), (2.0, 1.0), (5.0, 1.0), (2.0, 4.0), (2.0, 0.1)]
+    assert found.settings == {"noise": 2.0, "width": 4.0}
+    assert found.trials == 5
+    assert found.test["ndcg@10"] == pytest.approx(1)
+
+
+def test_a_split_tells_who_is_behind_and_who_is_missing(monkeypatch):
+    module = rows.load("ranking")
+
+    def absent(train):
+        raise rows.Absent("It is not installed.")
+
+    toys = [rankers.Ranker("EASE", rankers.ease, rankers.grid(ridge=(10.0, 30.0))), *rankers.RANKERS[-1:]]
+    toys.append(rankers.Ranker("nobody", absent))
+    found = [
+        one
+        for objective in module.PROTOCOLS
+        for seed in (1, 2)
+        for one in module.split_rows(objective, "toy", some_clicks(200), seed, toys)
+    ]
+    assert sum("skipped" in one for one in found) == 4
+    for one in (one for one in found if one["solver"] == "EASE"):
+        assert one["behind"] == one["behind_high"] == 0
+        assert one["low"] < one[module.PROTOCOLS[one["objective"]].metrics[0]] < one["high"]
+        assert one["trials"] == 2
+        assert one["chosen"] in ("ridge 10", "ridge 30")
+    assert all(one["behind_high"] < 0 for one in found if one["solver"] == "popularity")
+    lines, _ = module.summary(found)
+    assert [line["metric"] for line in lines] == ["ndcg@10", "ndcg@100"]
+    assert all(line["EASE"].endswith("(+0.0000, 2 of 2)") for line in lines)
+    assert all(line["popularity"].endswith("0 of 2)") for line in lines)
 
 
 SHARES = {"scratches": 0.03, "words": 0.1, "blocks": 0.1, "lines": 1 - 0.94**2}

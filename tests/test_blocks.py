@@ -5,7 +5,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian, herm
-from bifactor.blocks import Exact, Shared
+from bifactor.blocks import Exact, Shared, two_weights
 from bifactor.factors import Free
 from bifactor.kernels import blocks_numba, blocks_reference
 
@@ -56,6 +56,50 @@ def test_of_several_varied_ones_the_most_varied_is_kept():
     even = np.full(7, 2.0)
     found = Shared(((even, C), (w, B))).divide(rows)
     np.testing.assert_allclose(found, divided(rows, dense(Shared(((w, B), (2.0, C))), 7, 3)), rtol=1e-9)
+
+
+def test_weights_that_are_combinations_of_two_are_divided_by_exactly():
+    rng = np.random.default_rng(0)
+    B, C, D = (semidefinite(rng, 4) for _ in range(3))
+    p, q = rng.random(9) * 100, rng.random(9) + 0.1
+    p[2] = 0
+    rows = rng.standard_normal((9, 4))
+    for blocks in (
+        Shared(((p, B), (2.0, C)), 0.1 * p + 3.0),
+        Shared(((p, B), (2.0, C)), 0.1 * p),
+        Shared(((2.0, C), (p, B), (0.5 * p + 1.0, D))),
+        Shared(((p, B), (q, C)), 0.1 * p + 0.4 * q),
+        Shared(((p, B), (q, C), (p + q, D)), 2.0 * q),
+        Shared(((p, B), (3 * p, C)), 0.1),
+        Shared(((np.zeros(9), D), (q, B), (2.0, C))),
+    ):
+        found, wanted = blocks.divide(rows), divided(rows, dense(blocks, 9, 4))
+        assert np.linalg.norm(found - wanted) <= 1e-9 * np.linalg.norm(wanted)
+
+
+def test_other_weights_are_fitted_by_two():
+    rng = np.random.default_rng(1)
+    B, C, D = (semidefinite(rng, 4) for _ in range(3))
+    p, q = 1 + 50 * rng.random(200), 10 + rng.random(200)
+    rows = rng.standard_normal((200, 4))
+    blocks = Shared(((p, B), (q, C), (0.1, D)), 3 + 0.1 * rng.random(200))
+    found, wanted = blocks.divide(rows), divided(rows, dense(blocks, 200, 4))
+    assert np.linalg.norm(found - wanted) <= 0.02 * np.linalg.norm(wanted)
+    a, b, first, second = two_weights([p, 60 - p, 1.0], [1.0, 1.0, 1.0])
+    assert min(*first, *second) >= 0
+    assert np.all(a >= 0)
+    assert np.all(np.isfinite(a + b))
+
+
+def test_a_row_without_any_weight_counts_as_the_mean_one():
+    rng = np.random.default_rng(2)
+    B, C, p, q = semidefinite(rng, 3), semidefinite(rng, 3), rng.random(6) + 0.1, rng.random(6) + 0.1
+    p[4] = q[4] = 0
+    found = Shared(((p, B), (q, C))).divide(np.ones((6, 3)))
+    assert np.all(np.isfinite(found))
+    for dtype in (np.float32, np.float64):
+        nothing = np.zeros((3, 3), dtype)
+        assert np.all(np.isfinite(Shared(((p, nothing), (0.2, nothing))).divide(np.ones((6, 3), dtype))))
 
 
 @pytest.mark.parametrize("kernel", [blocks_numba, blocks_reference])

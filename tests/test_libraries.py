@@ -21,6 +21,7 @@ ROWS, COLS = (index[RNG.permutation(300)] for index in np.unravel_index(RNG.perm
 ENTRIES = bf.operators.Entries(ROWS, COLS, SHAPE)
 OPERATORS = {
     "Entries": ENTRIES,
+    "Comparisons": bf.operators.Comparisons(ROWS, COLS, (COLS + 1 + ROWS % 5) % SHAPE[1], SHAPE),
     "Full": bf.operators.Full(SHAPE),
     "Linear": bf.operators.Linear(RNG.standard_normal((250, 24 * 18)), SHAPE),
     "Gaussian": bf.operators.Gaussian(SHAPE, 250, rng=0),

@@ -19,6 +19,10 @@ def factors(X: Numbers) -> tuple[Numbers, Numbers]:
     return result.U, result.V
 
 
+def with_all_cells(problem: bf.Problem) -> Numbers:
+    return (problem + bf.all_cells(0.2, rows=np.ones(3))).y
+
+
 def entries(result: bf.Result) -> Numbers:
     return result.predict(np.array([0]), np.array([1]))
 
@@ -41,3 +45,12 @@ def served(folder: str) -> Numbers:
 
 def names(path: str) -> int:
     return len(bf.tables.read(path).values)
+
+
+def ranked(model: bf.MatrixCompletion, split: bf.ranking.Split) -> Numbers:
+    found: bf.ranking.Evaluation = bf.ranking.evaluate(model, split, n=(10, 20))
+    return found.values["ndcg@10"]
+
+
+def precise(ids: NDArray[np.int64], rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Numbers:
+    return bf.ranking.precision(ids, (rows, cols), 5)

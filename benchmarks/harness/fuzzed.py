@@ -37,6 +37,7 @@ OPERATORS = (
     "Entries",
     "Entries",
     "Entries",
+    "Comparisons",
     "Full",
     "Gaussian",
     "RankOne",
@@ -102,6 +103,15 @@ def draw_data(rng: Rng, loss: bf.losses.Loss, size: int, dtype: np.dtype) -> np.
     return y.astype(dtype if dtype.kind == "f" else np.float64)
 
 
+def comparisons(rng: Rng, shape: tuple[int, int], size: int) -> bf.operators.Operator:
+    """Of a single column there are none."""
+    if shape[1] == 1:
+        return bf.operators.Full(shape)
+    left = rng.integers(shape[1], size=size)
+    right = (left + rng.integers(1, shape[1], size)) % shape[1]
+    return bf.operators.Comparisons(rng.integers(shape[0], size=size), left, right, shape)
+
+
 def draw_operator(rng: Rng, shape: tuple[int, int], dtype: np.dtype) -> bf.operators.Operator:
     m, n = shape
     name, size = one_of(rng, OPERATORS), int(rng.integers(1, 2 * m * n + 1))
@@ -110,6 +120,7 @@ def draw_operator(rng: Rng, shape: tuple[int, int], dtype: np.dtype) -> bf.opera
     mixed = min(size, m * n)
     operator = {
         "Entries": lambda: bf.operators.Entries(rng.integers(m, size=size), rng.integers(n, size=size), (m, n)),
+        "Comparisons": lambda: comparisons(rng, (m, n), size),
         "Full": lambda: bf.operators.Full((m, n)),
         "Gaussian": lambda: bf.operators.Gaussian((m, n), size, rng=int(rng.integers(100))),
         "RankOne": lambda: bf.operators.RankOne(rng.standard_normal((size, m)), rng.standard_normal((size, n))),

@@ -10,10 +10,11 @@ from rich.table import Table
 
 from benchmarks.harness.rows import NOUNS, Row, load, median, names
 
-SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood", "psnr_hidden")
+SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood", "psnr_hidden", "ndcg@10", "ndcg@100")
 """Averaged over folds and draws, as is the custom, and compared with those of the first solver."""
 
-AVERAGED = (*SCORES, "cover80", "cover90", "cover95", "length90", "psnr", "ssim")
+RANKED = ("recall@10", "recall@20", "recall@50", "coverage@10", "popularity_share@10", "low", "high", "behind")
+AVERAGED = (*SCORES, *RANKED, "cover80", "cover90", "cover95", "length90", "psnr", "ssim")
 """Shown as means; everything else is shown as a median with its range."""
 
 CAPTION = (

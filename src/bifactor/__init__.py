@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bifactor import models as models
     from bifactor import operators as operators
     from bifactor import penalties as penalties
+    from bifactor import ranking as ranking
     from bifactor import solvers as solvers
     from bifactor import steps as steps
     from bifactor import tables as tables
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from bifactor.estimators import MatrixCompletion as MatrixCompletion
     from bifactor.estimators import OneBitCompletion as OneBitCompletion
     from bifactor.estimators import PoissonPCA as PoissonPCA
+    from bifactor.estimators import Recommender as Recommender
     from bifactor.estimators import StateTomography as StateTomography
     from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
+    from bifactor.operators.cells import all_cells as all_cells
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
     from bifactor.problems import Problem as Problem
@@ -36,9 +39,9 @@ if TYPE_CHECKING:
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
 
-_ROOMS = "errors estimators extend inits losses metrics models operators penalties solvers steps tables testing"
-_ESTIMATORS = "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA StateTomography"
-
+_ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
+_ESTIMATORS = "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA "
+_ESTIMATORS += "Recommender StateTomography"
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -47,6 +50,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be of type Any
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
+            "all_cells": "operators.cells",
             "load": "models",
             "solve": "running.solve",
             "threads": "kernels.threads",

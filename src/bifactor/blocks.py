@@ -51,8 +51,9 @@ class Shared(Blocks):
     Parameters
     ----------
     pairs : tuple of (a, B)
-        With a > 0, a float or a vector. One B with weights that vary is told from those with one weight for all rows.
-        Of several that vary, all but the one that varies most have theirs averaged.
+        With a ≥ 0, a float or a vector, and B semidefinite. One B is divided by exactly, whatever the ridge, and so are
+        more of them where the weights, those of the ridge included, are combinations of two: aₖ = αₖp + βₖq with
+        αₖ, βₖ ≥ 0, and p and q among them or 1. Others are fitted by such.
     ridge : number or vector
     """
 
@@ -91,46 +92,81 @@ class Shared(Blocks):
         return Shared(pairs, (self.ridge + other.ridge) / 2)
 
     def divide(self, rows: Array) -> Array:
-        alike, varied = self._two()
-        if alike is not None and varied is not None:
-            return self._by_both(rows, alike, varied)
-        a, B = varied or alike or (0.0, np.eye(rows.shape[1], dtype=rows.dtype))
+        pairs, alike = self.pairs, [a for a, _ in self.pairs if isinstance(a, float)]
+        if len(alike) == len(pairs) > 1:
+            pairs = ((1.0, _combined(alike, [B for _, B in pairs])),)
+        if len(pairs) > 1:
+            return self._by_two(rows)
+        a, B = pairs[0] if pairs else (0.0, np.eye(rows.shape[1], dtype=rows.dtype))
         values, Q = np.linalg.eigh(B)
         kept = _kept_from_zero(values)
         if isinstance(a, float) and isinstance(self.ridge, float):
             return matmul(rows, (Q / (a * kept + self.ridge).astype(values.dtype)) @ herm(Q))
         return _turned(rows, Q, herm(Q), a, kept, self.ridge)
 
-    def _by_both(self, rows: Array, alike: tuple[float, Array], varied: tuple[Array, Array]) -> Array:
-        """By the generalised eigenvectors of two matrices, B = TΛTᴴ and C = T(I − Λ)Tᴴ."""
-        (c, C), (a, B) = alike, varied
-        wide, r = np.result_type(B.dtype, np.float64), len(B)
-        eye = np.eye(r)
-        C = c * C.astype(wide) + float(np.mean(host(self.ridge))) * eye
-        B = B.astype(wide)
-        total: Array = B + C
-        L = np.linalg.cholesky(total + 10 * r * epsilon(rows) * float(np.trace(total).real) * eye)
-        half = scipy.linalg.solve_triangular(L, B, lower=True)
-        values, Q = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
-        T = scipy.linalg.solve_triangular(herm(L), Q, lower=False).astype(dtype_of(rows))
-        values = np.clip(values, 0.0, 1.0)
-        return _turned(rows, T, herm(T), a - 1, values, 1.0)  # a·Λ + I − Λ
+    def _by_two(self, rows: Array) -> Array:
+        """By the generalised eigenvectors of two matrices, P = TΛTᴴ and Q = T(I − Λ)Tᴴ with Mᵢ = pᵢP + qᵢQ."""
+        r, eps = len(self.pairs[0][1]), epsilon(rows)
+        matrices = [*(B.astype(np.result_type(B.dtype, np.float64)) for _, B in self.pairs), np.eye(r)]
+        weights = [*(a for a, _ in self.pairs), self.ridge]
+        p, q, first, second = two_weights([host(a) for a in weights], [float(np.trace(B).real) for B in matrices])
+        P, Q = _combined(first, matrices), _combined(second, matrices)
+        total = P + Q
+        least = max(10 * eps * float(np.trace(total).real), 1e6 * float(np.finfo(dtype_of(rows)).tiny))
+        L = np.linalg.cholesky(raised(total, least))
+        half = scipy.linalg.solve_triangular(L, P, lower=True)
+        values, turn = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
+        T = scipy.linalg.solve_triangular(herm(L), turn, lower=False).astype(dtype_of(rows))
+        values = np.clip(values, 0.0, 1.0 - 10 * eps)  # where p is 0, something is left to divide by
+        more = q if isinstance(q, float) else beside(q, rows)
+        return _turned(rows, T, herm(T), beside(p - q, rows), values, more)  # pΛ + q(I − Λ)
 
-    def _two(self) -> tuple[tuple[float, Array] | None, tuple[Array, Array] | None]:
-        """The pairs with one weight for all rows as one, and one with a weight for each; None where there is none."""
-        if len(self.pairs) == 1:
-            a, B = self.pairs[0]
-            return ((a, B), None) if isinstance(a, float) else (None, (a, B))
-        alike = [(a, B) for a, B in self.pairs if isinstance(a, float)]
-        varied = [(a, B) for a, B in self.pairs if not isinstance(a, float)]
-        varied.sort(key=lambda pair: float(np.std(host(pair[0]))) * float(np.trace(pair[1]).real))
-        own = varied.pop() if varied else None
-        alike += [(float(np.mean(host(a))), B) for a, B in varied]
-        if len(alike) > 1:
-            weight = sum(a for a, _ in alike)
-            shares = [a / weight * B for a, B in alike]
-            alike = [(weight, sum(shares[1:], shares[0]))]
-        return (alike[0] if alike else None), own
+
+def two_weights(weights: list[Weight], sizes: list[float]) -> tuple[Array, Weight, list[float], list[float]]:
+    """(p, q, α, β) with aₖ ≈ αₖp + βₖq and αₖ, βₖ ≥ 0, where p is one of the weights a and q another one, or 1.
+
+    The two are chosen for the least squares of what is left, each times the size of the matrix that it belongs to.
+    Where all weights are such combinations, nothing is left. At least one of the weights is a vector.
+    """
+    means = [a if isinstance(a, float) else float(np.mean(a)) for a in weights]
+    bases: list[Any] = [1.0]
+    places = []
+    for a, mean in zip(weights, means, strict=True):
+        places.append(0 if isinstance(a, float) or mean == 0 else len(bases))
+        bases += [a / mean] if places[-1] else []
+    G = np.array([[float(np.mean(a * b)) for a in bases] for b in bases])
+    counts = np.bincount(places, (np.array(means) * sizes) ** 2, minlength=len(bases))
+    pairs = [(p, q) for q in range(len(bases)) for p in range(q + 1, len(bases))]
+    fits = [[_shares_of_two(G, p, q, k) for k in range(len(bases))] for p, q in pairs]
+    left = [float(sum(count * share[2] for count, share in zip(counts, fit, strict=True))) for fit in fits]
+    # Up to rounding the first is as good as others that are no better.
+    best = next(i for i, cost in enumerate(left) if cost <= min(left) + 1e-12 * float(np.sum(counts)))
+    (p, q), fit = pairs[best], fits[best]
+    first, second = ([mean * fit[k][side] for mean, k in zip(means, places, strict=True)] for side in (0, 1))
+    nothing = bases[p] + bases[q] == 0  # such rows count as the mean one
+    return np.where(nothing, 1.0, bases[p]), bases[q], first, second
+
+
+def _shares_of_two(G: Array, p: int, q: int, k: int) -> tuple[float, float, float]:
+    """(α, β, ‖aₖ − αp − βq‖²) at its least with α, β ≥ 0, from the inner products of all weights."""
+    if k in (p, q):
+        return float(k == p), float(k == q), 0.0
+    tried = [(G[p, k] / G[p, p], 0.0), (0.0, G[q, k] / G[q, q])]
+    det = G[p, p] * G[q, q] - G[p, q] ** 2
+    if det > 1e-12 * G[p, p] * G[q, q]:
+        alpha, beta = G[q, q] * G[p, k] - G[p, q] * G[q, k], G[p, p] * G[q, k] - G[p, q] * G[p, k]
+        tried += [(alpha / det, beta / det)] if min(alpha, beta) >= 0 else []
+    sides = np.array([G[p, k], G[q, k]])
+    square = np.array([[G[p, p], G[p, q]], [G[p, q], G[q, q]]])
+    left = [float(G[k, k] - 2 * sides @ c + c @ square @ c) for c in map(np.array, tried)]
+    best = int(np.argmin(left))
+    return *tried[best], max(left[best], 0.0)
+
+
+def _combined(weights: list[float], matrices: list[Array]) -> Array:
+    """Σ aₖBₖ."""
+    parts = [a * B for a, B in zip(weights, matrices, strict=True)]
+    return sum(parts[1:], parts[0])
 
 
 def _part(a: Any, rows: slice) -> Weight:

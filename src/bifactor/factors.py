@@ -30,8 +30,9 @@ from bifactor.arrays import (
     zeros,
 )
 from bifactor.blocks import Blocks
+from bifactor.caching import cached_property
 from bifactor.errors import InputError
-from bifactor.kernels.blas import gram, matmul
+from bifactor.kernels.blas import gram, matmul, wide_gram
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
 
@@ -92,6 +93,11 @@ class Factors:
     def grams(self, other: "Factors | None" = None) -> tuple[Array, Array]:
         """UᴴU′ and VᴴV′, r×r."""
         return self.kind.both(gram, self, self if other is None else other)
+
+    @cached_property
+    def wide_grams(self) -> tuple[Array, Array]:
+        """UᴴU and VᴴV in double precision, for those who need them again at the same factors."""
+        return self.kind.both(wide_gram, self, self)
 
     def times(self, P: Array, Q: Array) -> "Factors":
         """(UP, VQ) for small P and Q."""

@@ -84,24 +84,22 @@ class Dense(LinearMap):
         return self.matmul(V), self.rmatmul(U)
 
 
-class LowRankPlus(LinearMap):
-    """UVᴴ + c·G with a real c: what a gradient step from a factored X leads to."""
+class LowRank(LinearMap):
+    """UVᴴ."""
 
-    def __init__(self, U: Array, V: Array, c: float, G: LinearMap):
-        self.U, self.V, self.c, self.G = U, V, c, G
-        self.shape, self.like = G.shape, none_of(U)
-        self.dtype = np.result_type(dtype_of(U), dtype_of(V), G.dtype)
+    def __init__(self, U: Array, V: Array):
+        self.U, self.V = U, V
+        self.shape, self.like = (int(U.shape[0]), int(V.shape[0])), none_of(U)
+        self.dtype = np.result_type(dtype_of(U), dtype_of(V))
 
     def matmul(self, V: Array) -> Array:
-        return blas.matmul(self.U, blas.gram(self.V, V)) + self.c * self.G.matmul(V)
+        return blas.matmul(self.U, blas.gram(self.V, V))
 
     def rmatmul(self, U: Array) -> Array:
-        return blas.matmul(self.V, blas.gram(self.U, U)) + self.c * self.G.rmatmul(U)
+        return blas.matmul(self.V, blas.gram(self.U, U))
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        GV, GhU = self.G.products(U, V)
-        left, right = blas.matmul(self.U, blas.gram(self.V, V)), blas.matmul(self.V, blas.gram(self.U, U))
-        return left + self.c * GV, right + self.c * GhU
+        return self.matmul(V), self.rmatmul(U)
 
 
 class TotalMap(LinearMap):
@@ -143,6 +141,13 @@ class ScaledMap(LinearMap):
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         GV, GhU = self.G.products(U, V)
         return self.c * GV, self.c.conjugate() * GhU
+
+
+class LowRankPlus(TotalMap):
+    """UVᴴ + c·G with a real c: what a gradient step from a factored X leads to."""
+
+    def __init__(self, U: Array, V: Array, c: float, G: LinearMap):
+        super().__init__(LowRank(U, V), ScaledMap(c, G))
 
 
 class RowsAndColumns(LinearMap):

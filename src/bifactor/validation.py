@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, host, is_foreign
 from bifactor.errors import InputError
 from bifactor.words import counted
 
@@ -25,6 +25,23 @@ def settle_positive(settings: Any, name: str, advice: str, optional: bool = Fals
     value = getattr(settings, name)
     if value is not None or not optional:
         object.__setattr__(settings, name, positive(value, name, advice))
+
+
+def weights_of(values: Any, name: str) -> Array:
+    """One weight ≥ 0 for each row, column or component, in double precision."""
+    there = host(values) if is_foreign(values) else values
+    w = np.array(there, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
+    if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
+    return w
+
+
+def require_weights(weights: Array | None, name: str, size: int, shape: tuple[int, int], owner: str) -> None:
+    """As many of them as there are rows or columns; None stands for ones."""
+    if weights is not None and weights.shape != (size,):
+        raise InputError(
+            f"{owner} has {weights.size} weights in {name}, but X is {shape[0]}×{shape[1]}. Pass one for each."
+        )
 
 
 def require_instance(value: Any, kind: type, name: str) -> None:
@@ -69,6 +86,24 @@ def require_measurements(w: Array, size: int) -> None:
         raise InputError(f"w has shape {tuple(w.shape)}, but measurements are {size:,}. Pass a vector of {size}.")
 
 
+def indices(values: Array, name: str, size: int) -> Array:
+    """A vector of integers from 0 to size − 1, or an `InputError` that says what else it is."""
+    index = np.asarray(host(values) if hasattr(values, "shape") else values)
+    if index.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
+        )
+    low, high = int(index.min()), int(index.max())
+    if low < 0 or high >= size:
+        raise InputError(
+            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
+            "Indices count from 0; check the shape."
+        )
+    return index
+
+
 def require_finite(array: Array, what: str, advice: str) -> None:
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
@@ -78,6 +113,11 @@ def require_finite(array: Array, what: str, advice: str) -> None:
 def is_count(value: Any, least: int) -> bool:
     """Whether value is an integer ≥ least, of Python's or NumPy's; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
+
+
+def require_seed(seed: Any) -> None:
+    if not is_count(seed, 0):
+        raise InputError(f"seed={seed!r} is not an integer ≥ 0. The same seed gives the same result.")
 
 
 def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:

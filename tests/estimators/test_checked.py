@@ -142,6 +142,7 @@ def test_every_form_of_a_table_gives_the_same_fit(estimator, form):
     np.testing.assert_array_equal(estimator.fit(RIGHT[form]).transform(RIGHT[form]), wanted)
 
 
+@pytest.mark.filterwarnings("ignore:All 4 known entries are 1")
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
 @each
 def test_every_form_of_a_sparse_matrix(estimator, form):

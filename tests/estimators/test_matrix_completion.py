@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from bifactor.errors import InputError
-from bifactor.estimators import completion, inputs
+from bifactor.estimators import factorised, inputs
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.losses import Huber
@@ -281,7 +281,7 @@ def test_complete_keeps_what_is_known(truth, table, fitted):
 
 def test_fit_transform_is_refused_before_any_work(table, monkeypatch):
     monkeypatch.setattr(inputs, "LARGEST", 100)
-    monkeypatch.setattr(completion, "fit_watched", lambda *args: pytest.fail("work was done"))
+    monkeypatch.setattr(factorised, "fit_watched", lambda *args: pytest.fail("work was done"))
     for X in (table, triples(table), sparse.csr_array((11, 10)), pl.DataFrame(table)):
         with pytest.raises(InputError, match=r"more than 100 entries.*predict.*transform"):
             make().fit_transform(X)
@@ -301,7 +301,7 @@ def test_recommend(table, fitted):
         order = np.argsort(-z)[:4]
         np.testing.assert_array_equal(best, unknown[order])
         np.testing.assert_allclose(value, z[order])
-    everything, _ = fitted.recommend(n=SHAPE[1], exclude_known=False)
+    everything, _ = fitted.recommend(n=SHAPE[1], filter_seen=False)
     assert everything.shape == SHAPE
     assert all(sorted(row) == list(range(SHAPE[1])) for row in everything.tolist())
     with pytest.raises(InputError, match="n=0"):

@@ -94,7 +94,7 @@ def test_it_is_the_sum_over_the_groups(losses, dtype, weighted, wrap, shape):
     assert curves[0].quartic is None
     close(problem.scale, factor**2 * total.scale)
     for side in (0, 1):
-        close(problem.marginals[side], factor**2 * total.marginals[side])
+        close(problem.f.marginals[side], factor**2 * total.f.marginals[side])
         close(problem.f.exact(x, side).packed, (1 if side else factor**2) * total.f.exact(scaled(x), side).packed)
     images = problem.f.hessian(x)(d)[1], total.f.hessian(scaled(x))(scaled(d))[1]
     close(*images)

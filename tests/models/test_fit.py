@@ -198,7 +198,7 @@ def test_recommendations_for_all_and_for_none(fit):
     assert names.shape == told.shape == (SHAPE[0], 3)
     np.testing.assert_array_equal(names[[7, 2]], fit.recommend(fit.rows[[7, 2]], n=3)[0])
     assert [part.shape for part in fit.recommend([], n=3)] == [(0, 3), (0, 3)]
-    everything, _ = fit.recommend("u3", n=100, exclude_known=False)
+    everything, _ = fit.recommend("u3", n=100, filter_seen=False)
     assert sorted(everything[0].tolist()) == sorted(fit.cols)
 
 
@@ -208,7 +208,7 @@ def test_where_too_few_columns_are_left(fit):
     names, told = fit.recommend("u3", n=10**9)
     assert names.shape == told.shape == (1, unseen)
     assert np.all(np.isfinite(told))
-    assert fit.recommend("u3", n=10**9, exclude_known=False)[0].shape == (1, len(fit.cols))
+    assert fit.recommend("u3", n=10**9, filter_seen=False)[0].shape == (1, len(fit.cols))
 
 
 KINDS = {

@@ -6,6 +6,7 @@ from tests.conftest import LOSSES, targets
 
 import bifactor as bf
 from bifactor import kernels
+from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.losses import Loss
@@ -137,3 +138,68 @@ def test_only_entries_can_be_folded_in():
     A = bf.operators.Full((4, 3))
     with pytest.raises(InputError, match=r"Entries"):
         fold_in(bf.Problem(bf.losses.Squared(), A, np.ones(12)), np.ones((3, 1)), 0.0)
+
+
+def with_all_cells(shape=(40, 30), dtype=np.float64, weighted=False, offsets=False, seed=3):
+    """Clicks, all cells and a ridge by frequency; with weights that differ, and offsets with a ridge of their own."""
+    rng = np.random.default_rng(seed)
+    i, j = np.nonzero(rng.random(shape) < 0.2)
+    s, t = (0.5 + rng.random(k) if weighted else np.ones(k) for k in shape)
+    a = np.bincount(i, minlength=shape[0]) + 0.3 * t.sum() * s
+    b = np.bincount(j, minlength=shape[1]) + 0.3 * s.sum() * t
+    components = (4.0, 4.0, 1.0) if offsets else None
+    y = gaussian(rng, i.shape, dtype) if np.dtype(dtype).kind == "c" else np.ones(i.size, dtype)
+    plain = bf.Problem("squared", bf.operators.Entries(i, j, shape), y, offsets=offsets)
+    problem = plain.penalized(bf.penalties.Ridge(0.02, a, b, components)) + bf.all_cells(0.3, s, t)
+    return problem, (i, j, y), (a, s, t)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("offsets", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_all_cells_rows_are_those_of_a_whole_fit(weighted, offsets, dtype):
+    """The rows of a converged fit, found again from their entries alone, some of them at a time."""
+    problem, (i, j, y), (a, s, t) = with_all_cells(weighted=weighted, offsets=offsets, dtype=dtype)
+    fit = bf.solve(problem, 5, bf.solvers.Newton(), rng=0, tol=1e-12, max_iter=500)
+    gradient = fit.history.gradient_norm
+    assert gradient[-1] <= 1e-8 * gradient[0]
+    rows = np.array([3, 17, 0, 39])
+    place = np.full(40, -1)
+    place[rows] = np.arange(4)
+    some = place[i] >= 0
+    operator = bf.operators.Entries(place[i[some]], j[some], (4, 30))
+    new = bf.Problem("squared", operator, y[some], offsets=offsets) + bf.all_cells(0.3, s[rows], t)
+    components = np.array([4.0, 1, 1, 1, 1, 1] if offsets else [1.0] * 5)
+    found = fold_in(new, fit.V, 0.02 * np.multiply.outer(a[rows], components))
+    np.testing.assert_allclose(found, fit.U[rows], atol=1e-5 * np.abs(fit.U).max())
+
+
+def test_with_all_cells_any_loss_has_its_rows():
+    problem, V = new_rows(LOSSES["Logistic"], np.random.default_rng(0))
+    total = problem + bf.all_cells(0.2, rows=np.arange(15) + 1.0) + bf.all_cells(0.1)
+    U = fold_in(total, V, 0.1)
+    slope = total.f.evaluate(Free().pair(U, V)).GV + 0.1 * U
+    assert np.abs(slope).max() <= 1e-9 * np.abs(total.f.evaluate(Free().pair(0 * U, V)).GV).max()
+
+
+def test_a_row_without_entries_follows_all_cells():
+    """With fixed columns there is something to pull to 0; without, the row is 0."""
+    operator = bf.operators.Entries([1], [0], (3, 4))
+    V = np.random.default_rng(0).standard_normal((4, 3))
+    U = fold_in(bf.Problem("squared", operator, np.ones(1)) + bf.all_cells(0.2), V, 0.1)
+    np.testing.assert_array_equal(U[[0, 2]], 0)
+    fixed = bf.Problem("squared", operator, np.ones(1), fixed=(np.ones((3, 1)), None)) + bf.all_cells(0.2)
+    U = fold_in(fixed, V, 0.1)
+    M = 0.2 * V.T @ V
+    np.testing.assert_allclose(U[0, 1:], -np.linalg.solve(M[1:, 1:] + 0.1 * np.eye(2), M[1:, 0]))
+
+
+def test_each_row_may_have_a_ridge_of_its_own():
+    problem, V = new_rows(LOSSES["Squared"], np.random.default_rng(0))
+    ridges = np.random.default_rng(1).random((15, 1))
+    whole = fold_in(problem, V, ridges)
+    np.testing.assert_allclose(whole, fold_in(problem, V, np.repeat(ridges, 3, axis=1)))
+    for row in (0, 7):
+        np.testing.assert_allclose(whole[row], fold_in(problem, V, float(ridges[row, 0]))[row], rtol=1e-10)
+    with pytest.raises(InputError, match="15 rows are looked for, in 3 columns"):
+        fold_in(problem, V, np.ones(4))

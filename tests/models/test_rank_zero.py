@@ -50,7 +50,7 @@ def test_one_value_is_predicted_everywhere(case, dtype, tmp_path):
     assert factors.shape == (4, offset)
     np.testing.assert_allclose(model.inverse_transform(factors), value, rtol=2e-2, atol=1e-2)
     assert model.score(X) <= 1
-    columns, predicted = model.recommend([0, 1], 3, exclude_known=False)
+    columns, predicted = model.recommend([0, 1], 3, filter_seen=False)
     assert columns.shape == predicted.shape == (2, 3)
     model.partial_fit(X[:2])
     assert model.row_factors_.shape == (14, 0)

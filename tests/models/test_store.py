@@ -227,7 +227,7 @@ def test_the_folder_and_its_card(tmp_path, fit):
     fit.save(tmp_path / "fit")
     assert set(os.listdir(tmp_path / "fit")) == FILES
     card = json.loads((tmp_path / "fit" / "card.json").read_text(encoding="utf-8"))
-    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (3, 2, SHAPE[0])
+    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (4, 2, SHAPE[0])
     assert bf.load(str(tmp_path / "fit")).card == card
     replace(fit, card={"notes": ["ä"]}).save(str(tmp_path / "other"), report="<html>")
     assert set(os.listdir(tmp_path / "other")) == FILES | {"report.html"}
@@ -645,7 +645,7 @@ def test_pairs_that_are_damaged(folder, change):
 # Folders of older versions
 
 
-@pytest.mark.parametrize("name", ["completion-1", "labels-1", "completion-2", "labels-2", "completion-3", "labels-3"])
+@pytest.mark.parametrize("name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4"])
 def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
@@ -656,7 +656,7 @@ def test_every_format_is_read(name, tmp_path):
     assert fit.recommend(expected["rows"][0], n=3)[0][0].tolist() == expected["recommended"]
     new = again(fit, tmp_path / "fit")
     assert same(fit, new)
-    assert new.card["format"] == 3
+    assert new.card["format"] == 4
 
 
 def test_an_older_result_is_read():

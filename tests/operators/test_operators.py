@@ -21,6 +21,13 @@ INSTANCES = {
         bf.operators.Entries([0], [0], (1, 1)),
         bf.operators.Entries([0, 0], [3, 1], (1, 4)),
     ],
+    "Comparisons": [
+        bf.operators.Comparisons([0, 3, 1, 1, 6], [4, 0, 2, 2, 1], [1, 3, 0, 4, 2], (7, 5)),
+        bf.operators.Comparisons(RNG.integers(5, size=60), RNG.integers(4, size=60), RNG.integers(4, 9, 60), (5, 9)),
+        bf.operators.Comparisons([0, 0, 0, 0], [0, 1, 3, 0], [1, 2, 0, 1], (1, 4)),
+        bf.operators.Comparisons([0], [1], [0], (1, 2)),
+        bf.operators.Comparisons(RNG.integers(30, size=300), np.arange(300) % 10, np.arange(300) // 30 + 10, (30, 20)),
+    ],
     "RankOne": [
         bf.operators.RankOne(gaussian(RNG, (12, 5), float), gaussian(RNG, (12, 4), float)),
         bf.operators.RankOne(gaussian(RNG, (9, 4), complex), gaussian(RNG, (9, 6), complex)),

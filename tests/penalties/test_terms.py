@@ -174,6 +174,43 @@ def test_what_is_no_nuclear_norm_is_certified_as_stationary_only(make_problem):
     assert even.nuclear.rho(even.kind) == 1.0
 
 
+@pytest.mark.parametrize("components", [(0.0, 0.0, 1.0), (8.0, 3.0, 1.0), (8.0, 3.0, 1.0, 1.0), (5.0, 1.0)])
+def test_offsets_may_have_a_ridge_of_their_own(make_problem, components):
+    """f(b1ᵀ + 1cᵀ + M) + ridges of b and c + ρ‖M‖_* is convex: what is certified is its minimum."""
+    plain = make_problem(12, 9)
+    problem = bf.Problem(plain.loss, plain.operator, plain.y, penalty=Ridge(0.5, components=components), offsets=True)
+    fit = bf.solve(problem, 9, PCG(), rng=0, tol=1e-10)
+    assert fit.certificate.rho == 0.5
+    assert fit.certificate.optimal(1e-4)
+    assert not bf.solve(problem, 0, rng=0).certificate.optimal(1e-4)
+    b, c, M = fit.U[:, 1], fit.V[:, 0], fit.U[:, 2:] @ fit.V[:, 2:].T
+
+    def convex(b, c, M):
+        X = b[:, None] + c + M
+        f = 0.5 * np.sum((X[plain.operator.rows, plain.operator.cols] - plain.y) ** 2)
+        row, col = components[1], components[0]
+        return f + 0.25 * (row * b @ b + col * c @ c) + 0.5 * np.linalg.svd(M, compute_uv=False).sum()
+
+    rng = np.random.default_rng(0)
+    least = convex(b, c, M)
+    for _ in range(50):
+        db, dc, dM = (
+            rng.standard_normal(12),
+            rng.standard_normal(9),
+            rng.standard_normal((12, 1)) * rng.standard_normal(9),
+        )
+        for step in (1e-2, 1e-3):
+            assert convex(b + step * db, c + step * dc, M + step * dM) > least
+
+
+def test_other_fixed_columns_leave_the_norm_of_the_rest(make_problem):
+    plain = make_problem(12, 9)
+    uneven = Ridge(0.5, components=(8.0, 0.1, 1.0))
+    assert plain.penalized(uneven).nuclear is None
+    fixed = bf.Problem(plain.loss, plain.operator, plain.y, penalty=uneven, fixed=(np.ones((12, 1)), None))
+    assert fixed.nuclear is None  # one column is fixed, and two differ
+
+
 @pytest.mark.parametrize("penalty", [Ridge(0.5, components=(0.1, 1.0)), Ridge(0.5, rows=np.arange(1.0, 31))])
 def test_solvers_of_the_nuclear_norm_refuse_other_penalties(make_problem, penalty):
     problem = make_problem().penalized(penalty)

@@ -25,6 +25,8 @@ SENSED, SIZE = (512, 512), 200_000
 """So that there are megabytes of each kind of array: smaller ones are not kept for use again."""
 
 OPERATORS = {
+    "Comparisons": lambda rng: comparisons(rng),
+    "Comparisons, wide": lambda rng: comparisons(rng, SHAPE[::-1]),
     "DCT": lambda rng: operators.DCT(SENSED, SIZE, 0),
     "Entries": lambda rng: entries(rng, SHAPE[::-1]),
     "Fourier": lambda rng: operators.Fourier(SENSED, SIZE, 0),
@@ -46,7 +48,7 @@ OPERATORS = {
     "Stacked, entries": lambda rng: operators.Stacked(entries(rng, count=ENTRIES // 2), entries(rng, count=ENTRIES)),
 }
 HERMITIAN = ("Pauli", "RankOne, complex")
-SINGLE = ("Entries", "Fourier", "Gaussian", "Linear, sparse", "RankOne", "Stacked")
+SINGLE = ("Comparisons", "Entries", "Fourier", "Gaussian", "Linear, sparse", "RankOne", "Stacked")
 """Those with steps in double precision, or without any, are measured in single precision too."""
 
 SOLVERS = {
@@ -97,6 +99,11 @@ class Case(NamedTuple):
 
 def entries(rng, shape=SHAPE, count=ENTRIES):
     return operators.Entries(rng.integers(shape[0], size=count), rng.integers(shape[1], size=count), shape)
+
+
+def comparisons(rng, shape=SHAPE, count=ENTRIES):
+    left = rng.integers(shape[1], size=count)
+    return operators.Comparisons(rng.integers(shape[0], size=count), left, (left + 1) % shape[1], shape)
 
 
 def sparse_rows(rng):

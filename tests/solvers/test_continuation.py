@@ -466,3 +466,27 @@ def test_a_race_runs_all_its_lanes_where_no_least_is_known():
     race = Race((PCG(), PCG(damping=0.1)), patience=5)
     bf.solve(counts(0), 3, race, rng=0, max_iter=60, tol=0, callback=lambda t, s: lanes.add(s.own.lane))
     assert lanes == {0, 1}
+
+
+def test_directions_on_rows_with_few_entries_are_not_blown_up():
+    """Under a ridge by frequency the leading directions live there, where the curvature to expect is far too small."""
+    rng = np.random.default_rng(0)
+    m, n = 400, 300
+    popular = [rng.permutation(k).astype(float) + 1 for k in (m, n)]
+    i, j = (rng.choice(k, 12_000, p=w**-1 / np.sum(w**-1)) for k, w in zip((m, n), popular, strict=True))
+    i, j = np.unique(np.stack([i, j]), axis=1)
+    z = np.einsum("tk,tk->t", rng.standard_normal((m, 3))[i], rng.standard_normal((n, 3))[j])
+    a, b = np.bincount(i, minlength=m), np.bincount(j, minlength=n)
+    problem = bf.Problem(
+        "squared",
+        bf.operators.Entries(i, j, (m, n)),
+        z + rng.standard_normal(i.size),
+        penalty=bf.penalties.Ridge(0.1, rows=np.maximum(a, 1), cols=np.maximum(b, 1)),
+        offsets=True,
+    )
+    offsets = bf.solve(problem, 0, rng=0)
+    x = problem.kind.pair(offsets.U, offsets.V)
+    assert problem.objective(grown(problem, x, 6)) < problem.objective(x)
+    least = bf.solve(problem, 6, PCG(), bf.inits.Random(), rng=0, max_iter=400).objective
+    assert bf.solve(problem, 6, rng=0, max_iter=400, objective_tol=1e-5).objective < 1.01 * least
+    assert least < 0.8 * offsets.objective

@@ -149,6 +149,8 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
     notes, classes, loss, first = [], None, chosen.loss, entries.values[0]
     if np.all(entries.values == first):
         notes.append(f"All values are {first:g}, so there is nothing to tell rows and columns apart by.")
+        if first == 1:
+            notes.append("Clicks, plays and purchases are for bifactor.Recommender, in Python.")
     try:
         if loss.targets is SIGNS:
             classes = two_classes(entries.values)

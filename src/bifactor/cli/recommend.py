@@ -50,7 +50,7 @@ def recommend(fit: Path, users: tuple[str, ...], ratings: Path | None, count: in
     if np.any(places < 0):
         name = listed(asked[places < 0])[0]
         raise InputError(f"There was no row named {name!r} in the fit. Check it, or pass its entries: --ratings.")
-    names, predicted = model.recommend(asked, count, exclude_known=not include_seen)
+    names, predicted = model.recommend(asked, count, filter_seen=not include_seen)
     rows = listed(model.rows[places])
     found = [(row, _found(line, values)) for row, line, values in zip(rows, names, predicted, strict=True)]
     if wants_json():

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
     from bifactor.estimators.one_bit import OneBitCompletion as OneBitCompletion
     from bifactor.estimators.poisson_pca import PoissonPCA as PoissonPCA
+    from bifactor.estimators.recommender import Recommender as Recommender
     from bifactor.estimators.state_tomography import StateTomography as StateTomography
     from bifactor.models.goodness_of_fit import MisfitWarning as MisfitWarning
     from bifactor.models.linear_inversion import linear_inversion as linear_inversion
@@ -26,6 +27,7 @@ else:
             "MatrixCompletion": "matrix_completion",
             "OneBitCompletion": "one_bit",
             "PoissonPCA": "poisson_pca",
+            "Recommender": "recommender",
             "StateTomography": "state_tomography",
             "displays": "displays",
             "MisfitWarning": "bifactor.models.goodness_of_fit",

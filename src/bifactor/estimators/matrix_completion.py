@@ -3,7 +3,7 @@
 from typing import Any, Literal, overload
 
 from bifactor.arrays import Array
-from bifactor.estimators.completion import Completion
+from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.error_bars import ErrorBars
 from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
@@ -143,6 +143,8 @@ class MatrixCompletion(ErrorBars, Completion):
         return settings(**{name: getattr(self, name) for name in names})
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
+        if reset:
+            warn_of_clicks(data)
         return data
 
     def _decoded(self, values: Array) -> Array:

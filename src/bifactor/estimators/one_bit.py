@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.completion import Completion
+from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.inputs import observations
 from bifactor.models.fitting import Settings
 from bifactor.models.scoring import left_out_scores
@@ -144,6 +144,7 @@ class OneBitCompletion(Completion):
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         values = above(data.values, self.binarize)
         if reset:
+            warn_of_clicks(data)
             self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
         return data.replaced(signs(values, self.classes_))
 

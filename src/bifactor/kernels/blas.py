@@ -7,13 +7,16 @@ BLAS to one thread and products are split here; results then depend on one numbe
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, herm, host, is_foreign, is_numpy
+from bifactor.arrays import Array, beside, cast, common_dtype, herm, host, is_foreign, is_numpy
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
 MULTIPLY_ADDS = 64
 """What BLAS does in the time of one step of a simple loop."""
+
+BLOCK = 1 << 20
+"""Numbers that are copied in double precision at a time."""
 
 ALONE = 1 << 13
 """Multiply-adds up to which any BLAS keeps to one thread by itself."""
@@ -43,6 +46,25 @@ def gram(A: Array, B: Array) -> Array:
     with blas_at_most(1):
         sums = run(_gram, [(A[a:b], B[a:b]) for a, b in parts])
     return sums[0] if len(sums) == 1 else sum(sums[1:], sums[0])
+
+
+def wide_gram(A: Array, B: Array, weights: Array | None = None) -> Array:
+    """Aᴴ·diag(weights)·B of two tall matrices, in double precision; of single ones, some rows are copied at a time."""
+    wide = np.result_type(common_dtype(A, B), np.float64)
+    if not is_numpy(A):
+        return host(herm(cast(A, wide)) @ _weighted(cast(B, wide), weights))
+    if A.dtype == B.dtype == wide and weights is None:
+        return gram(A, B)
+    total, step = np.zeros((A.shape[1], B.shape[1]), wide), max(1, BLOCK // max(A.shape[1], 1))
+    for start in range(0, A.shape[0], step):
+        rows = slice(start, start + step)
+        part = None if weights is None else weights[rows]
+        total += gram(A[rows].astype(wide, copy=False), _weighted(B[rows].astype(wide, copy=False), part))
+    return total
+
+
+def _weighted(B: Array, weights: Array | None) -> Array:
+    return B if weights is None else weights[:, None] * B
 
 
 def _gram(A: Array, B: Array) -> Array:

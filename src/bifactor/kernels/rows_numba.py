@@ -44,11 +44,35 @@ def _newton(slope, block, row, ridge, step, packed):  # type: ignore[no-untyped-
 
 
 @register_jitable
-def _move(row, a, step, ridge, trial, slope, block):  # type: ignore[no-untyped-def]
-    """The row after a step, with slopes and a block of zeros to add to; returns the ridge's value there."""
+def _total(forms, shares, whole):  # type: ignore[no-untyped-def]
+    """The forms of a row, summed by its shares."""
+    whole[:] = 0.0
+    for q in range(shares.size):
+        for k in range(whole.shape[0]):
+            for h in range(whole.shape[1]):
+                whole[k, h] += shares[q] * forms[q, k, h]
+
+
+@register_jitable
+def _start(row, whole, slope, block):  # type: ignore[no-untyped-def]
+    """Slopes and block of a form, for the entries to be added to; returns its value."""
+    value, first = 0.0, row.size - slope.size
+    for k in range(row.size):
+        along = 0.0
+        for h in range(row.size):
+            along += whole[k, h] * row[h]
+        value += 0.5 * along * row[k]
+        if k >= first:
+            slope[k - first] = along
+            for h in range(first, row.size):
+                block[k - first, h - first] = whole[k, h]
+    return value
+
+
+@register_jitable
+def _move(row, a, step, ridge, trial):  # type: ignore[no-untyped-def]
+    """The row after a step; returns the ridge's value there."""
     value, first = 0.0, row.size - step.size
-    slope[:] = 0.0
-    block[:] = 0.0
     for k in range(first):
         trial[k] = row[k]
     for k in range(step.size):
@@ -62,16 +86,16 @@ def _move(row, a, step, ridge, trial, slope, block):  # type: ignore[no-untyped-
 def _fit(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
-    def fit_rows(low, high, ends, other, y, weights, parameter, V, U, first, ridge):  # type: ignore[no-untyped-def]
+    def fit_rows(low, high, ends, other, y, weights, parameter, V, U, first, ridges, forms, shares):  # type: ignore[no-untyped-def]
         width, rank = V.shape[1], V.shape[1] - first
         slope, block, packed = np.empty(rank), np.empty((rank, rank)), np.empty(rank * (rank + 1) // 2)
-        row, trial, step = np.empty(width), np.empty(width), np.empty(rank)
+        row, trial, step, whole = np.empty(width), np.empty(width), np.empty(rank), np.empty((width, width))
         for i in range(low, high):
-            row[:] = U[i]
-            step[:] = 0.0
+            row[:], step[:] = U[i], 0.0
+            _total(forms, shares[i], whole)
             value, start, promised, a = np.inf, 0.0 * stamp, 0.0, 1.0
             for tried in range(STEPS):
-                reached = _move(row, a, step, ridge, trial, slope, block)
+                reached = _move(row, a, step, ridges[i], trial) + _start(trial, whole, slope, block)
                 # Not in functions: to hand arrays to one costs three times what is done here with an entry.
                 for t in range(ends[i - 1] if i > 0 else 0, ends[i]):
                     j, z = other[t], 0.0
@@ -93,7 +117,7 @@ def _fit(pointwise: Pointwise) -> Any:
                     continue
                 row[:] = trial
                 value, a = reached, 1.0
-                promised = _newton(slope, block, row, ridge, step, packed)
+                promised = _newton(slope, block, row, ridges[i], step, packed)
                 start = abs(value) + promised if tried == 0 else start
                 if not promised > ENOUGH * max(VISIBLE * start, abs(value)):
                     break
@@ -113,16 +137,19 @@ def fit(
     V: Array,
     first: int,
     ridge: Array,
+    forms: Array,
+    shares: Array,
 ) -> Array:
-    """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + Σ ½ρₖ|uₖ|², z = U Vᵀ at entries sorted by rows.
+    """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + ½Σ ρᵢₖ|uᵢₖ|² + ½Σ sᵢₖ uᵢFₖuᵢᵀ, z = U Vᵀ at entries.
 
-    The entries of row i end at `ends[i]`; `other` holds their columns. `ridge` has one ρ for each column looked for.
+    These are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each row
+    and column looked for, `forms` the symmetric F, of all columns, and `shares` their s, for each row.
     """
     U, V = np.array(U, order="C"), np.ascontiguousarray(V, dtype=U.dtype)
-    work = y.size * (V.shape[1] ** 2 + 1)
+    work = (y.size + len(forms) * len(ends)) * (V.shape[1] ** 2 + 1)
     parts = max(1, min(len(ends), threads_for(work)))
     cuts = np.searchsorted(ends, y.size * np.arange(1, parts) / parts, side="left")
     bounds = np.unique(np.r_[0, cuts, len(ends)])
-    settings = (ends, other, y, weights, U.dtype.type(parameter), V, U, first, ridge)
+    settings = (ends, other, y, weights, U.dtype.type(parameter), V, U, first, ridge, forms, shares)
     run(_fit(pointwise), [(int(a), int(b), *settings) for a, b in pairwise(bounds)])
     return U

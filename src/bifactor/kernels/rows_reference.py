@@ -40,32 +40,37 @@ def fit(
     V: Array,
     first: int,
     ridge: Array,
+    forms: Array,
+    shares: Array,
 ) -> Array:
-    """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + Σ ½ρₖ|uₖ|², z = U Vᴴ at entries sorted by rows.
+    """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + ½Σ ρᵢₖ|uᵢₖ|² + ½Σ sᵢₖ uᵢFₖuᵢᴴ, z = U Vᴴ at entries.
 
-    The entries of row i end at `ends[i]`; `other` holds their columns. `ridge` has one ρ for each column looked for.
+    These are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each row
+    and column looked for, `forms` the Hermitian F, of all columns, and `shares` their s, for each row.
     """
     dtype, double = U.dtype, np.result_type(U.dtype, np.float64)
     U, V, y = (np.array(a, double) for a in (U, V, y))
     w = weights if weights.size else np.ones(y.shape)
-    row = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     busy = start = np.arange(len(ends))
+    row, whole = np.repeat(busy, np.diff(ends, prepend=0)), np.hstack([np.zeros((len(ends), first)), ridge])
 
-    def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array]:
-        """z at the entries of some rows, and the objective of each."""
+    def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array, Array]:
+        """z at the entries of some rows, the objective of each, and its slopes but for the entries."""
         z = np.einsum("tk,tk->t", rows[i], conj(V[other[mask]]))
         losses = np.bincount(i, w[mask] * value(z, y[mask]), minlength=len(rows))
-        return z, losses + 0.5 * (np.abs(rows[:, first:]) ** 2 @ ridge)
+        slopes = np.einsum("iq,qkh,ik->ih", shares[busy], forms, rows) + whole[busy] * rows
+        return z, losses + 0.5 * np.sum(real(conj(slopes) * rows), axis=1), slopes[:, first:]
 
     for step in range(STEPS):
         place = np.full(len(ends), -1)
         place[busy] = np.arange(busy.size)
         mask = place[row] >= 0
         i, rows = place[row[mask]], U[busy]
-        z, here = values(rows, mask, i)
+        z, here, slopes = values(rows, mask, i)
         layout = Layout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
-        slopes = entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:]) + rows[:, first:] * ridge
-        steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge)
+        slopes += entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:])
+        more = np.einsum("iq,qkh->ikh", shares[busy], forms[:, first:, first:])
+        steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge[busy], more)
         promised = np.sum(real(conj(slopes) * steps), axis=1)
         start = np.abs(here) + promised if step == 0 else start
         goes = promised > ENOUGH * np.maximum(VISIBLE * start[busy], np.abs(here))
@@ -85,10 +90,10 @@ def fit(
     return U.astype(dtype)
 
 
-def _steps(layout: Layout, q: Array, B: Array, slopes: Array, ridge: Array) -> Array:
+def _steps(layout: Layout, q: Array, B: Array, slopes: Array, ridge: Array, more: Array) -> Array:
     """The slopes divided by the blocks of curvature."""
-    packed = blocks_reference.sums(layout, q, B, False, (0, layout.n_outer))
-    diagonal = np.equal(*blocks_reference.triangle(B.shape[1]))
+    k, h = blocks_reference.triangle(B.shape[1])
+    packed, diagonal = blocks_reference.sums(layout, q, B, False, (0, layout.n_outer)) + more[:, k, h], k == h
     lift = FLOOR * real(packed[:, diagonal]).sum(axis=1)[:, None] + ridge
     packed[:, diagonal] += np.where(lift > 0, lift, 1)
     return blocks_reference.solve(packed, slopes.astype(packed.dtype))

@@ -9,6 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
+from bifactor.models.clicks import as_choices
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
@@ -172,7 +173,9 @@ class Fit:
         """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
         return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
-    def recommend(self, rows: Any = None, n: int = 10, *, exclude_known: bool = True) -> tuple[Array, Array]:
+    def recommend(
+        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+    ) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
         Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
@@ -183,19 +186,38 @@ class Fit:
         rows : sequence of names, optional
             By default all.
         n : int
-        exclude_known : bool
+        filter_seen : bool
             Leave out columns in which an entry of the row is known.
+        items : sequence of names, optional
+            Columns to choose from; by default all.
         """
-        if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        least = int(np.diff(self.seen.starts)[index].min()) if exclude_known and index.size else 0
-        count = min(int(n), len(self.cols) - least)
-        columns, predicted = best_columns(self.model, index, count, self.seen.__getitem__ if exclude_known else None)
-        return gapped(self.cols[columns], columns < 0), predicted
+        U = self.model.U if rows is None else self.model.U[index]
+        return self.recommended(U, self.seen.taken(index) if filter_seen else None, n, items)
+
+    def recommended(self, U: Array, seen: Pairs | None, n: int = 10, items: Any = None) -> tuple[Array, Array]:
+        """The same for rows that have these factors, but for what they have `seen`."""
+        if not is_count(n, 1):
+            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
+        allowed = None if items is None else self._chosen(items)
+        least = int(np.diff(seen.starts).min()) if seen is not None and len(U) else 0
+        count = min(int(n), len(self.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
+        columns, z = best_columns(U, self.model.V, count, None if seen is None else seen.__getitem__, allowed)
+        predicted = self.model.loss.mean(z + z.dtype.type(self.model.intercept))
+        return gapped(self.cols[columns], columns < 0), np.where(columns < 0, np.nan, predicted)
+
+    def _chosen(self, items: Any) -> Array:
+        """Which columns these are."""
+        places = self.places(items, "column")
+        if np.any(places < 0):
+            name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
+            raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
+        allowed = np.zeros(len(self.cols), bool)
+        allowed[places] = True
+        return allowed
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
@@ -204,6 +226,7 @@ class Fit:
         out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
         `bifactor.tables.read` makes observations of files and frames.
         """
+        data = data if self.model.clicks is None else as_choices(data)
         if data.values.size != data.rows.size:
             raise InputError("There are pairs without values, from which nothing can be found. Pass entries.")
         cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values

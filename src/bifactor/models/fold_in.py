@@ -5,22 +5,23 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.kernels import rows_reference
+from bifactor.kernels import blas, rows_reference
 from bifactor.operators import Entries
+from bifactor.operators.cells import DataAndCells
 from bifactor.problems.problem import Problem
 from bifactor.validation import require_rows
 
 
 def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
-    """argmin over U of f(UVᴴ) + Σ ½ρₖ‖uₖ‖², by Newton's method in each row.
+    """argmin over U of f(UVᴴ) + ½Σ ρᵢₖ|uᵢₖ|², by Newton's method in each row.
 
-    `problem` holds the entries that are known of the new rows. Columns that it fixes stay, as in U = [1, b, …].
-    A row of which nothing is known comes out as zeros.
+    `problem` holds the entries that are known of the new rows, and perhaps `all_cells`. Columns that it fixes stay, as
+    in U = [1, b, …]. A row of which nothing is known comes out as zeros, unless all cells say otherwise of it.
 
     Parameters
     ----------
-    ridge : number, or one for each column that is looked for
-        ρ.
+    ridge : number, or an array
+        ρ: one for each column that is looked for, or with a row for each row, or a column of one for each row.
     """
     operator = problem.operator
     if not isinstance(operator, Entries):
@@ -34,9 +35,31 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
     order = np.argsort(rows, kind="stable")
     fit, loss = problem.f.fit.take(order), problem.loss
     places = np.cumsum(np.bincount(rows, minlength=problem.shape[0])), operator.cols[order]
-    ridges = np.broadcast_to(np.asarray(ridge, np.float64), columns.shape).copy()
     first, compiled = int(columns[0]), fit.compiled(U.dtype, width)
+    terms = _ridges(ridge, (len(U), columns.size)), *_forms(problem, V)
     if compiled is not None:
-        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, ridges)
+        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, *terms)
     parts = loss.value, loss.gradient, loss.curvature
-    return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, ridges)
+    return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, *terms)
+
+
+def _ridges(ridge: float | Array, shape: tuple[int, int]) -> Array:
+    given = np.asarray(ridge, np.float64)
+    try:
+        return np.broadcast_to(given, shape).copy()
+    except ValueError:
+        raise InputError(
+            f"ridge has the shape {given.shape}, but {shape[0]} rows are looked for, in {shape[1]} columns. "
+            "Pass one number, one for each column, or a matrix of one column for each row."
+        ) from None
+
+
+def _forms(problem: Problem, V: Array) -> tuple[Array, Array]:
+    """w·VᴴTV of all cells, and s of each row."""
+    wide = np.result_type(V.dtype, np.float64)
+    cells = problem.f.cells if isinstance(problem.f, DataAndCells) else ()
+    forms, shares = np.zeros((len(cells), V.shape[1], V.shape[1]), wide), np.ones((problem.shape[0], len(cells)))
+    for k, one in enumerate(cells):
+        forms[k] = one.weight * blas.wide_gram(V, V, one.sides[1])
+        shares[:, k] = 1.0 if one.given.rows is None else one.given.rows
+    return forms, shares

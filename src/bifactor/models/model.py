@@ -13,6 +13,7 @@ from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
 from bifactor.models.tuning import RidgePath
 from bifactor.operators import Entries
+from bifactor.operators.cells import all_cells
 from bifactor.problems.problem import Problem
 from bifactor.running.result import Result
 from bifactor.solvers.parts.gaussians import Gaussians
@@ -21,6 +22,25 @@ from bifactor.tables import Observations
 
 OFFSETS = (1, 1)
 """The fixed columns that make offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings of a model of clicks, and how well it ranked what was held out."""
+
+    unobserved: float
+    alpha: float
+    ndcg: float
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """What makes a model one of clicks: all entries count as 0, and a row's ridge grows with what is known of it."""
+
+    unobserved: float
+    """The weight of all entries, w₀."""
+    tried: tuple[Trial, ...] = ()
+    """How it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,7 @@ class Model:
     posterior: Posterior | None = None
     choice: NoiseChoice | None = None
     """How the noise of the posterior was chosen."""
+    clicks: Clicks | None = None
 
     @cached_property
     def shifted(self) -> Loss:
@@ -150,7 +171,11 @@ class Model:
             return Fixed(L, R).zero(new.shape, held.shape[1] - self.fixed_columns, held.dtype).left
         operator = Entries(new.rows, new.cols, new.shape)
         problem = Problem(self.shifted, operator, new.values.astype(held.dtype), new.weights, fixed=(L, R))
-        return fold_in(problem, held, ridge)
+        if self.clicks is None:
+            return fold_in(problem, held, ridge)
+        weight = self.clicks.unobserved
+        known = np.bincount(new.rows, new.weights, new.shape[0]) + weight * new.shape[1]
+        return fold_in(problem + all_cells(weight), held, ridge * known[:, None])
 
     def _ones(self, shape: tuple[int, int]) -> tuple[Array, Array]:
         """The fixed columns of a matrix."""

@@ -20,6 +20,11 @@ class Pairs:
     def of(cls, data: Observations) -> "Pairs":
         # Counting is quicker than sorting: a sparse matrix puts them in order.
         matrix = scipy.sparse.csr_array((np.ones(data.rows.size, bool), (data.rows, data.cols)), shape=data.shape)
+        return cls.stored(matrix)
+
+    @classmethod
+    def stored(cls, matrix: "scipy.sparse.csr_array") -> "Pairs":
+        """Those of a sparse matrix."""
         matrix.sum_duplicates()
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
 
@@ -51,3 +56,10 @@ class Pairs:
         rows = np.concatenate([old[stay], data.rows])
         cols = np.concatenate([self.columns[stay], data.cols])
         return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape))
+
+    def taken(self, rows: Array) -> "Pairs":
+        """Those of some rows, in this order."""
+        counts = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], counts)
+        return Pairs(starts, self.columns[places])

@@ -6,41 +6,40 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels.blas import matmul
-from bifactor.models.model import Model
 from bifactor.tables.names import WHOLE
 
 BLOCK = 20_000_000
 """Scores that are held at a time."""
 
 Seen = Callable[[int], Array]
-"""Of a row, the columns that are left out."""
+"""Of the number of a row, the columns that are left out."""
 
 
-def best_columns(model: Model, rows: Array, count: int, seen: Seen | None) -> tuple[Array, Array]:
-    """For each of the rows the `count` columns with the largest prediction, best first, and these predictions.
+def best_columns(
+    U: Array, V: Array, count: int, seen: Seen | None = None, allowed: Array | None = None
+) -> tuple[Array, Array]:
+    """For each row of U the `count` columns with the largest u·v, best first, and these numbers.
 
-    There must be as many columns. Those in which a row was `seen` are left out; where fewer remain the rest is -1, with
-    NaN for predictions.
+    There must be as many columns. Those that are `seen` in a row, and those that are not `allowed`, are left out; where
+    fewer remain the rest is -1, with NaN for numbers.
     """
-    U, V = model.U, model.V
-    columns, scores = np.empty((rows.size, count), np.int64), np.empty((rows.size, count), U.dtype)
+    columns, scores = np.empty((len(U), count), np.int64), np.empty((len(U), count), U.dtype)
     step = max(1, BLOCK // V.shape[0])
-    for first in range(0, rows.size if count else 0, step):
-        part = rows[first : first + step]
-        z = matmul(U[part], V.T)
+    for first in range(0, len(U) if count else 0, step):
+        z = matmul(U[first : first + step], V.T)
+        if allowed is not None:
+            z[:, ~allowed] = -np.inf
         if seen is not None:
-            for k, row in enumerate(part.tolist()):
-                z[k, seen(row)] = -np.inf
+            for k in range(len(z)):
+                z[k, seen(first + k)] = -np.inf
         top = np.argpartition(-z, count - 1, axis=1)[:, :count]
         values = np.take_along_axis(z, top, axis=1)
         rank = np.argsort(-values, axis=1, kind="stable")
         scores[first : first + step] = np.take_along_axis(values, rank, axis=1)
         columns[first : first + step] = np.take_along_axis(top, rank, axis=1)
     none = np.isneginf(scores)
-    columns[none], scores[none] = -1, 0
-    predicted = model.loss.mean(scores + scores.dtype.type(model.intercept))
-    predicted[none] = np.nan
-    return columns, predicted
+    columns[none], scores[none] = -1, np.nan
+    return columns, scores
 
 
 def gapped(names: Array, none: Array) -> Array:

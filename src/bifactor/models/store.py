@@ -7,6 +7,7 @@ pinned by a folder of each in the tests.
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
+4. Of a model of clicks, the weight of what was not observed.
 """
 
 import errno
@@ -28,7 +29,7 @@ from bifactor.losses.named import LOSSES
 from bifactor.models import posterior_file
 from bifactor.models.card import model_card
 from bifactor.models.fit import Fit
-from bifactor.models.model import OFFSETS, Model
+from bifactor.models.model import OFFSETS, Clicks, Model
 from bifactor.models.names_file import packed_names, unpacked_names
 from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
@@ -45,7 +46,7 @@ REPORT = "report.html"
 OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
-FORMAT = 3
+FORMAT = 4
 
 
 def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None, error_bars: bool) -> None:
@@ -58,6 +59,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "intercept": model.intercept,
         "offsets": model.offsets,
         "ridge": model.ridge,
+        "unobserved": None if model.clicks is None else model.clicks.unobserved,
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
@@ -145,6 +147,9 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         if ridge is not None and ridge < 0:
             raise ValueError(f"ridge is {ridge}")
         classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
+        clicks = None if core.get("unobserved") is None else Clicks(_number(core, "unobserved"))
+        if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
+            raise ValueError(f"unobserved is {clicks.unobserved}, which goes with a ridge and no offsets")
         found = _restored_loss(core.get("loss"), loss, folder)
     except ValueError as error:
         if isinstance(error, InputError):
@@ -154,7 +159,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
         raise FileError(f"{folder / FACTORS} does not hold the factors of {folder / CARD}. Fit again.")
-    model = Model(found, intercept, fixed, ridge, U, V, result)
+    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks)
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))

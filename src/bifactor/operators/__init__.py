@@ -2,6 +2,7 @@
 
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import Bound, Curve, DataBound, Evaluated
+from bifactor.operators.comparisons import Comparisons
 from bifactor.operators.dct import DCT
 from bifactor.operators.entries import Entries
 from bifactor.operators.fourier import Fourier
@@ -20,6 +21,7 @@ from bifactor.operators.subsampled import Subsampled
 __all__ = [
     "DCT",
     "Bound",
+    "Comparisons",
     "Curve",
     "DataBound",
     "Entries",

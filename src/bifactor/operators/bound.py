@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import HERE, Array, beside, cast, dtype_of, hstack, is_numpy
-from bifactor.blocks import Exact, Shared, filled
+from bifactor.arrays import HERE, Array
+from bifactor.blocks import Exact, Shared
 from bifactor.caching import cached_property
-from bifactor.factors import Factors, Free
+from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
-from bifactor.kernels.memory import empty
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.footprint import Footprint
+from bifactor.operators.shares import Shares
+from bifactor.operators.straight import straightened
 
 if TYPE_CHECKING:
     from bifactor.operators.base import Operator
@@ -24,7 +25,7 @@ Reach = tuple[float, float]
 ANYWHERE: Reach = (0.0, np.inf)
 
 Measurements = Any
-"""z: an array in the order of a bound or, where it is not stored, None; whoever is given it hands it back."""
+"""z: an array in the order of a bound, or else what the bound keeps in its place; whoever is given it hands it back."""
 
 Ahead = tuple[float, Measurements]
 """A step a and the measurements at x + a·d."""
@@ -66,8 +67,8 @@ class Bound(ABC):
     """A smooth convex f on m×n matrices.
 
     f is the end of two maps, X ↦ z (linear) and z ↦ f. What z is, only the bound knows. Where z is `explicit`, it is an
-    array in an order of the bound's own, which solvers may carry along and combine. Elsewhere it is never stored:
-    `measure` returns None, and each pass over the data computes what it needs of z from the factors.
+    array in an order of the bound's own, which solvers may carry along and combine. Elsewhere it is not stored, or not
+    all of it: each pass computes what it needs from the factors and from what `measure` returns, None at the least.
     Wherever a method takes z, None stands for the measurements at x.
     """
 
@@ -81,6 +82,8 @@ class Bound(ABC):
     """Whether a curve takes about as long as measuring one point."""
     quadratic: bool = False
     """Whether f is a quadratic."""
+    whole: bool = False
+    """Whether f weighs every entry of X, with one weight for its row times one for its column."""
 
     @property
     @abstractmethod
@@ -116,7 +119,7 @@ class Bound(ABC):
 
     @abstractmethod
     def measure(self, x: Factors) -> Measurements:
-        """z at x; None where z is not explicit."""
+        """z at x; where it is not explicit what is kept in its place, or None."""
 
     @abstractmethod
     def value(self, x: Factors) -> float:
@@ -146,25 +149,40 @@ class Bound(ABC):
             return self.line(here, dz)
         return self.curve(*straightened(x, new))
 
-    def expected(self, x: Factors, side: int) -> Shared:
+    @property
+    def summands(self) -> tuple["Bound", ...]:
+        """The functions that f is the sum of."""
+        return (self,)
+
+    @property
+    def data(self) -> "Bound":
+        """f without what is said of all entries of X alike, which comes from no data."""
+        return self
+
+    @property
+    def patterns(self) -> tuple["Bound", ...]:
+        """Functions with the sum f, in each of which the typical curvature of an entry is its row's times its column's.
+
+        That is how `marginals` are understood.
+        """
+        return (self,)
+
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         """The curvature to expect of f in each row of a factor, U for side 0 and V for side 1.
 
         For row i of U it is about Σⱼ wᵢⱼ vⱼᴴvⱼ. Where rows and columns are alike that is scale·VᴴV. Where entries are
-        observed unevenly it is the row's share of the curvature times the mean of vⱼᴴvⱼ over what is observed.
+        observed unevenly it is the row's share of the curvature times the mean of vⱼᴴvⱼ over what is observed. A row of
+        which nothing is observed counts as the mean one, unless f is not `alone` and others have a say in it.
         """
         other = x.left if side else x.right
         if self.marginals is None:
             return Shared(((self.scale, gram(other, other)),))
-        share = cast(self._shares[1 - side][1], np.finfo(dtype_of(other)).dtype)
-        weighted = np.multiply(share, other, out=empty(other.shape, other.dtype)) if is_numpy(other) else share * other
-        return Shared(((self._shares[side][0], gram(other, weighted)),))
+        return self._shares.blocks(other, side, alone)
 
     @cached_property
-    def _shares(self) -> list[tuple[Array, Array]]:
-        """Of each row and of each column the curvature, and its share in the whole; where the data live."""
+    def _shares(self) -> Shares:
         assert self.marginals is not None
-        each = ((filled(sums), sums[:, None] / sums.sum()) for sums in self.marginals)
-        return [(beside(own, self.like), beside(share, self.like)) for own, share in each]
+        return Shares(self.marginals, self.like)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
@@ -269,15 +287,3 @@ class DataBound(Bound):
     @abstractmethod
     def recomputed(self) -> "DataBound":
         """The same f, with measurements that are never stored."""
-
-
-def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
-    """Factors of X and a direction, along which X moves by ΔX = the product of `new`; None for X stands for 0.
-
-    X + t·ΔX = [U, A][V, tB]ᴴ for ΔX = ABᴴ.
-    """
-    nothing = 0 * new.right
-    if x is None:
-        return Free().pair(new.left, nothing), Free().pair(0 * new.left, new.right)
-    here = Free().pair(hstack(x.left, new.left), hstack(x.right, nothing))
-    return here, Free().pair(0 * here.left, hstack(0 * x.right, new.right))

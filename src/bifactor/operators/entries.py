@@ -8,6 +8,7 @@ from scipy import sparse
 from bifactor import kernels
 from bifactor.arrays import Array, common_dtype, conj, floating, host, is_foreign, on_host
 from bifactor.errors import InputError
+from bifactor.factors import Factors
 from bifactor.kernels.layout import Layout, arrange
 from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap, Sampled
@@ -16,7 +17,7 @@ from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import DataBound
 from bifactor.operators.entries_bound import EntriesBound
 from bifactor.operators.sparse import coordinates
-from bifactor.validation import require_measurements, require_pair
+from bifactor.validation import indices, require_measurements, require_pair
 
 
 class Entries(Operator):
@@ -35,8 +36,8 @@ class Entries(Operator):
 
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
-        i = _indices(rows, "rows", self.shape[0])
-        j = _indices(cols, "cols", self.shape[1])
+        i = indices(rows, "rows", self.shape[0])
+        j = indices(cols, "cols", self.shape[1])
         if i.size != j.size:
             raise InputError(f"rows has {i.size} indices and cols has {j.size}. Pass one pair per measurement.")
         if i.size == 0:
@@ -107,6 +108,16 @@ class Entries(Operator):
             return self._restore(conj(on_host(kernel.dot, self._layout, V, U)))
         return self._restore(on_host(kernel.dot, self._layout, U, V))
 
+    def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
+        """A(DVᴴ + UEᴴ) and A(DEᴴ) for x = (U, V) and d = (D, E), in one pass: how measurements change along d."""
+        for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
+            require_pair(left, right, self.shape)
+        factors = [side for pair in (x, d) for side in self.sides(pair.left, pair.right)]
+        kernel = kernels.find("entries", common_dtype(*factors), self.size, x.width)
+        z1, z2 = on_host(kernel.curve, self._layout, *factors)
+        z1, z2 = (conj(z1), conj(z2)) if self._flipped else (z1, z2)
+        return self._restore(z1), self._restore(z2)
+
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
         w = w if self._order is None else on_host(np.take, w, self._order)
@@ -123,6 +134,12 @@ class Entries(Operator):
     def mean_square(self, weights: Array | None = None) -> float:
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
         return total / (self.shape[0] * self.shape[1])
+
+    def sums(self, weights: Array | None = None) -> tuple[Array, Array]:
+        """The sums of the weights, or the numbers of measurements, over each row and each column."""
+        weights = weights if weights is None or self._order is None else weights[self._order]
+        rows, cols = self.sides(*self._layout.sums(weights))
+        return rows, cols
 
     def work(self, width: int, dtype: Any) -> int:
         item, (short, long) = np.dtype(dtype).itemsize, sorted(self.shape)
@@ -146,6 +163,10 @@ class Entries(Operator):
     def flipped(self) -> bool:
         return self._flipped
 
+    def sides(self, left: Any, right: Any) -> tuple[Any, Any]:
+        """What belongs to rows and to columns as outer and inner, as kernels take it; or back, which is the same."""
+        return (right, left) if self._flipped else (left, right)
+
     def _restore(self, measurements: Array) -> Array:
         """From the order of the layout to the order the user gave."""
         if self._order is None:
@@ -157,20 +178,3 @@ def _placed(measurements: Array, order: Array) -> Array:
     restored = np.empty_like(measurements)
     restored[order] = measurements
     return restored
-
-
-def _indices(values: Array, name: str, size: int) -> Array:
-    index = np.asarray(host(values) if hasattr(values, "shape") else values)
-    if index.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} is {index.dtype} with {index.ndim} dimension(s). Pass a vector of integers, counted from 0."
-        )
-    low, high = int(index.min()), int(index.max())
-    if low < 0 or high >= size:
-        raise InputError(
-            f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
-            "Indices count from 0; check the shape."
-        )
-    return index

@@ -1,6 +1,5 @@
 """Observed entries bound to data: z carried along, or computed anew in each pass."""
 
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ Sides = tuple[Array, Array]
 class EntriesBound(Measured):
     """f(X) = Σ wₜ ℓ(X[iₜ, jₜ]; yₜ): f and its gradient in one pass where z is not asked for, and quick curves."""
 
+    operator: "Entries"
     quick = True
 
     def __init__(self, operator: "Entries", fit: DataFit):
@@ -39,7 +39,7 @@ class EntriesBound(Measured):
     @cached_property
     def marginals(self) -> tuple[Array, Array]:
         curvature, weights = self.fit.typical
-        rows, cols = self.sides(*self.layout.sums(weights))
+        rows, cols = self.operator.sums(weights)
         return curvature * rows, curvature * cols
 
     @property
@@ -47,14 +47,7 @@ class EntriesBound(Measured):
         return self.fit.seen
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
-        for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
-            require_pair(left, right, self.shape)
-        factors = *self.sides(x.left, x.right), *self.sides(d.left, d.right)
-        z1, z2 = on_host(self._kernel(*factors).curve, self.layout, *factors)
-        return (conj(z1), conj(z2)) if self.flipped else (z1, z2)
-
-    def _kernel(self, *factors: Array) -> ModuleType:
-        return kernels.find("entries", common_dtype(*factors), self.layout.size, factors[0].shape[1])
+        return self.operator.motion(x, d)
 
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
         require_pair(x.left, x.right, self.shape)
@@ -88,8 +81,7 @@ class EntriesBound(Measured):
         return SymbolicEntries(self)
 
     def sides(self, left: Array, right: Array) -> Sides:
-        """Left and right as outer and inner; or the other way round, which is the same."""
-        return (right, left) if self.flipped else (left, right)
+        return self.operator.sides(left, right)
 
 
 class SymbolicEntries(Symbolic):

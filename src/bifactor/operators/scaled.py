@@ -117,8 +117,8 @@ class ScaledBound(DataBound):
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
         return ScaledCurve(self, self.bound.curve(self.scaled(x), self.scaled(d), z, ahead))
 
-    def expected(self, x: Factors, side: int) -> Shared:
-        return abs(self.factor) ** 2 * self.bound.expected(x, side)
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         inner = self.bound.exact(self.scaled(x), side, score, rows)

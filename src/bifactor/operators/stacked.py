@@ -12,7 +12,7 @@ from bifactor.linear_map import LinearMap, TotalMap
 from bifactor.losses import DataFit, Loss
 from bifactor.losses.grouped import Grouped, records
 from bifactor.operators.base import Operator, power_norm_squared
-from bifactor.operators.bound import DataBound
+from bifactor.operators.bound import Bound, DataBound
 from bifactor.operators.scaled import takes_real_measurements
 from bifactor.operators.sum import Sum
 from bifactor.validation import require_measurements
@@ -100,6 +100,10 @@ class StackedBound(Sum, DataBound):
     def __init__(self, *parts: DataBound):
         super().__init__(*parts)
         self.operator = Stacked(*(part.operator for part in parts))
+
+    @property
+    def summands(self) -> tuple[Bound, ...]:
+        return (self,)  # one operator, whose data stay together
 
     @cached_property
     def fit(self) -> DataFit:

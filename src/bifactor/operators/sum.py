@@ -17,9 +17,10 @@ from bifactor.operators.footprint import Footprint
 
 
 class Sum(Bound):
-    """f₁(X) + f₂(X) + …; z, where every part has an explicit one, is theirs one after the other."""
+    """f₁(X) + f₂(X) + …; z, where every part has an explicit one, is theirs one after the other, and else a tuple."""
 
-    def __init__(self, *parts: Bound):
+    def __init__(self, *given: Bound):
+        parts = tuple(part for one in given for part in one.summands)
         for part in parts:
             if part.shape != parts[0].shape:
                 raise InputError(
@@ -64,7 +65,7 @@ class Sum(Bound):
         return None if None in counts else sum(count for count in counts if count is not None)
 
     def measure(self, x: Factors) -> Measurements:
-        return self._joined([part.measure(x) for part in self.parts]) if self.explicit else None
+        return self._joined([part.measure(x) for part in self.parts])
 
     def value(self, x: Factors) -> float:
         return sum(part.value(x) for part in self.parts)
@@ -94,10 +95,31 @@ class Sum(Bound):
         curves = [part.curve(x, d, own, to) for (part, own), to in zip(self._split(z), there, strict=True)]
         return SumCurve(self, curves)
 
-    def expected(self, x: Factors, side: int) -> Shared:
-        if self.marginals is not None:  # entries that are observed in several parts are as good as in one
-            return super().expected(x, side)
-        return reduce(_plus, (part.expected(x, side) for part in self.parts))
+    def straight(self, x: Factors | None, new: Factors, z: Measurements = None) -> Curve:
+        if self.explicit:
+            return super().straight(x, new, z)
+        return SumCurve(self, [part.straight(x, new, own) for part, own in self._split(z)])
+
+    @property
+    def summands(self) -> tuple[Bound, ...]:
+        return self.parts
+
+    @cached_property
+    def data(self) -> Bound:
+        rest = [part for part in self.parts if not part.whole]
+        return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else Sum(*rest)
+
+    @property
+    def patterns(self) -> tuple[Bound, ...]:
+        # Entries that are observed in several parts are as good as in one.
+        return (self.data, *(part for part in self.parts if part.whole))
+
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        if len(self.patterns) > 1:
+            return reduce(_plus, (part.expected(x, side, alone=False) for part in self.patterns))
+        if self.marginals is not None:
+            return super().expected(x, side, alone)
+        return reduce(_plus, (part.expected(x, side, alone) for part in self.parts))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         total = None
@@ -159,16 +181,21 @@ class Sum(Bound):
         return SumCurve(self, [part.line(own, change) for (part, own), (_, change) in pairs])
 
     def _joined(self, parts: list[Measurements]) -> Measurements:
+        if not self.explicit:
+            return None if all(part is None for part in parts) else tuple(parts)
         if any(part is None for part in parts):
             return None
         return parts[0] if len(parts) == 1 else namespace(*parts).concat([_flat(part) for part in parts])
 
     def _split(self, z: Measurements) -> Iterator[tuple[Bound, Measurements]]:
         """Each part with its own measurements."""
-        if z is not None and not self.explicit:
-            raise self._symbolic()
-        if z is None or len(self.parts) == 1:
+        if z is None or (self.explicit and len(self.parts) == 1):
             yield from ((part, z) for part in self.parts)
+            return
+        if not self.explicit:
+            if not isinstance(z, tuple):
+                raise self._symbolic()
+            yield from zip(self.parts, z, strict=True)
             return
         start = 0
         for part, (shape, is_real) in zip(self.parts, self._measured, strict=True):

@@ -75,7 +75,9 @@ class Symbolic(DataBound):
         return self.bound.fingerprint
 
     def refitted(self, fit: DataFit) -> DataBound:
-        return self.bound.refitted(fit).recomputed()
+        found = self.bound.refitted(fit).recomputed()
+        found.operator = self.operator
+        return found
 
     def recomputed(self) -> DataBound:
         return self

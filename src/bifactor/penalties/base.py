@@ -44,6 +44,10 @@ class Penalty(Term):
     def hessian(self, x: Factors, d: Factors) -> Factors:
         """The Hessian of h at x, applied to d."""
 
+    def behind(self, fixed: int) -> "Penalty":
+        """h as a function of the columns behind the first ones, which are fixed or partners of fixed ones."""
+        return self
+
     @property
     def nuclear(self) -> Weights | None:
         """The weighted nuclear norm that h amounts to at its least over all factors of one X; None where it is none."""

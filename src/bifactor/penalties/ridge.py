@@ -1,8 +1,7 @@
 """The nuclear norm in disguise, and its relatives with weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
 from bifactor.penalties.weights import Weights
-from bifactor.validation import positive
+from bifactor.validation import positive, require_weights, weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,8 @@ class Ridge(Penalty):
     Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005), or that of
     diag(a)^½ X diag(b)^½ with weights of rows and columns. So with enough columns this is nuclear-norm regularisation,
     f(X) + ρ‖X‖_*, and `Result.certificate` tells whether the answer is a global minimiser of that convex problem. With
-    weights of components that differ it is no such norm.
+    weights of components that differ it is no such norm. Those of fixed columns may: offsets can have a ridge of their
+    own.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Ridge(Penalty):
             object.__setattr__(self, "rho", positive(self.rho, "rho", advice))
         for name in ("rows", "cols", "components"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _weights(getattr(self, name), name))
+                object.__setattr__(self, name, weights_of(getattr(self, name), name))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ridge):
@@ -71,6 +71,11 @@ class Ridge(Penalty):
         """(ρ_U, ρ_V)."""
         return self.rho if isinstance(self.rho, tuple) else (self.rho, self.rho)
 
+    def behind(self, fixed: int) -> "Ridge":
+        if self.components is None or fixed == 0:
+            return self
+        return replace(self, components=self.components[min(fixed, len(self.components) - 1) :])
+
     @property
     def nuclear(self) -> Weights | None:
         even = self.components is None or np.all(self.components == self.components[0])
@@ -84,11 +89,7 @@ class Ridge(Penalty):
 
     def check(self, shape: tuple[int, int]) -> None:
         for name, size in zip(("rows", "cols"), shape, strict=True):
-            weights = getattr(self, name)
-            if weights is not None and weights.shape != (size,):
-                raise InputError(
-                    f"Ridge has {weights.size} weights in {name}, but X is {shape[0]}×{shape[1]}. Pass one for each."
-                )
+            require_weights(getattr(self, name), name, size, shape, "Ridge")
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         return self._product(x, x) / 2, self.hessian(x, x)
@@ -126,10 +127,3 @@ class Ridge(Penalty):
         assert self.components is not None
         c = np.asarray(self.components)
         return np.concatenate([c[:width], np.full(max(width - c.size, 0), c[-1])])
-
-
-def _weights(values: Any, name: str) -> Array:
-    w = np.array(values, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
-    if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
-        raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
-    return w

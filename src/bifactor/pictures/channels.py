@@ -46,10 +46,10 @@ def complete_layers(layers: list[Layer], progress: Progress | None = None) -> No
     Channels of one picture have most of their details in common. So of a layer only what multiples of the others do not
     explain is completed.
     """
-    open_ones = sorted((layer for layer in layers if not layer.done), key=lambda layer: -np.count_nonzero(layer.known))
+    unfinished = sorted((layer for layer in layers if not layer.done), key=lambda layer: -np.count_nonzero(layer.known))
     told = [layer for layer in layers if layer.done]
-    sweeps = SWEEPS if len(open_ones) > 1 else 1
-    turns = [layer for _ in range(sweeps) for layer in open_ones]
+    sweeps = SWEEPS if len(unfinished) > 1 else 1
+    turns = [layer for _ in range(sweeps) for layer in unfinished]
     for number, layer in enumerate(turns):
         tell = None if progress is None else _shifted(progress, number, len(turns))
         others = [other for other in told if other is not layer]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bifactor.kinds import kind_of
 from bifactor.linear_map import LinearMap
 from bifactor.operators import Bound
 from bifactor.operators.bound import Evaluated
+from bifactor.operators.cells import AllCells
 from bifactor.penalties import Penalty, Term, Weights
 from bifactor.problems.state import Point
 from bifactor.validation import require_instance
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 NOTHING = Shared()
 
-CACHED = {"marginals", "curvature_of_kind"}
+CACHED = {"curvature_of_kind"}
 """What is computed once for each f."""
 
 
@@ -33,7 +34,8 @@ class Objective:
     """A function f of X, over factors of one kind, and perhaps a penalty on these.
 
     `Problem` makes one from a loss, an operator and data. Two objectives over the same factors can be added, and a
-    `Bound` can be added to one: several data sets, each with its own loss, or a function of your own beside them.
+    `Bound` can be added to one: several data sets, each with its own loss, or a function of your own beside them;
+    and `all_cells` can.
 
     Parameters
     ----------
@@ -78,8 +80,8 @@ class Objective:
 
     @property
     def nuclear(self) -> Weights | None:
-        """The weighted nuclear norm that the penalties stand for; None where they stand for none."""
-        known = [penalty.nuclear for penalty in self.penalties]
+        """The weighted nuclear norm that the penalties stand for, but for fixed columns; None where there is none."""
+        known = [penalty.behind(self.kind.fixed_columns).nuclear for penalty in self.penalties]
         weights = [one for one in known if one is not None]
         total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
         return None if len(weights) < len(known) or (known and not total.positive) else total
@@ -106,11 +108,6 @@ class Objective:
     def least(self) -> float | None:
         """A number that f never goes below, where one is known."""
         return self.f.least
-
-    @cached_property
-    def marginals(self) -> tuple[Array, Array] | None:
-        """The typical curvature that each row of U and of V has a part in, where each measurement sees one entry."""
-        return None if self.f.marginals is None else self.kind.marginals(*self.f.marginals)
 
     def oversampling(self, rank: int) -> float | None:
         """Measurements per degree of freedom of a matrix of this rank, where each sees one entry of X; else None.
@@ -218,8 +215,16 @@ class Objective:
         """The same F and one more term, which is the solver's own."""
         return self._with(added=(*self.added, term))
 
-    def __add__(self, other: "Objective | Bound") -> "Objective":
+    @overload
+    def __add__(self, other: AllCells) -> Self: ...
+
+    @overload
+    def __add__(self, other: "Objective | Bound") -> "Objective": ...
+
+    def __add__(self, other: "Objective | Bound | AllCells") -> "Objective":
         """F + G over the same factors."""
+        if isinstance(other, AllCells):
+            return self._with(f=other.added_to(self.f))
         if isinstance(other, Bound):
             other = Objective._of(other, self.kind)
         if not isinstance(other, Objective):
@@ -231,7 +236,7 @@ class Objective:
             )
         return Objective._of(self.f + other.f, self.kind, (*self.penalties, *other.penalties))
 
-    def __radd__(self, other: Bound) -> "Objective":
+    def __radd__(self, other: "Bound | AllCells") -> "Objective":
         return self + other
 
     @staticmethod

@@ -7,6 +7,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.losses import DataFit, Loss
 from bifactor.operators import DataBound, Operator
+from bifactor.operators.cells import Cells
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
 from bifactor.words import counted
@@ -92,9 +93,10 @@ class Problem(Objective):
 
     def reweighted(self, weights: Array) -> Self:
         """The same measurements with other weights, given in the order of `y` here; 0 leaves one out."""
-        return self._with(f=self.operator.bind(self.f.fit.reweighted(weights)))
+        return self._with(f=self.f.refitted(self.f.fit.reweighted(weights)))
 
     def __repr__(self) -> str:
         m, n = self.shape
         size = counted(self.y.shape[0], "measurement")
-        return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n})"
+        beside = "".join(f" + {part.given!r}" for part in self.f.summands if isinstance(part, Cells))
+        return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n}){beside}"

@@ -33,7 +33,7 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
     holdout = Holdout(problem, rng)
     train = holdout.train
     zero, extra = train.zero(), problem.kind.fixed_columns
-    nothing = train.f.value(zero)
+    nothing = train.f.data.value(zero)
     x = Spectral()(train, 1, rng)
     ranks: list[int] = []
     fitted: list[float] = []
@@ -41,7 +41,7 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
     while True:
         result = fit(train, Given(x.left, x.right))
         x = train.kind.pair(result.U, result.V)
-        value = train.f.value(x)
+        value = train.f.data.value(x)
         ranks.append(x.width - extra)
         fitted.append(value / train.f.fit.total)
         losses.append(holdout.losses(x.left, x.right))
@@ -57,5 +57,5 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
 
 
 def _explained(problem: Problem, value: float, zero: float) -> bool:
-    least = problem.least
+    least = problem.f.data.least
     return least is not None and value - least <= EXPLAINED * (zero - least)

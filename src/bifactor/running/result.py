@@ -125,14 +125,16 @@ class Result:
     def misfit(self) -> float | None:
         """(f(X)/f(0))^½ for squared errors, which is ‖A(X) − y‖/‖y‖; None for other losses, and without a problem.
 
+        What `all_cells` adds to f does not count.
+
         Near 1, X explains next to nothing of y, however well the run has converged: the order of y, or of the entries
         of X in an operator of your own, may be another one than you think.
         """
         if self.problem is None or not self.problem.f.quadratic:
             return None
         with np.errstate(all="ignore"):
-            nothing = self.problem.f.value(self.problem.zero(1))
-            left = self.problem.f.value(self.problem.kind.pair(self.U, self.V))
+            nothing = self.problem.f.data.value(self.problem.zero(1))
+            left = self.problem.f.data.value(self.problem.kind.pair(self.U, self.V))
         return (max(left, 0.0) / nothing) ** 0.5 if nothing > 0 else None
 
     @cached_property

@@ -122,6 +122,8 @@ class Variational(Solver[Inferred]):
         entries = isinstance(problem, Problem) and isinstance(problem.operator, Entries)
         if not (entries and problem.f.quadratic) or np.dtype(problem.dtype).kind == "c":
             raise InputError("Variational is made for squared errors of real entries. Use PCG here.")
+        if problem.f.data is not problem.f:
+            raise InputError("Variational knows the entries that are observed, and not all_cells. Use PCG here.")
         least, range_of = _data(problem).least_noise, np.finfo(problem.dtype)
         if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
             raise InputError(f"The size of y leaves no room for precisions in {problem.dtype}. Rescale it to around 1.")

@@ -1,0 +1,257 @@
+"""Clicks, plays and purchases."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.estimators.choices import given_choices, is_long, lines_of, matrix_of
+from bifactor.estimators.factorised import Factorised
+from bifactor.estimators.inputs import note_columns
+from bifactor.estimators.long_form import Column
+from bifactor.models.clicks import Strangers, as_choices, fit_clicks, held_out_ranking
+from bifactor.models.explanation import contributions
+from bifactor.models.fitting import Settings
+from bifactor.models.model import Model
+from bifactor.models.neighbours import nearest
+from bifactor.models.pairs import Pairs
+from bifactor.models.settings import settings
+from bifactor.tables import Observations
+from bifactor.validation import is_at_least_zero, is_count
+
+
+class Recommender(Factorised):
+    """Recommends to users, the rows, what they may choose, by what all have chosen before: uᵢ·vⱼ ranks the columns.
+
+    For clicks, plays and purchases, where all that is known is what was chosen. That is fitted as 1, and all other
+    entries as 0 with a small weight, which costs nothing: sums over all entries are found from the factors alone. For
+    ratings, which tell of dislikes too, there is `MatrixCompletion`.
+
+    Parameters
+    ----------
+    n_components : int
+        The rank, cut to the smaller side of the matrix where it is more. More do no harm but to time.
+    unobserved : float or "auto"
+        The weight of entries that were not chosen beside that of one that was. "auto" takes the one that best ranks
+        positives held out of users who were held out, by NDCG.
+    alpha : float or "auto"
+        The ridge of one entry: a row's is alpha times the sum of the weights in it. "auto" chooses it in the same way.
+    solver : Solver, optional
+        By default what `bifactor.solve` takes.
+    max_iter, tol
+        Of the fit; rankings rest long before the objective does.
+    warm_start : bool
+        Begin where the last fit of the same shape and rank ended.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+    verbose : int
+        1 shows a progress bar.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    components_, row_factors_ : arrays
+        The v of each column, as columns, and the u of each row.
+    n_components_ : int
+    unobserved_, alpha_ : float
+        Those that were used.
+    trials_ : tuple of Trial
+        How they were chosen: settings, and the NDCG of what was held out.
+    result_ : Result
+        The run, with its history.
+    row_names_, column_names_ : Names or None
+        The names of rows and columns, after `fit_long`.
+    fit_ : Fit
+        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
+
+    References
+    ----------
+    Y. Hu, Y. Koren and C. Volinsky, Collaborative filtering for implicit feedback datasets, ICDM 2008.
+    S. Rendle, W. Krichene, L. Zhang and Y. Koren, Revisiting the performance of iALS on item recommendation benchmarks,
+    RecSys 2022.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 128,
+        unobserved: float | str = "auto",
+        alpha: float | str = "auto",
+        solver: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.unobserved = unobserved
+        self.alpha = alpha
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to what was chosen.
+
+        Parameters
+        ----------
+        X : sparse matrix, array, frame, or tuple
+            Users × items. Entries above 0 were chosen; of counts r, such as plays, those above 1 weigh 1 + log r. Or
+            (rows, cols), or (rows, cols, counts), that count from 0. A frame with a line for each choice is as for
+            `fit_long`.
+        y : ignored
+        sample_weight : array, optional
+            One weight per row, or one per entry.
+        """
+        if is_long(X):
+            if sample_weight is not None:
+                raise InputError("A frame with a line for each choice has its weights in a column. Use fit_long.")
+            return self.fit_long(X)
+        settings = self._settings()
+        return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
+
+    def fit_long(
+        self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
+    ) -> Self:
+        """Fit to a file or a frame with one line for each choice: a user and an item, by names of any kind.
+
+        Two lines of the same names count as two.
+
+        Parameters
+        ----------
+        source : frame or path
+            See `bifactor.tables.read`.
+        row, col : str, optional
+            The columns with users and items. By default those with usual names, such as user and item, or the first
+            two.
+        value : str, optional
+            The column with counts, such as plays. By default there is none, and each line is one choice.
+        weight : str, optional
+            The column with weights, such as how recent a choice was.
+        """
+        settings = self._settings()
+        data = lines_of(source, row, col, value, weight)
+        note_columns(self, data.shape[1])
+        return self._fitted(settings, source, data)
+
+    def recommend(
+        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+    ) -> tuple[Array, Array]:
+        """For each row the n columns that it will choose most likely, best first, and their scores.
+
+        Parameters
+        ----------
+        rows : sequence, or sparse matrix
+            Numbers of rows, or names after `fit_long`; by default all. A sparse matrix holds histories of others, one
+            in each row, who are found from these.
+        n : int
+        filter_seen : bool
+            Leave out what was chosen before.
+        items : sequence, optional
+            Columns to choose from; by default all.
+        """
+        check_is_fitted(self, "model_")
+        if not sparse.issparse(rows):
+            return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
+        histories = self._histories(rows)
+        seen = Pairs.stored(histories) if filter_seen else None
+        return self.fit_.recommended(Strangers(self.model_).factors(histories), seen, n, items)
+
+    def transform(self, X: Any) -> Array:
+        """Factors of users who were not in the fit, from what they have chosen."""
+        check_is_fitted(self, "model_")
+        return Strangers(self.model_).factors(self._histories(X))
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, and the factors of the rows."""
+        return self.fit(X, sample_weight=sample_weight).row_factors_
+
+    def similar_items(self, items: Any, n: int = 10) -> tuple[Array, Array]:
+        """For each of these columns the n others that are chosen by the same rows, and the cosines of their factors."""
+        check_is_fitted(self, "model_")
+        return nearest(self.fit_.cols, self.model_.V, items, n, "column")
+
+    def similar_users(self, users: Any, n: int = 10) -> tuple[Array, Array]:
+        """For each of these rows the n others that choose the same columns, and the cosines of their factors."""
+        check_is_fitted(self, "model_")
+        return nearest(self.fit_.rows, self.model_.U, users, n, "row")
+
+    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
+        """Which columns that a row has chosen carry the score of another, most first, and how much each adds.
+
+        With all columns that were chosen, the parts add up to the score.
+        """
+        check_is_fitted(self, "model_")
+        return contributions(self.fit_, self.observations_, row, col, n)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """NDCG@10: of each row of X a fifth is held out, and ranked by factors that are found from the rest."""
+        check_is_fitted(self, "model_")
+        return held_out_ranking(self.model_, self._histories(X))
+
+    def score_long(
+        self,
+        source: Any,
+        *,
+        row: Column = None,
+        col: Column = None,
+        value: Column = None,
+        weight: Column = None,
+        unknown: str = "mean",
+    ) -> float:
+        """The same for a file or frame with one line for each choice; items that were not in the fit are left out."""
+        data = self._read_long(source, row, col, value, weight)
+        assert data.column_names is not None
+        along = self.fit_.places(data.column_names.values, "column")
+        stay = data.part(along[data.cols] >= 0)
+        part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
+        return held_out_ranking(self.model_, matrix_of(self._encoded(part, reset=False)))
+
+    def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
+        """Scores of the entries (rows[t], cols[t]): near 1 for what was chosen, near 0 for most others."""
+        return self.decision_function(rows, cols, unknown)
+
+    @property
+    def unobserved_(self) -> float:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.unobserved
+
+    @property
+    def trials_(self) -> Any:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.tried
+
+    def _settings(self) -> Settings:
+        if self.unobserved != "auto" and not (is_at_least_zero(self.unobserved) and float(self.unobserved) > 0):
+            raise InputError(f"unobserved={self.unobserved!r} is not a number above 0, nor 'auto'.")
+        if self.alpha is None:
+            raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+        if not is_count(self.n_components, 1):
+            raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 1.")
+        names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
+        return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
+
+    def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
+        return fit_clicks(data, settings, start, None if self.unobserved == "auto" else float(self.unobserved))
+
+    def _encoded(self, data: Observations, reset: bool) -> Observations:
+        return as_choices(data)
+
+    def _told(self, z: Array) -> dict[str, Array]:
+        return {"prediction": z}
+
+    def _histories(self, X: Any) -> sparse.csr_array:
+        return matrix_of(self._encoded(given_choices(self, X, None, reset=False), reset=False))
+
+    def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
+        self._require_names()
+        return lines_of(source, row, col, value, weight, self._header)

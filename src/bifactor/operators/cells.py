@@ -1,0 +1,238 @@
+"""The squares of all entries of X, summed without any of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
+from bifactor.blocks import Exact, Shared, Weight, filled
+from bifactor.caching import cached_property
+from bifactor.factors import Factors
+from bifactor.kernels import blas
+from bifactor.linear_map import LinearMap, LowRank
+from bifactor.losses import DataFit
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
+from bifactor.operators.footprint import Footprint
+from bifactor.operators.sum import Sum
+from bifactor.validation import positive, require_pair, require_weights, weights_of
+
+Grams = tuple[Array, Array]
+"""Of U and of V, r×r, in double precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class AllCells:
+    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², for the X of whatever it is added to; `all_cells` makes one."""
+
+    weight: float
+    rows: Array | None = None
+    cols: Array | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", positive(self.weight, "weight", "Leave all_cells out for none."))
+        for name in ("rows", "cols"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, weights_of(getattr(self, name), name))
+
+    def __repr__(self) -> str:
+        weights = "".join(f", {name}=…" for name in ("rows", "cols") if getattr(self, name) is not None)
+        return f"all_cells({self.weight!r}{weights})"
+
+    def added_to(self, f: Bound) -> Bound:
+        """f and this, as functions of one X."""
+        cells = Cells(self, f.shape, f.dtype, f.like)
+        if isinstance(f, DataAndCells):
+            return DataAndCells(f.data, *f.cells, cells)
+        return DataAndCells(f, cells) if isinstance(f, DataBound) else Sum(f, cells)
+
+
+def all_cells(weight: float, rows: Array | None = None, cols: Array | None = None) -> AllCells:
+    """h(X) = (w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², to be added to a problem: `problem + all_cells(0.2)`.
+
+    Says of every entry of X, observed or not, that it is probably near 0. With clicks or purchases, where the entries
+    observed are all alike, this is what makes a model of them: see the page on implicit feedback in the documentation.
+    It takes O((m + n)r²) operations, h = (w/2)·tr(UᴴSU·VᴴTV), and no memory for the entries.
+
+    Parameters
+    ----------
+    weight : float
+        w.
+    rows, cols : arrays, optional
+        s ≥ 0, one weight for each row of X, and t, one for each column. By default ones.
+
+    Returns
+    -------
+    AllCells
+        What `+` of `Problem` and `Objective` takes. A problem stays one: `rank="auto"` holds out some of its
+        measurements, and none of the entries here.
+    """
+    return AllCells(weight, rows, cols)
+
+
+class Cells(Bound):
+    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|²."""
+
+    explicit, whole, quadratic = False, True, True
+
+    def __init__(self, given: AllCells, shape: tuple[int, int], dtype: Any, like: Array):
+        self.given, self.shape, self.dtype, self.like = given, shape, dtype, like
+        for name, weights, size in zip(("rows", "cols"), (given.rows, given.cols), shape, strict=True):
+            require_weights(weights, name, size, shape, "all_cells")
+        real = np.finfo(dtype).dtype
+        self.weight = given.weight
+        self.sides = tuple(None if w is None else beside(w.astype(real), like) for w in (given.rows, given.cols))
+
+    @property
+    def smoothness(self) -> float:
+        return self.weight * float(np.max(self._whole[0])) * float(np.max(self._whole[1]))
+
+    @property
+    def scale(self) -> float:
+        return self.weight * float(np.mean(self._whole[0])) * float(np.mean(self._whole[1]))
+
+    @property
+    def least(self) -> float:
+        return 0.0
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array]:
+        rows, cols = self._whole
+        return self.weight * float(np.sum(cols)) * rows, self.weight * float(np.sum(rows)) * cols
+
+    @property
+    def seen(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def _whole(self) -> tuple[Array, Array]:
+        """s and t, ones included."""
+        weights = zip((self.given.rows, self.given.cols), self.shape, strict=True)
+        rows, cols = (np.ones(size) if w is None else w for w, size in weights)
+        return rows, cols
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def value(self, x: Factors) -> float:
+        return 0.5 * self.weight * inner(*self._grams(x))
+
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
+        left, right = self._grams(x)
+        GV, GhU = self._times(0, x.left, right), self._times(1, x.right, left)
+        return Evaluated(0.5 * self.weight * inner(left, right), GV, GhU, None)
+
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
+        return LowRank(self.weight * self._weighted(0, x.left), self._weighted(1, x.right))
+
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
+        left, right = self._grams(x)
+
+        def apply(d: Factors) -> tuple[Array, Array]:
+            U, V = self._gram(0, d.left, x.left), self._gram(1, d.right, x.right)
+            GV = self._times(0, d.left, right) + self._times(0, x.left, V)
+            return GV, self._times(1, d.right, left) + self._times(1, x.right, U)
+
+        return apply
+
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+        (left, right), (DD, EE) = self._grams(x), self._grams(d)
+        UD, VE = self._gram(0, x.left, d.left), self._gram(1, x.right, d.right)
+        return CellsCurve(self, (left, UD + herm(UD), DD), (right, VE + herm(VE), EE))
+
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        weights = self.sides[side]
+        own: Weight = self.weight
+        if weights is not None:
+            own = self.weight * (beside(filled(host(weights)), self.like) if alone else weights)
+        return Shared(((own, self._own_gram(1 - side, x).astype(x.dtype)),))
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        if score:  # of fourth powers of the factors there are no Grams
+            return None
+        first, last = rows or (0, self.shape[side])
+        nothing = np.zeros((last - first, x.width * (x.width + 1) // 2), x.dtype)
+        return Exact(nothing, x.width) + self.expected(x, side, alone=False).part(slice(first, last))
+
+    def footprint(self, width: int) -> Footprint:
+        return Footprint(0, sum(self.shape) * width * np.dtype(self.dtype).itemsize)
+
+    def check_factors(self, x: Factors) -> None:
+        pass
+
+    @cached_property
+    def fingerprint(self) -> str:
+        sides = ("1" if w is None else digest(w) for w in (self.given.rows, self.given.cols))
+        return f"all cells {self.shape} {self.weight!r} {' '.join(sides)}"
+
+    def _grams(self, x: Factors) -> Grams:
+        """UᴴSU and VᴴTV."""
+        require_pair(x.left, x.right, self.shape)
+        return self._own_gram(0, x), self._own_gram(1, x)
+
+    def _own_gram(self, side: int, x: Factors) -> Array:
+        factor = x.right if side else x.left
+        return x.wide_grams[side] if self.sides[side] is None else self._gram(side, factor, factor)
+
+    def _gram(self, side: int, A: Array, B: Array) -> Array:
+        """AᴴSB, or AᴴTB for side 1."""
+        return blas.wide_gram(A, B, self.sides[side])
+
+    def _times(self, side: int, A: Array, B: Array) -> Array:
+        """w·SAB for a small B, or w·TAB for side 1."""
+        return self._weighted(side, blas.matmul(A, (self.weight * B).astype(dtype_of(A))))
+
+    def _weighted(self, side: int, A: Array) -> Array:
+        """SA, or TA for side 1."""
+        weights = self.sides[side]
+        return A if weights is None else cast(weights, np.finfo(dtype_of(A)).dtype)[:, None] * A
+
+
+class CellsCurve(Curve):
+    """φ(a) = (w/2)·⟨L(a), R(a)⟩, where both Gram matrices are quadratics in a."""
+
+    def __init__(self, bound: Cells, left: tuple[Array, Array, Array], right: tuple[Array, Array, Array]):
+        self.bound, self.left, self.right = bound, left, right
+
+    @cached_property
+    def quartic(self) -> Array:
+        c = np.zeros(5)
+        for i, L in enumerate(self.left):
+            for j, R in enumerate(self.right):
+                c[i + j] += 0.5 * self.bound.weight * inner(L, R)
+        return c
+
+    def at(self, a: float) -> tuple[float, float, float]:
+        phi = np.polynomial.Polynomial(self.quartic)
+        return float(phi(a)), float(phi.deriv()(a)), float(phi.deriv(2)(a))
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self.bound.evaluate(x)
+
+
+class DataAndCells(Sum, DataBound):
+    """What an operator makes of data, with all cells beside them."""
+
+    def __init__(self, data: DataBound, *cells: Cells):
+        super().__init__(data, *cells)
+        self.operator = data.operator
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.data.fit
+
+    @property
+    def data(self) -> DataBound:
+        found = self.parts[0]
+        assert isinstance(found, DataBound)
+        return found
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Cells))
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        return DataAndCells(self.data.refitted(fit), *self.cells)
+
+    def recomputed(self) -> DataBound:
+        return DataAndCells(self.data.recomputed(), *self.cells)

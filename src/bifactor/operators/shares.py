@@ -1,0 +1,32 @@
+"""How the curvature of a function is shared out among the rows and columns of X."""
+
+import numpy as np
+
+from bifactor.arrays import Array, beside, cast, dtype_of, is_numpy
+from bifactor.blocks import Shared, filled
+from bifactor.kernels.blas import gram
+from bifactor.kernels.memory import empty
+
+
+class Shares:
+    """Sums of curvature over each row and over each column; in the library of `like`."""
+
+    def __init__(self, marginals: tuple[Array, Array], like: Array):
+        self._sums = [beside(sums, like) for sums in marginals]
+        self._filled = [beside(filled(sums), like) for sums in marginals]  # a row of none counts as the mean one
+        self._shares = [beside(sums[:, None] / sums.sum(), like) for sums in marginals]
+
+    def weighted(self, factor: Array, side: int) -> Array:
+        """The rows of a factor, each times its share in the curvature."""
+        share = cast(self._shares[side], np.finfo(dtype_of(factor)).dtype)
+        if is_numpy(factor):
+            return np.multiply(share, factor, out=empty(factor.shape, factor.dtype))
+        return share * factor
+
+    def blocks(self, other: Array, side: int, alone: bool) -> Shared:
+        """Of each row the curvature there, times the mean of vⱼᴴvⱼ over what is observed of the `other` factor."""
+        mean = gram(other, self.weighted(other, 1 - side))
+        if alone:
+            return Shared(((self._filled[side], mean),))
+        # Beside others the mean is made a sum, as theirs are, so that damping is the same for all.
+        return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))

@@ -1,0 +1,102 @@
+"""How well a model recommends what was held out."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.ranking.evaluation import Evaluation, Tally, depths_of
+from bifactor.ranking.lists import lists_of, require_known_items
+from bifactor.ranking.positives import member
+from bifactor.ranking.splits import Split
+from bifactor.validation import require_instance
+
+BATCH = 10_000
+"""Users whose lists are asked for at a time."""
+
+
+class Recommends(Protocol):
+    """What can be evaluated: it ranks items for the users it was fitted to or, by their histories, for others."""
+
+    def recommend(self, rows: Any, n: int, /) -> tuple[Any, Any]:
+        """For each user the n best items that are not known of the user, best first, and their scores.
+
+        `rows` are numbers of users in what the model was fitted to, or a csr_array with the histories of strangers, one
+        in each row. Both results are arrays of users × n or fewer places; -1 stands for no item.
+        """
+
+
+def evaluate(
+    model: Recommends,
+    split: Split,
+    n: int | Iterable[int] = 10,
+    *,
+    denominator: str = "all",
+    seed: int = 0,
+) -> Evaluation:
+    """Metrics of what a fitted model recommends to the users of a split, all items being ranked.
+
+    The model must have been fitted to `split.train`. Users with nothing held out are not asked for. Items that are
+    known of a user and were not in `train`, such as the validation part, are taken out of the lists here.
+
+    Parameters
+    ----------
+    model : object
+        With a method `recommend(rows, n)` that returns (ids, scores); see `Recommends`.
+    split : Split
+        For choosing settings pass `split.validation`.
+    n : int or several
+        How many places are looked at.
+    denominator : {"all", "k"}
+        Recall is hits/|T| or hits/min(k, |T|), with T what is held out of a user.
+    seed : int
+        Of the bootstrap.
+    """
+    require_instance(split, Split, "split")
+    if not callable(getattr(model, "recommend", None)):
+        raise InputError(f"{type(model).__name__} has no method `recommend`. Pass a fitted model that has one.")
+    depths = depths_of(n)
+    tally, places = Tally(depths, denominator, seed), max(depths)
+    judged = np.flatnonzero(np.diff(split.test.indptr))
+    if judged.size == 0:
+        raise InputError("Nothing is held out in this split, so no list can be judged. Hold out some positives.")
+    for first in range(0, judged.size, BATCH):
+        part = judged[first : first + BATCH]
+        ids = _unknown(model, split, part, places)
+        tally.add(ids, split.test[part], split.test.shape[1])
+    found = tally.evaluation(split.train)
+    return replace(found, users=judged, left_out=split.test.shape[0] - judged.size)
+
+
+def _unknown(model: Recommends, split: Split, part: Array, places: int) -> Array:
+    """So many places for each of these users, without items that are known of them."""
+    known, items = split.known[part], split.test.shape[1]
+    rows: Any = known if split.users is None else split.users[part]
+    more = 0 if split.users is None else _not_fitted(split, part, known)
+    ids = _asked(model, rows, min(places + more, items), items)
+    kept = (ids >= 0) & ~member(known, ids)
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :places]
+    ids = np.where(np.take_along_axis(kept, order, 1), np.take_along_axis(ids, order, 1), -1)
+    return np.pad(ids, ((0, 0), (0, places - ids.shape[1])), constant_values=-1)
+
+
+def _not_fitted(split: Split, part: Array, known: Any) -> int:
+    """The most items known of one of the users that the model may not leave out."""
+    assert split.users is not None
+    fitted = split.train[split.users[part]]
+    return int((np.diff(known.indptr) - np.diff(known.multiply(fitted != 0).tocsr().indptr)).max())
+
+
+def _asked(model: Recommends, rows: Any, n: int, items: int) -> Array:
+    answer = model.recommend(rows, n)
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise InputError(f"{type(model).__name__}.recommend gave {type(answer).__name__}. It must give (ids, scores).")
+    ids = lists_of(answer[0])
+    if ids.shape[0] != rows.shape[0] or ids.shape[1] > n:
+        asked = f"{rows.shape[0]} lists of up to {n} places"
+        raise InputError(f"{type(model).__name__}.recommend gave {ids.shape}, asked for {asked}. Check its results.")
+    require_known_items(ids, items)
+    return ids

@@ -1,0 +1,232 @@
+"""Splits of positives: what a model is fitted to, what is known of the users who judge it, and what it should find."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.ranking.positives import coordinates_of, positives, require_some, sorted_rows, without
+from bifactor.validation import indices, is_count, require_seed
+
+SHARES = (8, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Positives in parts, as SciPy's csr_array. Values of the data are kept.
+
+    Attributes
+    ----------
+    train : users × items
+        What a model is fitted to.
+    known : judged users × items
+        What is known of the users who are judged. It is not to be recommended.
+    test : judged users × items
+        What should be found.
+    users : array, optional
+        The rows of `train` that the judged users are. None where they are strangers, who are not in `train` and whose
+        histories in `known` are folded in.
+    validation : Split, optional
+        The same for choosing settings, with the same `train`.
+    """
+
+    train: Any
+    known: Any
+    test: Any
+    users: Array | None = None
+    validation: "Split | None" = None
+
+    def __post_init__(self) -> None:
+        for name in ("train", "known", "test"):
+            object.__setattr__(self, name, positives(getattr(self, name), name))
+        if self.known.shape != self.test.shape or self.train.shape[1] != self.test.shape[1]:
+            shapes = f"{self.train.shape}, {self.known.shape} and {self.test.shape}"
+            raise InputError(f"train, known and test have shapes {shapes}. Pass the same items, and users in two.")
+        if self.users is not None:
+            users = indices(self.users, "users", self.train.shape[0])
+            if users.size != self.test.shape[0]:
+                raise InputError(f"There are {users.size} users for {self.test.shape[0]} rows of test. Pass one each.")
+            object.__setattr__(self, "users", users)
+
+    def __repr__(self) -> str:
+        who = "strangers" if self.users is None else "users"
+        sizes = f"train {self.train.nnz:,}, known {self.known.nnz:,}, test {self.test.nnz:,}"
+        return f"Split({sizes} of {self.test.shape[0]:,} {who} and {self.test.shape[1]:,} items)"
+
+
+def by_entry(data: Any, shares: Sequence[float] = SHARES, seed: int = 0) -> Split:
+    """Of each user some positives at random, in the proportion train : validation : test, or train : test.
+
+    Numbers are rounded down, but at least one positive of a user is in the test part, then one in the validation part,
+    as long as one is left for `train`. Validation parts are known when a model is tested, though not fitted to.
+
+    Parameters
+    ----------
+    data : SciPy sparse matrix of users × items, or (rows, cols)
+        The positives.
+    shares : two or three positive numbers
+    seed : int
+    """
+    require_seed(seed)
+    whole, parts = _some(data), _shares(shares)
+    counts = np.diff(whole.indptr)
+    taken = _held_out(counts, parts[1:])
+    place, owner = _shuffled(whole, np.random.default_rng(seed))
+    ends = np.cumsum(taken[::-1], axis=0)  # test first, then validation
+    part = len(parts) - 1 - np.sum(place >= ends[:, owner], axis=0)
+    return _of_the_same_users([_chosen(whole, part == k) for k in range(len(parts))], np.arange(whole.shape[0]))
+
+
+def by_user(data: Any, users: Sequence[float] | float = (0.1, 0.1), known: float = 0.8, seed: int = 0) -> Split:
+    """Users at random who are not in `train`, for validation and for the test: strong generalisation.
+
+    Of each of them a share is known and the rest is looked for: at least one positive of both kinds. Users with one
+    positive stay in `train`. An item that nobody in `train` has can only be missed.
+
+    Parameters
+    ----------
+    data : SciPy sparse matrix of users × items, or (rows, cols)
+        The positives.
+    users : two numbers, or one
+        For validation and test, or for the test alone: integers are numbers of users, others are shares of all users.
+    known : float
+        The share of the positives of these users that is known.
+    seed : int
+    """
+    require_seed(seed)
+    whole, rng = _some(data), np.random.default_rng(seed)
+    if isinstance(known, bool) or not isinstance(known, (int, float)) or not 0 < known < 1:
+        raise InputError(f"known={known!r} is not between 0 and 1. Choose the share that is folded in, such as 0.8.")
+    counts = np.diff(whole.indptr)
+    wanted = _numbers(users, whole.shape[0])
+    able = rng.permutation(np.flatnonzero(counts >= 2))
+    if sum(wanted) > able.size or sum(wanted) >= np.count_nonzero(counts):
+        raise InputError(
+            f"{sum(wanted)} users are to be held out, but {able.size} have two positives or more, and some must stay "
+            "in train. Hold out fewer."
+        )
+    parts = [np.sort(chosen) for chosen in np.split(able[: sum(wanted)], np.cumsum(wanted)[:-1])]
+    stay = np.setdiff1d(np.arange(whole.shape[0]), able[: sum(wanted)])
+    train, split = whole[stay], None
+    for part in parts:
+        split = Split(train, *_folded(whole[part], float(known), rng), validation=split)
+    assert split is not None
+    return split
+
+
+def by_time(data: Any, times: Any, shares: Sequence[float] = SHARES) -> Split:
+    """The earliest positives of all users in `train`, later ones for validation, the last for the test.
+
+    Positives of one time stay together, in the earlier part. What a user has had before is not looked for again, and
+    users of whom nothing is in `train` are left out.
+
+    Parameters
+    ----------
+    data : SciPy sparse matrix of users × items, or (rows, cols)
+        The positives. A pair of user and item may come several times.
+    times : numbers or dates
+        One for each positive: in the order of the vectors, or of `data.tocoo()`.
+    shares : two or three positive numbers
+        In the proportion train : validation : test, or train : test.
+    """
+    events, parts = coordinates_of(data, "data"), _shares(shares)
+    require_some(events, "data")
+    moments = _moments(times, events.nnz)
+    order = np.sort(moments)
+    last = np.ceil(np.cumsum(parts)[:-1] * moments.size - 1e-9).astype(np.int64) - 1
+    part = np.sum(moments[:, None] > order[np.maximum(last, 0)], axis=1)
+    found: list[Any] = []
+    for k in range(len(parts)):
+        chosen = part == k
+        own = sparse.coo_array((events.data[chosen], (events.row[chosen], events.col[chosen])), shape=events.shape)
+        own = positives(own, "data")
+        found.append(own if k == 0 else without(own, sum(found[1:], found[0])))
+    users = np.flatnonzero(np.diff(found[0].indptr))
+    return _of_the_same_users(found, users)
+
+
+def _of_the_same_users(parts: list[Any], users: Array) -> Split:
+    """Train, perhaps validation, and test, of users who are rows of all of them."""
+    train, *middle, test = parts
+    known = train[users]
+    if not middle:
+        return Split(train, known, test[users], users)
+    validation = Split(train, known, middle[0][users], users)
+    return Split(train, known + middle[0][users], test[users], users, validation)
+
+
+def _folded(matrix: Any, known: float, rng: np.random.Generator) -> tuple[Any, Any]:
+    """What is known of strangers, and what is looked for."""
+    place, owner = _shuffled(matrix, rng)
+    looked_for = _held_out(np.diff(matrix.indptr), np.array([1 - known]))[0][owner] > place
+    return _chosen(matrix, ~looked_for), _chosen(matrix, looked_for)
+
+
+def _held_out(counts: Array, shares: Array) -> Array:
+    """How many positives of each user each share takes; the last share comes first where there are too few."""
+    taken, left = np.empty((shares.size, counts.size), np.int64), np.maximum(counts - 1, 0)  # one stays
+    for k in reversed(range(shares.size)):
+        # The product of a share such as 1 − 0.8 and 5 is rounded to less than 1.
+        own = np.floor(shares[k] * counts * (1 + 1e-12)).astype(np.int64)
+        taken[k] = np.minimum(np.maximum(own, 1), left)
+        left = left - taken[k]
+    return taken
+
+
+def _shuffled(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Of each stored entry its place in a random order of its row, and its row."""
+    owner = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    order = np.lexsort((rng.random(matrix.nnz), owner))
+    place = np.empty(matrix.nnz, np.int64)
+    place[order] = np.arange(matrix.nnz) - matrix.indptr[:-1][owner]
+    return place, owner
+
+
+def _chosen(matrix: Any, chosen: Array) -> Any:
+    """Some of the stored entries."""
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    return sparse.csr_array((matrix.data[chosen], matrix.indices[chosen], before[matrix.indptr]), shape=matrix.shape)
+
+
+def _some(data: Any) -> Any:
+    whole = positives(data, "data")
+    require_some(whole, "data")
+    return sorted_rows(whole)
+
+
+def _shares(shares: Any) -> Array:
+    each = np.asarray(shares, dtype=np.float64) if np.ndim(shares) == 1 else np.empty(0)
+    if each.size not in (2, 3) or not np.all(np.isfinite(each)) or each.min() <= 0:
+        raise InputError(f"shares={shares!r} is not two or three numbers > 0. Pass such as (8, 1, 1).")
+    return each / each.sum()
+
+
+def _numbers(users: Any, total: int) -> list[int]:
+    each = [users] if np.ndim(users) == 0 else list(users)
+    counts = [_number(one, total) for one in each]
+    if len(counts) not in (1, 2):
+        raise InputError(f"users={users!r} has {len(counts)} numbers. Pass those for validation and for the test.")
+    return counts
+
+
+def _number(users: Any, total: int) -> int:
+    if is_count(users, 1):
+        return int(users)
+    if isinstance(users, float) and 0 < users < 1:
+        return max(1, int(users * total))
+    raise InputError(f"users={users!r} is not possible. Pass an integer ≥ 1, or a share between 0 and 1.")
+
+
+def _moments(times: Any, size: int) -> Array:
+    found = np.asarray(times)
+    if found.shape != (size,) or found.dtype.kind not in "iufM":
+        raise InputError(
+            f"times is {found.dtype} of shape {found.shape} for {size} positives. Pass a number or a date for each."
+        )
+    if found.dtype.kind in "fM" and np.any(np.isnan(found) if found.dtype.kind == "f" else np.isnat(found)):
+        raise InputError("times holds values that are missing. Leave those positives out.")
+    return found

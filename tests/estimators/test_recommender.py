@@ -1,0 +1,245 @@
+"""Clicks, plays and purchases, as users have them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import bifactor as bf
+from bifactor.errors import InputError
+from bifactor.ranking import by_entry, by_user, evaluate
+
+
+def choices(m=300, n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    taste = rng.standard_normal((m, 4)) @ rng.standard_normal((4, n)) + 0.5 * rng.standard_normal(n)
+    return sparse.csr_array((rng.random((m, n)) < 1 / (1 + np.exp(4 - 1.5 * taste))).astype(float))
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return choices()
+
+
+@pytest.fixture(scope="module")
+def exact(chosen):
+    """Settings given, fitted to the end."""
+    return bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, tol=1e-13, max_iter=5000, random_state=0).fit(
+        chosen
+    )
+
+
+class Popular:
+    def __init__(self, train):
+        self.train, self.counts = train, np.asarray(train.sum(axis=0))
+
+    def recommend(self, rows, n):
+        known = rows if sparse.issparse(rows) else self.train[rows]
+        scores = np.where(known.toarray() > 0, -np.inf, self.counts)
+        order = np.argsort(-scores, axis=1)[:, :n]
+        return order, np.take_along_axis(scores, order, 1)
+
+
+@pytest.mark.parametrize("split", [by_entry, by_user])
+def test_it_ranks_better_than_popularity(chosen, split):
+    parts = split(chosen, seed=1)
+    model = bf.Recommender(n_components=32, random_state=0).fit(parts.train)
+    found, popular = (evaluate(one, parts, 10)["ndcg@10"] for one in (model, Popular(parts.train)))
+    assert found > popular + 0.1
+    assert len(model.trials_) > 3
+    best = max(model.trials_, key=lambda trial: trial.ndcg)
+    assert (model.unobserved_, model.alpha_) == (best.unobserved, best.alpha)
+
+
+def test_the_objective_is_that_of_dense_sums(chosen, exact):
+    X, (m, n) = chosen.toarray(), chosen.shape
+    Z = exact.row_factors_ @ exact.components_
+    a, b = X.sum(axis=1) + 0.2 * n, X.sum(axis=0) + 0.2 * m
+    U, V = exact.row_factors_, exact.components_.T
+    value = 0.5 * np.sum(X * (Z - 1) ** 2) + 0.1 * np.sum(Z**2)
+    value += 0.005 * (np.sum(a * np.sum(U**2, axis=1)) + np.sum(b * np.sum(V**2, axis=1)))
+    assert exact.result_.objective == pytest.approx(value, rel=1e-10)
+    gradient = (X * (Z - 1) + 0.2 * Z) @ V + 0.01 * a[:, None] * U
+    assert np.abs(gradient).max() < 1e-4
+
+
+def test_strangers_are_found_as_rows_of_the_fit(chosen, exact):
+    np.testing.assert_allclose(exact.transform(chosen), exact.row_factors_, atol=1e-5)
+    ids, scores = exact.recommend(np.arange(20), 7)
+    again, same = exact.recommend(chosen[:20], 7)
+    np.testing.assert_array_equal(ids, again)
+    np.testing.assert_allclose(scores, same, atol=1e-5)
+
+
+def test_what_was_chosen_is_left_out_unless_asked_for(chosen, exact):
+    ids, scores = exact.recommend([3, 5], 10)
+    assert ids.shape == scores.shape == (2, 10)
+    for row, found in zip((3, 5), ids, strict=True):
+        assert not set(found.tolist()) & set(chosen[[row]].indices.tolist())
+    assert np.all(np.diff(scores, axis=1) <= 0)
+    ids, _ = exact.recommend([3], 10, filter_seen=False)
+    assert set(ids[0].tolist()) & set(chosen[[3]].indices.tolist())
+    ids, _ = exact.recommend([3, 5], 10, items=[1, 2, 7, 9], filter_seen=False)
+    assert set(ids.ravel().tolist()) == {1, 2, 7, 9}
+
+
+def test_what_carries_a_recommendation_adds_up(chosen, exact):
+    (ids,), (scores,) = exact.recommend([3], 1)
+    names, parts = exact.explain(3, ids[0], n=1000)
+    assert set(names.tolist()) == set(chosen[[3]].indices.tolist())
+    assert parts.sum() == pytest.approx(scores[0], rel=1e-4)
+    assert np.all(np.diff(parts) <= 0)
+    few, _ = exact.explain(3, ids[0], n=2)
+    np.testing.assert_array_equal(few, names[:2])
+
+
+def test_neighbours(chosen):
+    twice = sparse.hstack([chosen, chosen[:, [4]]]).tocsr()
+    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, random_state=0).fit(twice)
+    ids, cosines = model.similar_items([4], 3)
+    assert ids[0, 0] == chosen.shape[1]
+    assert cosines[0, 0] == pytest.approx(1, abs=1e-3)
+    users, cosines = model.similar_users(7, 1000)
+    assert users.shape == (1, chosen.shape[0] - 1)
+    assert 7 not in users
+    assert np.all(np.diff(cosines[0]) <= 1e-12)
+
+
+def test_kinds_of_input_agree(chosen):
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    rows, cols = chosen.tocoo().coords
+    expected = bf.Recommender(**settings).fit(chosen).row_factors_
+    frame = pd.DataFrame({"user": rows, "item": cols})
+    kinds = [chosen.tocsc(), chosen.toarray(), (rows, cols), (rows, cols, np.ones(rows.size)), frame]
+    kinds += [np.where(chosen.toarray() > 0, 1, np.nan), chosen.astype(np.float64)]
+    for kind in kinds:
+        np.testing.assert_allclose(bf.Recommender(**settings).fit(kind).row_factors_, expected, rtol=1e-6, atol=1e-9)
+    single = bf.Recommender(**settings).fit(chosen.astype(np.float32))
+    assert single.row_factors_.dtype == np.float32
+    np.testing.assert_allclose(np.abs(single.row_factors_), np.abs(expected), atol=1e-2)  # signs are arbitrary
+
+
+def test_counts_and_weights(chosen):
+    rows, cols = chosen.tocoo().coords
+    again = np.concatenate([rows, rows[:50]]), np.concatenate([cols, cols[:50]])
+    counts = np.ones(rows.size)
+    counts[:50] = 2
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    one, two = (bf.Recommender(**settings).fit(X) for X in (again, (rows, cols, counts)))
+    np.testing.assert_allclose(one.row_factors_, two.row_factors_)
+    np.testing.assert_allclose(np.sort(two.observations_.weights)[-50:], 1 + np.log(2))
+    half = bf.Recommender(**settings).fit((rows, cols), sample_weight=np.full(rows.size, 0.5))
+    np.testing.assert_allclose(half.observations_.weights, 0.5)
+    zeros = bf.Recommender(**settings).fit((rows, cols, np.where(np.arange(rows.size) < 5, 0.0, 1.0)))
+    assert zeros.observations_.values.size == rows.size - 5
+
+
+def test_names_files_and_folders(chosen, tmp_path):
+    rows, cols = chosen.tocoo().coords
+    lines = pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"film {j}" for j in cols], "plays": 3})
+    lines[["user", "item"]].to_csv(tmp_path / "clicks.csv", index=False)
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    model = bf.Recommender(**settings).fit_long(tmp_path / "clicks.csv")
+    framed = bf.Recommender(**settings).fit_long(lines, row="user", col="item")
+    ids, scores = model.recommend(["u3", "u0"], 4)
+    np.testing.assert_array_equal(ids, framed.recommend(["u3", "u0"], 4)[0])
+    assert ids[0, 0].startswith("film ")
+    counted = bf.Recommender(**settings).fit_long(lines, row="user", col="item", value="plays")
+    assert np.allclose(counted.observations_.weights, 1 + np.log(3))
+    model.save(tmp_path / "fit")
+    loaded = bf.load(tmp_path / "fit")
+    np.testing.assert_array_equal(loaded.recommend(["u3", "u0"], 4)[1], scores)
+    assert loaded.model.clicks.unobserved == 0.2
+    assert 0 < model.score_long(lines[["user", "item"]]) <= 1
+    newcomer = lines[lines["user"] == "u3"].assign(user="new")
+    plain = bf.tables.read(newcomer, row="user", col="item", values=False)
+    counts = bf.tables.read(newcomer, row="user", col="item", value="plays")
+    for history, plays in ((plain, 1.0), (counts, 3.0)):
+        known = sparse.csr_array(plays * (chosen[[3]] > 0))
+        # Columns are in the order of their names here.
+        order = np.array([int(name.split()[1]) for name in model.column_names_.values])
+        expected = model.transform(known[:, order])
+        np.testing.assert_allclose(loaded.fold_in(history).model.U[-1:], expected, atol=1e-6)
+
+
+def test_more_is_taken_in(chosen):
+    model = bf.Recommender(n_components=6, unobserved=0.2, alpha=0.01, tol=1e-12, max_iter=3000, random_state=0)
+    model.fit(chosen[:290])
+    model.partial_fit(chosen[290:])
+    assert model.row_factors_.shape[0] == 300
+    np.testing.assert_allclose(model.row_factors_[290:], model.transform(chosen[290:]), atol=1e-6)
+    model.partial_fit((np.array([0, 301]), np.array([119, 3]), np.ones(2)))
+    assert model.row_factors_.shape[0] == 302
+    assert 119 not in model.recommend([0], 50)[0]
+
+
+def test_few_users_choose_no_settings():
+    model = bf.Recommender(n_components=3, random_state=0).fit(choices(20, 15))
+    assert model.trials_ == ()
+    assert (model.unobserved_, model.alpha_) == (0.2, 0.01)
+
+
+def test_rank_and_edges():
+    one = bf.Recommender(n_components=500, unobserved=0.5, alpha=0.1, random_state=0).fit(sparse.csr_array([[1.0]]))
+    assert one.n_components_ == 1
+    assert one.recommend([0], 3)[0].shape == (1, 0)
+    X = sparse.csr_array(([1.0, 1.0], ([0, 0], [0, 1])), shape=(3, 4))
+    model = bf.Recommender(n_components=2, unobserved=0.5, alpha=0.1, random_state=0).fit(X)
+    assert not model.row_factors_[1:].any()  # nothing is known of these
+
+
+def test_scikit_learn_may_clone_it(chosen):
+    model = clone(bf.Recommender(n_components=5, unobserved=0.3, alpha=0.02, random_state=1))
+    assert model.fit_transform(chosen).shape == (300, 5)
+    assert model.get_feature_names_out().size == 5
+    assert 0 < model.score(chosen) <= 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"unobserved": 0}, "above 0"),
+        ({"unobserved": "much"}, "above 0"),
+        ({"unobserved": np.nan}, "above 0"),
+        ({"alpha": -1}, "alpha"),
+        ({"alpha": None}, "posterior"),
+        ({"n_components": 0}, "integer"),
+        ({"n_components": "auto"}, "integer"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_wrong_settings(chosen, settings, message):
+    with pytest.raises(InputError, match=message):
+        bf.Recommender(**settings).fit(chosen)
+
+
+def test_wrong_data(chosen, exact):
+    with pytest.raises(InputError, match="above 0"):
+        bf.Recommender().fit(-chosen)
+    with pytest.raises(InputError, match="Nothing was chosen"):
+        bf.Recommender().fit(sparse.csr_array(([0.0], ([0], [0])), shape=(5, 4)))
+    with pytest.raises(InputError, match="infinity"):
+        bf.Recommender().fit(np.array([[1.0, np.inf], [0.0, 1.0]]))
+    with pytest.raises(InputError, match="fit_long"):
+        bf.Recommender().fit(pd.DataFrame({"user": [0, 1], "item": [1, 0]}), sample_weight=np.ones(2))
+    with pytest.raises(ValueError, match="features"):
+        exact.recommend(chosen[:, :50], 3)
+    with pytest.raises(InputError, match="no row named 900"):
+        exact.recommend([900], 3)
+    with pytest.raises(InputError, match="no column named 900"):
+        exact.recommend([0], 3, items=[900])
+    with pytest.raises(InputError, match="n=0"):
+        exact.recommend([0], 0)
+    with pytest.raises(InputError, match="no column named 900"):
+        exact.explain(0, 900)
+    with pytest.raises(InputError, match="no row"):
+        exact.similar_users([900])
+
+
+def test_one_value_asks_for_it(chosen):
+    rows, cols = chosen.tocoo().coords
+    with pytest.warns(UserWarning, match="Recommender"):
+        bf.MatrixCompletion(n_components=1, alpha=1.0).fit((rows, cols, np.ones(rows.size)))
+    with pytest.warns(UserWarning, match="Recommender"):
+        bf.OneBitCompletion(n_components=1, alpha=1.0).fit((rows, cols, np.ones(rows.size)))
