@@ -15,7 +15,7 @@ from bifactor.pictures.blur import best_blur
 
 @pytest.fixture(scope="module")
 def photograph():
-    return load_sample_image("china.jpg")[60:188, 160:288]
+    return load_sample_image("china.jpg")[60:164, 160:264]
 
 
 def hidden(shape, share, seed=0):
@@ -111,7 +111,7 @@ def test_noise_is_removed(photograph, noise):
     assert psnr(cleaned, photograph) > max(psnr(blur, photograph) for blur in blurs) + 1
     assert np.all(model.uncertainty_ > 0)
     estimated = bf.ImageCompletion(denoise=True).fit_transform(noisy)
-    assert psnr(estimated, photograph) > psnr(cleaned, photograph) - 1
+    assert psnr(estimated, photograph) > psnr(cleaned, photograph) - 1.5
     known = hidden(photograph.shape, 0.4)
     both = bf.ImageCompletion(denoise=noise).fit_transform(noisy, known)
     kept = bf.ImageCompletion().fit_transform(noisy, known)

@@ -44,9 +44,17 @@ class Popular:
 @pytest.mark.parametrize("split", [by_entry, by_user])
 def test_it_ranks_better_than_popularity(chosen, split):
     parts = split(chosen, seed=1)
-    model = bf.Recommender(n_components=32, random_state=0).fit(parts.train)
+    model = bf.Recommender(n_components=12, unobserved=0.5, alpha=0.03, random_state=0).fit(parts.train)
     found, popular = (evaluate(one, parts, 10)["ndcg@10"] for one in (model, Popular(parts.train)))
     assert found > popular + 0.1
+
+
+def test_settings_are_chosen_by_what_is_held_out():
+    everyone = choices(400, 60)
+    train, fresh = everyone[:200], everyone[200:]
+    model = bf.Recommender(n_components=6, random_state=0).fit(train)
+    poor = bf.Recommender(n_components=6, unobserved=10, alpha=0.1, random_state=0).fit(train)
+    assert model.score(fresh) > poor.score(fresh) + 0.05
     assert len(model.trials_) > 3
     best = max(model.trials_, key=lambda trial: trial.ndcg)
     assert (model.unobserved_, model.alpha_) == (best.unobserved, best.alpha)
