@@ -80,6 +80,15 @@ def test_strangers_are_found_as_rows_of_the_fit(chosen, exact):
     np.testing.assert_allclose(scores, same, atol=1e-5)
 
 
+@pytest.mark.parametrize("others", [0, 2])
+def test_of_those_who_chose_nothing_nothing_is_told(chosen, exact, others):
+    histories = sparse.vstack([chosen[:others], sparse.csr_array((1, chosen.shape[1]))]).tocsr()
+    assert not exact.transform(histories)[-1].any()
+    ids, scores = exact.recommend(histories, 3)
+    assert ids.shape == (others + 1, 3)
+    assert not scores[-1].any()
+
+
 def test_what_was_chosen_is_left_out_unless_asked_for(chosen, exact):
     ids, scores = exact.recommend([3, 5], 10)
     assert ids.shape == scores.shape == (2, 10)
@@ -241,6 +250,8 @@ def test_wrong_data(chosen, exact):
         exact.recommend([0], 0)
     with pytest.raises(InputError, match="no column named 900"):
         exact.explain(0, 900)
+    with pytest.raises(InputError, match="One recommendation"):
+        exact.explain([0, 1], 3)
     with pytest.raises(InputError, match="no row"):
         exact.similar_users([900])
 

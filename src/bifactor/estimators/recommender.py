@@ -152,7 +152,8 @@ class Recommender(Factorised):
         ----------
         rows : sequence, or sparse matrix
             Numbers of rows, or names after `fit_long`; by default all. A sparse matrix holds histories of others, one
-            in each row, who are found from these.
+            in each row, who are found from these. Where nothing was chosen all scores are 0, and the order says
+            nothing.
         n : int
         filter_seen : bool
             Leave out what was chosen before.

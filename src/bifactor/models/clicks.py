@@ -58,6 +58,8 @@ DEPTH = 20
 
 def fit_clicks(data: Observations, settings: Settings, start: Model | None, unobserved: float | None) -> Model:
     """Chooses what is to be chosen, and fits; values are 1 and weights say how sure they are."""
+    if data.values.size == 0:
+        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
     tried: tuple[Trial, ...] = ()
     alpha = settings.alpha
     if unobserved is None or alpha is None:
@@ -85,8 +87,6 @@ def as_choices(data: Observations) -> Observations:
     if np.any(counts.data < 0):
         raise InputError(f"A value is {counts.data.min():g}, but what was chosen counts above 0. Leave it out.")
     counts.eliminate_zeros()
-    if counts.nnz == 0:
-        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
     weights = np.where(counts.data > 1, 1 + np.log(np.maximum(counts.data, 1)), counts.data)
     if data.weights is not None:
         weighed = sparse.csr_array((values * data.weights, (data.rows, data.cols)), shape=data.shape)

@@ -22,6 +22,8 @@ def contributions(fit: Fit, data: Observations, row: Any, col: Any, n: int) -> t
     assert model.ridge is not None
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
+    if np.ndim(row) or np.ndim(col):
+        raise InputError("One recommendation is explained at a time. Pass one row and one column.")
     (i,), (j,) = fit.places(row, "row"), fit.places(col, "column")
     if i < 0 or j < 0:
         raise InputError(f"There was no {'row' if i < 0 else 'column'} named {(row if i < 0 else col)!r} in the fit.")
