@@ -11,6 +11,7 @@ from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
+from bifactor.models.side import SideInformation
 from bifactor.models.tuning import RidgePath
 from bifactor.operators import Entries
 from bifactor.operators.cells import all_cells
@@ -62,6 +63,7 @@ class Model:
     choice: NoiseChoice | None = None
     """How the noise of the posterior was chosen."""
     clicks: Clicks | None = None
+    side: SideInformation | None = None
 
     @cached_property
     def shifted(self) -> Loss:

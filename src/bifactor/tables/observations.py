@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
@@ -37,6 +38,9 @@ class Observations:
     """What the rows are called; None where they are called by their numbers."""
     column_names: Names | None = None
     origin: Origin | None = None
+    row_features: sparse.csr_array | None = None
+    """What else is known of the rows, one line of numbers for each; None where nothing is."""
+    column_features: sparse.csr_array | None = None
 
     def replaced(self, values: Array) -> "Observations":
         return replace(self, values=values)
