@@ -25,9 +25,8 @@ def chosen():
 @pytest.fixture(scope="module")
 def exact(chosen):
     """Settings given, fitted to the end."""
-    return bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, tol=1e-13, max_iter=5000, random_state=0).fit(
-        chosen
-    )
+    ends = {"tol": 1e-13, "max_iter": 5000, "random_state": 0}
+    return bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, item_share=0, **ends).fit(chosen)
 
 
 class Popular:
@@ -44,7 +43,7 @@ class Popular:
 @pytest.mark.parametrize("split", [by_entry, by_user])
 def test_it_ranks_better_than_popularity(chosen, split):
     parts = split(chosen, seed=1)
-    model = bf.Recommender(n_components=12, unobserved=0.5, alpha=0.03, random_state=0).fit(parts.train)
+    model = bf.Recommender(n_components=12, unobserved=0.5, alpha=0.03, item_share=0, random_state=0).fit(parts.train)
     found, popular = (evaluate(one, parts, 10)["ndcg@10"] for one in (model, Popular(parts.train)))
     assert found > popular + 0.1
 
@@ -53,11 +52,12 @@ def test_settings_are_chosen_by_what_is_held_out():
     everyone = choices(400, 60)
     train, fresh = everyone[:200], everyone[200:]
     model = bf.Recommender(n_components=6, random_state=0).fit(train)
-    poor = bf.Recommender(n_components=6, unobserved=10, alpha=0.1, random_state=0).fit(train)
+    poor = bf.Recommender(n_components=6, unobserved=10, alpha=0.1, item_share=0, random_state=0).fit(train)
     assert model.score(fresh) > poor.score(fresh) + 0.05
     assert len(model.trials_) > 3
     best = max(model.trials_, key=lambda trial: trial.ndcg)
     assert (model.unobserved_, model.alpha_) == (best.unobserved, best.alpha)
+    assert (model.item_share_, model.item_alpha_) == pytest.approx((best.item_share, best.item_alpha))
 
 
 def test_the_objective_is_that_of_dense_sums(chosen, exact):
@@ -70,6 +70,77 @@ def test_the_objective_is_that_of_dense_sums(chosen, exact):
     assert exact.result_.objective == pytest.approx(value, rel=1e-10)
     gradient = (X * (Z - 1) + 0.2 * Z) @ V + 0.01 * a[:, None] * U
     assert np.abs(gradient).max() < 1e-4
+
+
+def item_to_item(X, ridge):
+    """Each column of X regressed on the others, in the textbook's way."""
+    often = X.sum(axis=0)
+    ridges = ridge * np.sqrt(np.maximum(often / often.mean(), 0.2))
+    B = np.zeros((X.shape[1],) * 2)
+    for j in range(X.shape[1]):
+        others = np.arange(X.shape[1]) != j
+        A = X[:, others]
+        B[others, j] = np.linalg.solve(A.T @ A + np.diag(ridges[others]), A.T @ X[:, j])
+    return B
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    chosen = choices(200, 40, seed=3)
+    settings = {"unobserved": 0.2, "alpha": 0.01, "item_share": 0.4, "item_alpha": 20.0}
+    return chosen, bf.Recommender(n_components=40, **settings, tol=1e-12, max_iter=5000, random_state=0).fit(chosen)
+
+
+def test_item_to_item_scores_are_regressions_on_other_columns(mixed):
+    chosen, model = mixed
+    alone = bf.Recommender(n_components=40, unobserved=0.2, alpha=0.01, item_share=0, tol=1e-12, max_iter=5000)
+    X, Z = chosen.toarray(), alone.fit(chosen).row_factors_ @ alone.components_
+    expected = 0.6 * Z + 0.4 * X @ item_to_item(X, 20.0)
+    found = model.row_factors_ @ model.components_
+    unseen = X == 0  # a column that was chosen adds to its own score as well
+    np.testing.assert_allclose(found[unseen], expected[unseen], atol=2e-4)
+
+
+def test_item_to_item_scores_go_everywhere(mixed, tmp_path):
+    chosen, model = mixed
+    np.testing.assert_allclose(model.transform(chosen), model.row_factors_, atol=1e-4)
+    ids, scores = model.recommend([5], 3)
+    because, added = model.explain(5, ids[0, 0], n=40)
+    assert because.size == chosen[[5]].nnz
+    assert added.sum() == pytest.approx(scores[0, 0], abs=1e-4)
+    model.save(tmp_path / "fit")
+    loaded = bf.load(tmp_path / "fit")
+    again = loaded.recommend([5], 3)
+    np.testing.assert_array_equal(again[0], ids)
+    new = bf.tables.Observations(*chosen[[5]].tocoo().coords, np.ones(chosen[[5]].nnz), (1, 40))
+    folded = loaded.fold_in(new).recommend([200], 3)
+    np.testing.assert_array_equal(folded[0], ids)
+
+
+def test_rows_and_columns_join_item_to_item_scores(mixed):
+    chosen, model = mixed
+    longer = clone(model).set_params(warm_start=True).fit(chosen)
+    rows, cols = np.array([200, 200, 200, 3, 7]), np.array([1, 2, 40, 40, 40])
+    longer.partial_fit((rows, cols, np.ones(5)))
+    assert longer.row_factors_.shape == (201, longer.n_components_)
+    assert longer.components_.shape[1] == 41
+    history = sparse.csr_array((np.ones(2), ([0, 0], [1, 2])), shape=(1, 41))
+    np.testing.assert_allclose(longer.transform(history)[0], longer.row_factors_[200], atol=0.1)
+    assert np.all(np.isfinite(longer.recommend([200, 3], 5)[1]))
+
+
+def test_item_to_item_scores_serve_where_things_go_together():
+    """Pairs of things, and no more to tell."""
+    rng = np.random.default_rng(5)
+    X = (rng.random((900, 40)) < 0.06).astype(float)
+    X[:, 1::2] = np.where(X[:, ::2] > 0, rng.random((900, 20)) < 0.7, X[:, 1::2])
+    parts = by_entry(sparse.csr_array(X), seed=0)
+    settings = {"n_components": 20, "unobserved": 0.2, "alpha": 0.03, "random_state": 0}
+    model, alone = (bf.Recommender(**settings, item_share=share).fit(parts.train) for share in ("auto", 0))
+    assert model.item_share_ > 0
+    assert alone.item_share_ == 0
+    found, without = (evaluate(one, parts, 5)["ndcg@5"] for one in (model, alone))
+    assert found > without
 
 
 def test_strangers_are_found_as_rows_of_the_fit(chosen, exact):
@@ -113,7 +184,7 @@ def test_what_carries_a_recommendation_adds_up(chosen, exact):
 
 def test_neighbours(chosen):
     twice = sparse.hstack([chosen, chosen[:, [4]]]).tocsr()
-    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, random_state=0).fit(twice)
+    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, item_share=0).fit(twice)
     ids, cosines = model.similar_items([4], 3)
     assert ids[0, 0] == chosen.shape[1]
     assert cosines[0, 0] == pytest.approx(1, abs=1e-3)
@@ -124,7 +195,7 @@ def test_neighbours(chosen):
 
 
 def test_kinds_of_input_agree(chosen):
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
     rows, cols = chosen.tocoo().coords
     expected = bf.Recommender(**settings).fit(chosen).row_factors_
     frame = pd.DataFrame({"user": rows, "item": cols})
@@ -142,7 +213,7 @@ def test_counts_and_weights(chosen):
     again = np.concatenate([rows, rows[:50]]), np.concatenate([cols, cols[:50]])
     counts = np.ones(rows.size)
     counts[:50] = 2
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
     one, two = (bf.Recommender(**settings).fit(X) for X in (again, (rows, cols, counts)))
     np.testing.assert_allclose(one.row_factors_, two.row_factors_)
     np.testing.assert_allclose(np.sort(two.observations_.weights)[-50:], 1 + np.log(2))
@@ -156,7 +227,7 @@ def test_names_files_and_folders(chosen, tmp_path):
     rows, cols = chosen.tocoo().coords
     lines = pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"film {j}" for j in cols], "plays": 3})
     lines[["user", "item"]].to_csv(tmp_path / "clicks.csv", index=False)
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
     model = bf.Recommender(**settings).fit_long(tmp_path / "clicks.csv")
     framed = bf.Recommender(**settings).fit_long(lines, row="user", col="item")
     ids, scores = model.recommend(["u3", "u0"], 4)
@@ -181,7 +252,7 @@ def test_names_files_and_folders(chosen, tmp_path):
 
 
 def test_more_is_taken_in(chosen):
-    model = bf.Recommender(n_components=6, unobserved=0.2, alpha=0.01, tol=1e-12, max_iter=3000, random_state=0)
+    model = bf.Recommender(n_components=6, unobserved=0.2, alpha=0.01, item_share=0, tol=1e-12, max_iter=3000)
     model.fit(chosen[:290])
     model.partial_fit(chosen[290:])
     assert model.row_factors_.shape[0] == 300
@@ -198,17 +269,19 @@ def test_few_users_choose_no_settings():
 
 
 def test_rank_and_edges():
-    one = bf.Recommender(n_components=500, unobserved=0.5, alpha=0.1, random_state=0).fit(sparse.csr_array([[1.0]]))
+    one = bf.Recommender(n_components=500, unobserved=0.5, alpha=0.1, item_share=0, random_state=0).fit(
+        sparse.csr_array([[1.0]])
+    )
     assert one.n_components_ == 1
     assert one.recommend([0], 3)[0].shape == (1, 0)
     X = sparse.csr_array(([1.0, 1.0], ([0, 0], [0, 1])), shape=(3, 4))
-    model = bf.Recommender(n_components=2, unobserved=0.5, alpha=0.1, random_state=0).fit(X)
+    model = bf.Recommender(n_components=2, unobserved=0.5, alpha=0.1, item_share=0, random_state=0).fit(X)
     assert not model.row_factors_[1:].any()  # nothing is known of these
 
 
 def test_scikit_learn_may_clone_it(chosen):
     model = clone(bf.Recommender(n_components=5, unobserved=0.3, alpha=0.02, random_state=1))
-    assert model.fit_transform(chosen).shape == (300, 5)
+    assert model.set_params(item_share=0).fit_transform(chosen).shape == (300, 5)
     assert model.get_feature_names_out().size == 5
     assert 0 < model.score(chosen) <= 1
 
@@ -224,6 +297,11 @@ def test_scikit_learn_may_clone_it(chosen):
         ({"n_components": 0}, "integer"),
         ({"n_components": "auto"}, "integer"),
         ({"max_iter": 0}, "max_iter"),
+        ({"item_share": 1}, "below 1"),
+        ({"item_share": -0.1}, "below 1"),
+        ({"item_share": "some"}, "below 1"),
+        ({"item_share": np.nan}, "below 1"),
+        ({"item_alpha": 0}, "above 0"),
     ],
 )
 def test_wrong_settings(chosen, settings, message):

@@ -12,7 +12,10 @@ from bifactor.estimators.choices import given_choices, is_long, lines_of, matrix
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
-from bifactor.models.clicks import Strangers, as_choices, fit_clicks, held_out_ranking
+from bifactor.models.chosen import ItemToItem
+from bifactor.models.click_choices import Choices
+from bifactor.models.click_fitting import fit_clicks
+from bifactor.models.clicks import Strangers, as_choices, held_out_ranking
 from bifactor.models.explanation import contributions
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
@@ -39,6 +42,12 @@ class Recommender(Factorised):
         positives held out of users who were held out, by NDCG.
     alpha : float or "auto"
         The ridge of one entry: a row's is alpha times the sum of the weights in it. "auto" chooses it in the same way.
+    item_share : float or "auto"
+        The share of scores by item-to-item regression, from 0 to below 1. They tell what is chosen together without a
+        detour by factors, which helps most where users have few choices among few items. "auto" chooses it in the
+        same way, after the others; 0 is for none.
+    item_alpha : float or "auto"
+        The ridge of that regression.
     solver : Solver, optional
         By default what `bifactor.solve` takes.
     max_iter, tol
@@ -54,9 +63,9 @@ class Recommender(Factorised):
     Attributes
     ----------
     components_, row_factors_ : arrays
-        The v of each column, as columns, and the u of each row.
+        The v of each column, as columns, and the u of each row. Item-to-item scores have as many again.
     n_components_ : int
-    unobserved_, alpha_ : float
+    unobserved_, alpha_, item_share_, item_alpha_ : float
         Those that were used.
     trials_ : tuple of Trial
         How they were chosen: settings, and the NDCG of what was held out.
@@ -72,6 +81,7 @@ class Recommender(Factorised):
     Y. Hu, Y. Koren and C. Volinsky, Collaborative filtering for implicit feedback datasets, ICDM 2008.
     S. Rendle, W. Krichene, L. Zhang and Y. Koren, Revisiting the performance of iALS on item recommendation benchmarks,
     RecSys 2022.
+    H. Steck, Embarrassingly shallow autoencoders for sparse data, WWW 2019.
     """
 
     def __init__(
@@ -80,6 +90,8 @@ class Recommender(Factorised):
         n_components: int = 128,
         unobserved: float | str = "auto",
         alpha: float | str = "auto",
+        item_share: float | str = "auto",
+        item_alpha: float | str = "auto",
         solver: Any = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -91,6 +103,8 @@ class Recommender(Factorised):
         self.n_components = n_components
         self.unobserved = unobserved
         self.alpha = alpha
+        self.item_share = item_share
+        self.item_alpha = item_alpha
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -227,6 +241,19 @@ class Recommender(Factorised):
         return self.model_.clicks.unobserved
 
     @property
+    def item_share_(self) -> float:
+        return 0.0 if self._items is None else self._items.share
+
+    @property
+    def item_alpha_(self) -> float:
+        return 0.0 if self._items is None else self._items.alpha
+
+    @property
+    def _items(self) -> ItemToItem | None:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.items
+
+    @property
     def trials_(self) -> Any:
         assert self.model_.clicks is not None
         return self.model_.clicks.tried
@@ -236,13 +263,20 @@ class Recommender(Factorised):
             raise InputError(f"unobserved={self.unobserved!r} is not a number above 0, nor 'auto'.")
         if self.alpha is None:
             raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+        share = self.item_share
+        if share != "auto" and not (is_at_least_zero(share) and float(share) < 1):
+            raise InputError(f"item_share={share!r} is not a number from 0 to below 1, nor 'auto'.")
+        if self.item_alpha != "auto" and not (is_at_least_zero(self.item_alpha) and float(self.item_alpha) > 0):
+            raise InputError(f"item_alpha={self.item_alpha!r} is not a number above 0, nor 'auto'.")
         if not is_count(self.n_components, 1):
             raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 1.")
         names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
         return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
-        return fit_clicks(data, settings, start, None if self.unobserved == "auto" else float(self.unobserved))
+        named = (self.unobserved, self.alpha, self.item_share, self.item_alpha)
+        given = Choices(*(None if value == "auto" else float(value) for value in named))
+        return fit_clicks(data, settings, start, given)
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         return as_choices(data)

@@ -5,6 +5,8 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
+from typing import Any
+
 import numpy as np
 
 from bifactor.arrays import Array, beside, cast, common_dtype, herm, host, is_foreign, is_numpy
@@ -15,8 +17,8 @@ from bifactor.kernels.pool import run, shares
 MULTIPLY_ADDS = 64
 """What BLAS does in the time of one step of a simple loop."""
 
-BLOCK = 1 << 20
-"""Numbers that are copied in double precision at a time."""
+SINGLE = 1024
+"""Rows whose products are summed in single precision, with a relative error of some 10⁻⁷, before they become double."""
 
 ALONE = 1 << 13
 """Multiply-adds up to which any BLAS keeps to one thread by itself."""
@@ -49,17 +51,23 @@ def gram(A: Array, B: Array) -> Array:
 
 
 def wide_gram(A: Array, B: Array, weights: Array | None = None) -> Array:
-    """Aᴴ·diag(weights)·B of two tall matrices, in double precision; of single ones, some rows are copied at a time."""
+    """Aᴴ·diag(weights)·B of two tall matrices, in double precision; of single ones, sums over some rows are single."""
     wide = np.result_type(common_dtype(A, B), np.float64)
     if not is_numpy(A):
         return host(herm(cast(A, wide)) @ _weighted(cast(B, wide), weights))
     if A.dtype == B.dtype == wide and weights is None:
         return gram(A, B)
-    total, step = np.zeros((A.shape[1], B.shape[1]), wide), max(1, BLOCK // max(A.shape[1], 1))
-    for start in range(0, A.shape[0], step):
-        rows = slice(start, start + step)
-        part = None if weights is None else weights[rows]
-        total += gram(A[rows].astype(wide, copy=False), _weighted(B[rows].astype(wide, copy=False), part))
+    parts = _rows(A, B.shape[1])
+    with blas_at_most(1):
+        sums = run(_wide_gram, [(A[a:b], B[a:b], None if weights is None else weights[a:b], wide) for a, b in parts])
+    return sum(sums[1:], sums[0])
+
+
+def _wide_gram(A: Array, B: Array, weights: Array | None, wide: Any) -> Array:
+    total = np.zeros((A.shape[1], B.shape[1]), wide)
+    for start in range(0, A.shape[0], SINGLE):
+        rows = slice(start, start + SINGLE)
+        total += _gram(A[rows], _weighted(B[rows], None if weights is None else weights[rows]))
     return total
 
 

@@ -9,6 +9,7 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
+from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
 from bifactor.models.side import SideInformation
@@ -23,25 +24,6 @@ from bifactor.tables import Observations
 
 OFFSETS = (1, 1)
 """The fixed columns that make offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Settings of a model of clicks, and how well it ranked what was held out."""
-
-    unobserved: float
-    alpha: float
-    ndcg: float
-
-
-@dataclass(frozen=True)
-class Clicks:
-    """What makes a model one of clicks: all entries count as 0, and a row's ridge grows with what is known of it."""
-
-    unobserved: float
-    """The weight of all entries, w₀."""
-    tried: tuple[Trial, ...] = ()
-    """How it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +87,8 @@ class Model:
 
         `new` has these rows alone and all columns, or the other way round.
         """
+        if self.clicks is not None and self.clicks.items is not None:
+            return self._with_item_scores(new, side, self.clicks.items), None
         if self.posterior is None:
             assert self.ridge is not None
             return (self._columns(new) if side else self._folded(new, self.V, self.ridge)), None
@@ -128,13 +112,25 @@ class Model:
         whole = _lengthened((self.U, self.V)[side], count, ones)
         factors, gaussians = self.found(new, side)
         whole[places[stay]] = factors[stay]
-        posterior = self.posterior
+        posterior, clicks = self.posterior, self.clicks
+        if side and clicks is not None:
+            clicks = clicks.with_columns(count)
         if posterior is not None:
             assert gaussians is not None
             before = (posterior.rows, posterior.cols)[side].padded(count)
             after = before.replaced(places[stay], gaussians.take(np.flatnonzero(stay)))
             posterior = replace(posterior, cols=after) if side else replace(posterior, rows=after)
-        return replace(self, V=whole, posterior=posterior) if side else replace(self, U=whole, posterior=posterior)
+        changed = replace(self, posterior=posterior, clicks=clicks)
+        return replace(changed, V=whole) if side else replace(changed, U=whole)
+
+    def alone(self) -> "Model":
+        """Without item-to-item scores."""
+        if self.clicks is None or self.clicks.items is None:
+            return self
+        items = self.clicks.items
+        own = self.U.shape[1] - items.rank
+        V = self.V[:, :own] / self.V.dtype.type(1 - items.share)
+        return replace(self, U=self.U[:, :own], V=V, clicks=replace(self.clicks, items=None))
 
     def with_living(self) -> "Model":
         """Without the components that explain nothing, by the posterior."""
@@ -158,6 +154,13 @@ class Model:
         if self.posterior is None:
             raise InputError("This fit has a ridge and no posterior, so no error bars. Fit numbers without alpha.")
         return self.posterior
+
+    def _with_item_scores(self, new: Observations, side: int, items: ItemToItem) -> Array:
+        """Factors of new rows, or columns; what else is chosen with a new column is not known."""
+        own = self.alone().found(new, side)[0]
+        if side:
+            return np.hstack([(1 - items.share) * own, np.zeros((len(own), items.rank))]).astype(own.dtype)
+        return np.hstack([own, items.rows(new)]).astype(own.dtype)
 
     def _columns(self, new: Observations) -> Array:
         """Factors of new columns under the ridge, as rows of the matrix on its side."""

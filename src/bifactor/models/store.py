@@ -7,7 +7,8 @@ pinned by a folder of each in the tests.
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
-4. Of a model of clicks, the weight of what was not observed.
+4. Of a model of clicks, the weight of what was not observed; with item-to-item scores their share, their ridge, and
+   items.safetensors.
 """
 
 import errno
@@ -28,8 +29,9 @@ from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
 from bifactor.models import posterior_file
 from bifactor.models.card import model_card
+from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.fit import Fit
-from bifactor.models.model import OFFSETS, Clicks, Model
+from bifactor.models.model import OFFSETS, Model
 from bifactor.models.names_file import packed_names, unpacked_names
 from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
@@ -39,11 +41,11 @@ from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
 
-POSTERIOR = "posterior.safetensors"
+POSTERIOR, ITEMS = "posterior.safetensors", "items.safetensors"
 
 REPORT = "report.html"
 
-OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR})
+OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, ITEMS})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
 FORMAT = 4
@@ -59,7 +61,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "intercept": model.intercept,
         "offsets": model.offsets,
         "ridge": model.ridge,
-        "unobserved": None if model.clicks is None else model.clicks.unobserved,
+        **_stored_clicks(model.clicks),
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
@@ -67,6 +69,8 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         if model.posterior is not None:
             posterior_file.write(temporary / POSTERIOR, model.posterior, model.U.dtype, error_bars)
+        if model.clicks is not None and model.clicks.items is not None:
+            files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
         files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})
         files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
@@ -147,7 +151,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         if ridge is not None and ridge < 0:
             raise ValueError(f"ridge is {ridge}")
         classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
-        clicks = None if core.get("unobserved") is None else Clicks(_number(core, "unobserved"))
+        clicks = _clicks(core, result, folder)
         if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
             raise ValueError(f"unobserved is {clicks.unobserved}, which goes with a ridge and no offsets")
         found = _restored_loss(core.get("loss"), loss, folder)
@@ -164,6 +168,30 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))
     return model, classes
+
+
+def _stored_clicks(clicks: Clicks | None) -> dict[str, float | None]:
+    items = None if clicks is None else clicks.items
+    return {
+        "unobserved": None if clicks is None else clicks.unobserved,
+        "item_share": None if items is None else items.share,
+        "item_alpha": None if items is None else items.alpha,
+    }
+
+
+def _clicks(core: dict[str, Any], result: Result, folder: Path) -> Clicks | None:
+    if core.get("unobserved") is None:
+        return None
+    clicks = Clicks(_number(core, "unobserved"))
+    if core.get("item_share") is None:
+        return clicks
+    share, alpha = _number(core, "item_share"), _number(core, "item_alpha")
+    if not (0 < share < 1 and alpha > 0):
+        raise ValueError(f"item_share is {share} and item_alpha {alpha}")
+    carried = files.read(folder / ITEMS, "items")[0].get("carried")
+    if carried is None or carried.ndim != 2 or len(carried) != result.shape[1] or carried.shape[1] > result.rank:
+        raise FileError(f"{folder / ITEMS} does not belong to {folder / FACTORS}. Fit again.")
+    return replace(clicks, items=ItemToItem(share, alpha, carried))
 
 
 def _number(core: dict[str, Any], name: str) -> float:

@@ -1,0 +1,28 @@
+"""Models of clicks fitted to data: what is left open is chosen, then all entries are fitted."""
+
+from bifactor.errors import InputError
+from bifactor.models.chosen import Clicks
+from bifactor.models.click_choices import Choices, chosen
+from bifactor.models.clicks import clicks_problem
+from bifactor.models.fitting import Settings, resumed, run
+from bifactor.models.item_regression import Cooccurrence, with_items
+from bifactor.models.model import Model
+from bifactor.tables import Observations
+
+
+def fit_clicks(data: Observations, settings: Settings, start: Model | None, given: Choices) -> Model:
+    """Values are 1, and weights say how sure they are."""
+    if data.values.size == 0:
+        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
+    best, tried = chosen(data, settings, given)
+    most = settings.n_components or 0
+    rank = min(*data.shape, most)
+    problem = clicks_problem(data, best.unobserved, best.alpha)
+    init = resumed(None if start is None else start.alone(), problem, rank)
+    result = run(problem, rank, settings.solver, init, settings)
+    clicks = Clicks(best.unobserved, tried)
+    model = Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
+    if best.item_share == 0:
+        return model
+    together = Cooccurrence.of(data, most, model)
+    return with_items(model, data, together, best.item_share / (1 - best.item_share), best.item_alpha)
