@@ -18,6 +18,8 @@ class Trial:
     item_share: float
     item_alpha: float
     ndcg: float
+    users: int
+    """How many were held out; first guesses are judged by some of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,12 +34,12 @@ STEPS = (2.0, 1.6), (1.4, 1.25)
 LEAST, LARGEST = (1e-4, 1e-4), (30.0, 30.0)
 
 ITEM_STARTS = ((ODDS, ITEM_ALPHA), (3.0, 50.0))
-ITEM_STEPS = ((2.0, 2.0),)
+ITEM_STEP = 2.0, 2.0
 ITEM_LEAST, ITEM_LARGEST = (0.05, 1.0), (20.0, 1e4)
 """The same for odds and ridge of item-to-item scores."""
 
-MOST, ITEM_MOST = 40, 24
-"""Pairs that are tried."""
+MOST, ITEM_MOST = 20, 24
+"""Pairs that are tried, of weights in each of two rounds."""
 
 TRIAL_RANK, TRIAL_TOL = 64, 1e-3
 """Of fits that are only compared."""
@@ -47,8 +47,8 @@ TRIAL_RANK, TRIAL_TOL = 64, 1e-3
 JUDGES, SHARE, FEW = 2000, 0.2, 30
 """Users held out: at most so many, at most this share of all, and how many it takes to choose anything."""
 
-FOLDS = 3
-"""Where there are few users, others are held out again, so many times at most."""
+FOLDS, SURE = 3, 600
+"""Where so many users are not held out at once, others are held out again, so many times at most."""
 
 ENOUGH = 2_000_000
 """Entries that are fitted while choosing: those of some users, where there are more."""
@@ -78,36 +78,47 @@ def chosen(data: Observations, settings: Settings, given: Choices) -> tuple[Tria
     if not splits:
         return _usual(given), ()
     folds = [_Fold(split, settings) for split in splits]
-    search = _Search(
-        lambda pair: float(np.mean([fold.ndcg(*pair) for fold in folds])),
-        (given.unobserved, given.alpha),
-        (LEAST, LARGEST),
-        MOST,
-        _told(settings, "choosing weights"),
-    )
-    weights = search.best(STARTS, STEPS)
-    trials = [Trial(*pair, 0.0, 0.0, ndcg) for pair, ndcg in search.tried.items()]
-    if given.item_share != 0:
-        trials += _with_items(folds, weights, settings, given)
-    if given.item_share:  # which was asked for
-        return max(trials[len(search.tried) :], key=lambda trial: trial.ndcg), tuple(trials)
-    return max(trials, key=lambda trial: trial.ndcg), tuple(trials)
+    rough, fine = _weights(folds, settings, given)
+    best = max(fine, key=_ndcg)
+    if given.item_share == 0:
+        return best, (*rough, *fine)
+    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
+    items = _with_items(folds, alone, settings, given)
+    best = max(items if given.item_share else (alone, *items), key=_ndcg)
+    return best, (*rough, *fine, alone, *items)
 
 
-def _with_items(folds: list["_Fold"], weights: Pair, settings: Settings, given: Choices) -> list[Trial]:
+def _weights(folds: list["_Fold"], settings: Settings, given: Choices) -> tuple[list[Trial], list[Trial]]:
+    """Those tried for w₀ and λ: roughly by users of one fold, then by all who are held out."""
+    starts: tuple[Pair, ...] = STARTS
+    told: list[list[Trial]] = []
+    for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
+        tell = _told(settings, "choosing weights", len(told[0]) if told else 0)
+        search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, tell)
+        starts = (search.best(starts, step),)
+        told.append([Trial(*pair, 0.0, 0.0, ndcg, _users(used)) for pair, ndcg in search.tried.items()])
+    return told[0], told[1]
+
+
+def _with_items(folds: list["_Fold"], alone: Trial, settings: Settings, given: Choices) -> list[Trial]:
     """Item-to-item scores beside the factors that rank best."""
-    for fold in folds:
-        fold.hold(*weights)
     share = given.item_share
-    search = _Search(
-        lambda pair: float(np.mean([fold.mixed(*pair) for fold in folds])),
-        (None if share is None else share / (1 - share), given.item_alpha),
-        (ITEM_LEAST, ITEM_LARGEST),
-        ITEM_MOST,
-        _told(settings, "choosing item-to-item scores"),
-    )
-    search.best(ITEM_STARTS, ITEM_STEPS)
-    return [Trial(*weights, odds / (1 + odds), ridge, ndcg) for (odds, ridge), ndcg in search.tried.items()]
+    fixed = None if share is None else share / (1 - share), given.item_alpha
+    tell = _told(settings, "choosing item-to-item scores", 0)
+    search = _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, tell)
+    search.best(ITEM_STARTS, ITEM_STEP)
+    return [
+        replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg)
+        for (odds, ridge), ndcg in search.tried.items()
+    ]
+
+
+def _ndcg(trial: Trial) -> float:
+    return trial.ndcg
+
+
+def _users(folds: list["_Fold"]) -> int:
+    return sum(int(np.count_nonzero(np.diff(fold.split.test.indptr))) for fold in folds)
 
 
 def _usual(given: Choices) -> Trial:
@@ -117,13 +128,13 @@ def _usual(given: Choices) -> Trial:
         share = 0.0 if given.item_alpha is None else ODDS / (1 + ODDS)
     item_alpha = ITEM_ALPHA if given.item_alpha is None else given.item_alpha
     alpha = ALPHA if given.alpha is None else given.alpha
-    return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan)
+    return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan, 0)
 
 
-def _told(settings: Settings, what: str) -> Callable[[int, int], None]:
+def _told(settings: Settings, what: str, before: int) -> Callable[[int, int], None]:
     def tell(count: int, most: int) -> None:
         if settings.stage is not None:
-            settings.stage(what, count, most)
+            settings.stage(what, before + count, before + most)
 
     return tell
 
@@ -139,7 +150,7 @@ def _splits(data: Observations, seed: int) -> Iterator[Split]:
     able = int(np.count_nonzero(np.diff(entries.indptr) >= 2))
     judges = min(JUDGES, int(SHARE * able))
     if judges >= FEW:
-        for fold in range(min(FOLDS, -(-JUDGES // (2 * judges)))):
+        for fold in range(min(FOLDS, -(-SURE // judges))):
             yield by_user(entries, judges, seed=seed + fold)
 
 
@@ -156,11 +167,12 @@ class _Fold:
     def ndcg(self, unobserved: float, alpha: float) -> float:
         return self._judged(self._model(unobserved, alpha))
 
-    def hold(self, unobserved: float, alpha: float) -> None:
+    def hold(self, unobserved: float, alpha: float) -> float:
         """Fit once more, for item-to-item scores to stand beside: with fewer components these would seem better."""
         self.last, self.rank = None, min(self.most, *self.data.shape)
         self.model = self._model(unobserved, alpha)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
+        return self._judged(self.model)
 
     def mixed(self, odds: float, ridge: float) -> float:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge))
@@ -176,24 +188,32 @@ class _Fold:
 
 
 class _Search:
-    """Pairs of numbers that were tried, and how each did; those that are given stay."""
+    """Pairs of numbers that were tried, and how each did in the mean of some folds; those that are given stay."""
 
     def __init__(
         self,
-        score: Callable[[Pair], float],
+        folds: list[_Fold],
+        score: Callable[[_Fold, float, float], float],
         given: Fixed,
         ends: tuple[Pair, Pair],
         most: int,
         tell: Callable[[int, int], None],
     ):
-        self.score, self.given, self.ends, self.most, self.tell = score, given, ends, most, tell
+        self.folds, self.score, self.given, self.ends, self.most, self.tell = folds, score, given, ends, most, tell
         self.tried = dict[Pair, float]()
 
-    def best(self, starts: tuple[Pair, ...], steps: tuple[Pair, ...]) -> Pair:
-        """The best of some starts, and then of what is beside it, with ever shorter steps."""
+    def best(self, starts: tuple[Pair, ...], step: Pair) -> Pair:
+        """From the best of some starts to a better pair beside it, until there is none."""
         best = max((self._nearest(start) for start in starts), key=self._scored)
-        for step in steps:
-            best = self._climbed(best, step)
+        while len(self.tried) < self.most:
+            beside = [
+                self._nearest((best[0] * step[0] ** i, best[1] * step[1] ** j))
+                for i, j in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+            ]
+            found = max(beside, key=self._scored)
+            if self._scored(found) <= self._scored(best):
+                break
+            best = found
         return best
 
     def _nearest(self, pair: Pair) -> Pair:
@@ -206,19 +226,6 @@ class _Search:
 
     def _scored(self, pair: Pair) -> float:
         if pair not in self.tried:
-            self.tried[pair] = self.score(pair)
+            self.tried[pair] = float(np.mean([self.score(fold, *pair) for fold in self.folds]))
             self.tell(len(self.tried), self.most)
         return self.tried[pair]
-
-    def _climbed(self, best: Pair, step: Pair) -> Pair:
-        """From one pair to a better one beside it, until there is none."""
-        while len(self.tried) < self.most:
-            beside = [
-                self._nearest((best[0] * step[0] ** i, best[1] * step[1] ** j))
-                for i, j in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
-            ]
-            found = max(beside, key=self._scored)
-            if self._scored(found) <= self._scored(best):
-                break
-            best = found
-        return best
