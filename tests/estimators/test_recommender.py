@@ -217,6 +217,10 @@ def test_names_files_and_folders(chosen, tmp_path):
     assert ids[0, 0].startswith("film ")
     counted = bf.Recommender(**settings).fit_long(lines, row="user", col="item", value="plays")
     assert np.allclose(counted.observations_.weights, 1 + np.log(3))
+    recent = lines.assign(recent=[0.0, *[0.5] * (len(lines) - 1)])
+    weighed = bf.Recommender(**settings).fit_long(recent, row="user", col="item", weight="recent")
+    assert np.allclose(weighed.observations_.weights, 0.5)
+    assert weighed.observations_.values.size == rows.size - 1
     model.save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     np.testing.assert_array_equal(loaded.recommend(["u3", "u0"], 4)[1], scores)

@@ -180,7 +180,7 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
         ("\n \n", "x.csv", "blank lines"),
         ("user,item,rating\n", "x.csv", "nothing below"),
         ("user#item#rating\n1#2#3\n", "x.csv", "Pass the delimiter"),
-        ("user,item\n1,2\n", "x.csv", "3 are needed: row, column, value"),
+        ("user,item\n1,2\n", "x.csv", "has two columns, and no values"),
         ("1,2,3\n1,2,good\n", "x.csv", "Line 2 of .*: the value 'good' is not a finite number"),
         ("1,2,3\n1,2,inf\n", "x.csv", "Line 2 of .*'inf'"),
         ("user,item,rating\n1,2,x\n", "x.csv", "Line 2 of .*'x'"),
@@ -361,7 +361,7 @@ def test_long_integers_in_json_lines_stay_apart(write, first):
         (RECORDS + '{"user": "ann", "item": "x", "rating": "1"}\n', "'rating' of .* does not hold numbers"),
         (RECORDS + '{"user": "ann", "item": "x", "rating": Infinity}\n', "'rating' of .* holds infinite values"),
         (RECORDS + '{"item": "x", "rating": 1}\n', "row names are missing in 'user'"),
-        ('{"user": 1, "item": 2}\n', "has 2 columns, and 3 are needed"),
+        ('{"user": 1, "item": 2}\n', "has two columns, and no values"),
         ('{"user": 1, "item": 2, "rating": null}\n', "no entry with a value"),
         ("{}\n", "3 are needed"),
     ],
@@ -562,3 +562,27 @@ def test_movielens_has_times_behind_its_ratings(write, name, delimiter):
     assert entries(read(write(text, name))) == wanted
     head = delimiter.join(["userId", "movieId", "rating", "timestamp"]) + "\n"
     assert entries(read(write(head + text, name))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        ("visitor,page", "anna,home\nbob,shop\n"),
+        ("Visitor ID,url", "anna,home\nbob,shop\n"),
+        ("customer_id,what", "anna,apple\nbob,pear\n"),
+        ("who,what", "v01,/home\nv02,/shop\n"),
+        ("who,what", "anna,p1\nbob,p22\n"),
+        ("userId,x", "anna,apple\nbob,pear\n"),
+    ],
+)
+def test_headers_of_pairs_are_told_where_they_can_be(write, head, lines):
+    path = write(f"{head}\n{lines}")
+    found = read(path, values=False)
+    assert found.rows.size == 2
+    assert found.origin.header == tuple(head.split(","))
+    np.testing.assert_array_equal(read(path, values=False, header=True).rows, found.rows)
+
+
+@pytest.mark.parametrize("lines", ["anna,home\nbob,shop\n", "David,apple\nMadrid,pear\n", "v1,a\nv2,b\n", "anna,b1\nbob,c\n"])
+def test_pairs_of_words_without_a_header_are_data(write, lines):
+    assert read(write(lines), values=False).rows.size == lines.count("\n")

@@ -8,10 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.choices import given_choices, is_long, lines_of, matrix_of
+from bifactor.estimators.choices import given_choices, is_long
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
+from bifactor.models.choices import lines_of, matrix_of
 from bifactor.models.clicks import Strangers, as_choices, fit_clicks, held_out_ranking
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model

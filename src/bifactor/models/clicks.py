@@ -23,6 +23,7 @@ from bifactor.operators.cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
 from bifactor.ranking import Split, by_entry, by_user, evaluate
+from bifactor.running.result import Status
 from bifactor.tables import Observations
 
 UNOBSERVED, ALPHA = 0.2, 0.01
@@ -62,12 +63,14 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, unob
         raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
     tried: tuple[Trial, ...] = ()
     alpha = settings.alpha
+    interrupted = False
     if unobserved is None or alpha is None:
-        unobserved, alpha, tried = _chosen(data, settings, unobserved, alpha)
+        unobserved, alpha, tried, interrupted = _chosen(data, settings, unobserved, alpha)
     rank = min(*data.shape, settings.n_components or 0)
     problem = clicks_problem(data, unobserved, alpha)
     result = run(problem, rank, settings.solver, resumed(start, problem, rank), settings)
-    return Model(settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved, tried))
+    clicks = Clicks(unobserved, tried, interrupted)
+    return Model(settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=clicks)
 
 
 def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Problem:
@@ -130,15 +133,22 @@ def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10)
 
 def _chosen(
     data: Observations, settings: Settings, unobserved: float | None, alpha: float | None
-) -> tuple[float, float, tuple[Trial, ...]]:
+) -> tuple[float, float, tuple[Trial, ...], bool]:
+    """Both weights, what was tried, and whether that was ended from the keyboard."""
     splits = list(_splits(data, settings.seed))
     if not splits:
-        return unobserved or UNOBSERVED, ALPHA if alpha is None else alpha, ()
+        return unobserved or UNOBSERVED, ALPHA if alpha is None else alpha, (), False
     search = _Search([_Fold(split, settings) for split in splits], unobserved, alpha, settings.stage)
-    best = max((search.tried(*start) for start in STARTS), key=lambda trial: trial.ndcg)
-    for steps in STEPS:
-        best = search.climbed(best, steps)
-    return best.unobserved, best.alpha, tuple(search.trials.values())
+    interrupted = False
+    try:
+        best = max((search.tried(*start) for start in STARTS), key=lambda trial: trial.ndcg)
+        for steps in STEPS:
+            best = search.climbed(best, steps)
+    except KeyboardInterrupt:
+        if not search.trials:
+            raise
+        best, interrupted = max(search.trials.values(), key=lambda trial: trial.ndcg), True
+    return best.unobserved, best.alpha, tuple(search.trials.values()), interrupted
 
 
 def _splits(data: Observations, seed: int) -> Iterator[Split]:
@@ -168,6 +178,8 @@ class _Fold:
     def ndcg(self, unobserved: float, alpha: float) -> float:
         problem = clicks_problem(self.data, unobserved, alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
+        if result.status is Status.INTERRUPTED:  # a fit that was cut short is no trial
+            raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
         model = Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
         return evaluate(Strangers(model), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]

@@ -42,6 +42,8 @@ class Clicks:
     """The weight of all entries, w₀."""
     tried: tuple[Trial, ...] = ()
     """How it was chosen."""
+    interrupted: bool = False
+    """Whether the choice was ended from the keyboard."""
 
 
 @dataclass(frozen=True)

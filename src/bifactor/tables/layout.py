@@ -40,6 +40,16 @@ USUAL = (
 )
 """What people call rows, columns and values."""
 
+NAMED = re.compile(
+    "account|app|article|author|brand|buyer|category|channel|client|content|course|device|document|film|game|hotel|"
+    "keyword|member|page|paper|patient|place|player|query|recipe|restaurant|session|shop|shopper|show|sku|station|"
+    "student|subscriber|tag|term|title|url|venue|video|visitor"
+)
+"""What else people call columns of names: two such words in the first line of two columns are a header."""
+
+ENDS = re.compile(r"(^|.*[_ .-])(id|name|key|code)|.*[a-z]I[dD]", re.ASCII)
+"""Words that name a column by the way they end."""
+
 INDEX = frozenset({"", "id", "name", "index", "sample", "unnamed0"}) | USUAL[0]
 """What people call the names of the rows in a wide table."""
 
@@ -59,8 +69,8 @@ class Asked:
     wide: bool | None = None
     decimal: str | None = None
     """The decimal point, or comma."""
-    values: bool = True
-    """Whether a long table needs a value, or pairs alone."""
+    values: bool | None = True
+    """Whether a long table needs a value, or pairs alone; None for a value where the hints name one that is there."""
     hints: tuple[str, ...] | None = None
     """What the row, the column and the value are called, if there is a header with these words."""
 
@@ -110,6 +120,11 @@ def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
 def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
     """With the hints, where nothing is told and the header has them."""
     row, col, value = (*(asked.hints or ()), None, None, None)[:3]
+    if asked.values is None:
+        numbered = value is not None and value.isdecimal() and int(value) <= len(header)
+        asked = replace(asked, values=value in header or numbered)
+        if numbered and value not in header:
+            return replace(asked, row=row, col=col, value=value)
     told = asked.row is not None or asked.col is not None or asked.value is not None
     if told or row not in header or col not in header:
         return asked
@@ -148,11 +163,7 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
         if asked.weight is not None:
             raise InputError(f"{path} is wide, and weights are read from long tables only. Leave out weight.")
         return _wide(replace(layout, wide=True, reason=why), body, asked, path)
-    if layout.width < needed:
-        raise InputError(
-            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
-            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
-        )
+    _require_width(layout, needed, path)
     choices = (asked.row, asked.col, asked.value)[:needed]
     if None in usual[:needed] and None in choices and layout.width > needed + 1:
         raise InputError(
@@ -171,6 +182,20 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     if asked.values and asked.value is None and not by_name:
         _question(layout, body, places[2], path)
     return replace(layout, places=places, reason=why, weight=weight)
+
+
+def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
+    """Raise `InputError` where a long table has too few columns."""
+    if layout.width == 2 < needed:
+        raise InputError(
+            f"{path} has two columns, and no values. Clicks, plays and purchases have none: they are for "
+            "bifactor.Recommender, in the shell --implicit. Else check the delimiter."
+        )
+    if layout.width < needed:
+        raise InputError(
+            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
+            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
+        )
 
 
 def _question(layout: Layout, body: list[list[str]], place: int | None, path: Path | str) -> None:
@@ -233,8 +258,18 @@ def _has_header(table: list[list[str]], named: list[str], point: str) -> bool:
         # Numbers may be names of columns, beside a corner that is empty or says what the rows are.
         over_numbers = words == [0] and any(number_of(row[0], point) is not None for row in below)
         return len(first) > 3 and (plain(first[0]) in INDEX or over_numbers)
-    usual = None not in usual_columns(tuple(first))[:2]
+    usual = None not in usual_columns(tuple(first))[:2] or _names_columns(first, below)
     return usual or not below or any(number_of(row[k], point) is not None for row in below for k in words)
+
+
+def _names_columns(first: list[str], below: list[list[str]]) -> bool:
+    """Whether words above words are a header: by what they are, or as they lack the digits that all below them have."""
+    words = [plain(cell) for cell in first[:2]]
+    named = all(NAMED.fullmatch(word) or any(word in usual for usual in USUAL) for word in words)
+    if named or any(ENDS.fullmatch(cell) for cell in first):
+        return True
+    figures = [k for k, cell in enumerate(first) if not any(letter.isdigit() for letter in cell)]
+    return len(below) > 1 and any(all(any(map(str.isdigit, row[k])) for row in below) for k in figures)
 
 
 def plain(name: str) -> str:
