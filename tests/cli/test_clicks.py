@@ -159,6 +159,7 @@ def test_lines_that_repeat_count_as_plays():
         (("--no-error-bars",), "--error-bars is for values"),
         (("--test", "clicks.csv"), "bifactor evaluate"),
         (("--rank", 0), "nothing to recommend by"),
+        (("--unobserved", 0), "--unobserved 0 fits 1 everywhere"),
     ],
 )
 def test_options_of_values_are_refused(options, message):
@@ -219,6 +220,25 @@ def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
     told = answer("complete", "more.csv", "--implicit", "--rank", 3, "--holdout", 0, "-o", "fit")
     assert len(told["choice"]["trials"]) == 2
     assert any("Ctrl-C ended the choice" in note for note in told["notes"])
+
+
+@pytest.mark.parametrize("holdout", [0, 0.1])
+def test_ctrl_c_ends_a_fit_with_the_best_so_far(monkeypatch, holdout):
+    from bifactor.cli import watch
+
+    def iterations(self, most):
+        def show(iteration, state):
+            if iteration == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        return show
+
+    monkeypatch.setattr(watch.Fitting, "iterations", iterations)
+    options = ("--implicit", *QUICK, "--holdout", holdout, "-o", "f", "--json")
+    told = json.loads(invoke("complete", "clicks.csv", *options, code=130).stdout)
+    assert told["fit"]["status"] == "INTERRUPTED"
+    assert any("Interrupted: this is the best fit so far" in note for note in told["notes"])
+    assert bf.load("f").recommend("u3", n=2)[0].shape == (1, 2)
 
 
 # Recommending
@@ -381,6 +401,40 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
         assert message in invoke("recommend", *arguments, code=code).stderr, arguments
 
 
+def test_files_of_a_fit_of_values(folder):
+    choices().to_csv("ratings.csv", index=False)
+    invoke("complete", "ratings.csv", "--rank", 1, "--alpha", 1, "-o", "numbers")
+    invoke("recommend", "numbers", "--all", "-n", 3, "-o", "all.csv", "--names", "titles.csv")
+    frame = pd.read_csv("all.csv")
+    assert list(frame) == ["user", "rank", "item", "prediction", "title"]
+    names, values = bf.load("numbers").recommend(n=3)
+    assert frame["item"].tolist() == names.ravel().tolist()
+    np.testing.assert_allclose(frame["prediction"], values.ravel(), rtol=1e-5)
+
+
+def test_cells_that_spreadsheets_would_run(folder):
+    (folder / "clicks.csv").write_text("user,item\n=a,+b\n=a,c\nd,+b\nd,e\n")
+    invoke("complete", "clicks.csv", "--implicit", *QUICK, "--holdout", 0, "-o", "fit")
+    invoke("recommend", "fit", "--all", "-o", "plain.csv")
+    invoke("recommend", "fit", "--all", "-o", "safe.csv", "--safe-cells")
+    assert set(pd.read_csv("plain.csv")["user"]) == {"=a", "d"}
+    assert set(pd.read_csv("safe.csv")["user"]) == {"'=a", "d"}
+
+
+def test_a_run_goes_on_from_its_checkpoint():
+    options = ("--implicit", *QUICK, "--holdout", 0, "--checkpoint", "run.ckpt")
+    invoke("complete", "clicks.csv", *options, "--max-iter", 3, "-o", "short")
+    invoke("complete", "clicks.csv", *options, "-o", "resumed")
+    invoke("complete", "clicks.csv", *options[:-2], "-o", "whole")
+    np.testing.assert_allclose(bf.load("resumed").model.U, bf.load("whole").model.U, rtol=1e-6, atol=1e-9)
+
+
+def test_a_log_with_times_asks_for_it(folder):
+    choices().assign(plays=1365029107).to_csv("log.csv", index=False, header=["user", "item", "timestamp"])
+    assert "--implicit" in invoke("complete", "log.csv", "-o", "fit", code=1).stderr
+    invoke("complete", "log.csv", "--implicit", *QUICK, "-o", "fit")
+
+
 # Judging
 
 
@@ -419,6 +473,9 @@ def test_newcomers_are_judged_by_their_history(fitted, folder):
     (folder / "rest.csv").write_text("user,item\nme,i5\n")
     assert "None of 1 choice can be judged" in invoke("evaluate", "fit", "rest.csv", code=1).stderr
     assert answer("evaluate", "fit", "rest.csv", "--history", "new.csv")["users"] == 1
+    (folder / "other.csv").write_text("when;who;what\n1;me;i5\n2;me;i6\n")
+    named = ("--row", "who", "--col", "what")
+    assert answer("evaluate", "fit", "other.csv", "--history", "new.csv", *named)["left_out"]["judged"] == 2
     assert "were in the fit already" in invoke("evaluate", "fit", "clicks.csv", code=1).stderr
 
 

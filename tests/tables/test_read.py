@@ -522,7 +522,7 @@ def test_times_are_not_taken_for_values(write, head, ending):
     name = head.strip().split(",")[-1] or "3"
     with pytest.raises(
         InputError,
-        match=rf"holds 881250949{ending} and the like, which look like times.*it is {name} if they are right",
+        match=rf"holds 881250949{ending} and the like, which look like times.*values, {name} if they are right",
     ):
         read(path)
     for value in {name, "3"}:
@@ -583,6 +583,8 @@ def test_headers_of_pairs_are_told_where_they_can_be(write, head, lines):
     np.testing.assert_array_equal(read(path, values=False, header=True).rows, found.rows)
 
 
-@pytest.mark.parametrize("lines", ["anna,home\nbob,shop\n", "David,apple\nMadrid,pear\n", "v1,a\nv2,b\n", "anna,b1\nbob,c\n"])
+@pytest.mark.parametrize(
+    "lines", ["anna,home\nbob,shop\n", "David,apple\nMadrid,pear\n", "v1,a\nv2,b\n", "anna,b1\nbob,c\n"]
+)
 def test_pairs_of_words_without_a_header_are_data(write, lines):
     assert read(write(lines), values=False).rows.size == lines.count("\n")

@@ -53,9 +53,11 @@ def require_clicks(context: click.Context, implicit: bool | None) -> None:
         strange = [option for name, option in NUMBERS_ALONE.items() if _given(context, name)]
         if strange:
             advice = " Judge the fit with bifactor evaluate." if strange == ["--test"] else " Leave it out."
-            raise click.UsageError(f"{strange[0]} is for values, and goes not with --implicit.{advice}")
+            raise click.UsageError(f"{strange[0]} is for values, and does not go with --implicit.{advice}")
         if context.params["rank"] == 0:
             raise click.UsageError("--rank 0 leaves nothing to recommend by. Pass an integer ≥ 1.")
+        if context.params["unobserved"] == 0:
+            raise click.UsageError("--unobserved 0 fits 1 everywhere. Pass a number above 0, such as 0.1.")
         return
     for name in ("unobserved", "names"):
         if _given(context, name):
@@ -142,7 +144,6 @@ def _fitted(
     first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
     check = judged(Fit.of(first, train), split, PLACES, chosen.seed).card()
     if first.result.status is Status.INTERRUPTED:
-        notes.append("Interrupted: this is the best fit so far to the choices that were not held out.")
         return Fit.of(first, data), first, check
     assert first.clicks is not None
     same = replace(chosen, alpha=first.ridge)
@@ -162,7 +163,7 @@ def _run(
     assert model.clicks is not None
     if model.clicks.interrupted:
         notes.append("Ctrl-C ended the choice of the weights early; the best so far were taken.")
-    if model.result.status is Status.INTERRUPTED and start is not None:
+    if model.result.status is Status.INTERRUPTED:
         notes.append("Interrupted: this is the best fit so far.")
     return model
 

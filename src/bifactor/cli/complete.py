@@ -109,7 +109,8 @@ def complete(
     read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and what is best so far is written.
 
     With --implicit DATA has a line for each choice (user, item), with counts in the column --value if there are any,
-    and all that was not chosen counts a little, as 0.
+    and all that was not chosen counts a little, as 0. By default there are then 128 components, 100 iterations at most
+    and a tolerance of 1e-4.
     """
     context = click.get_current_context()
     require_clicks(context, implicit)

@@ -10,7 +10,7 @@ from rich.table import Table
 from bifactor.cli import watch
 from bifactor.cli.look import emit_json, say, tell, wants_json
 from bifactor.cli.newcomers import entries_for, history_option
-from bifactor.cli.options import INPUT, json_option, seed_option
+from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.models import load
 from bifactor.models.judging import judged, later, spelt, worth
@@ -31,8 +31,10 @@ Examples:
 @history_option
 @click.option("-n", "count", type=click.IntRange(min=1), help="Places of the lists that are judged; by default 10.")
 @seed_option
+@column_options(value=False)
+@click.option("--value", metavar="COLUMN", help="The same for the values, or for counts of clicks.")
 @json_option
-def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, seed: int) -> None:
+def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, seed: int, **options: Any) -> None:
     """Judge FIT, a folder, by the entries in the file TEST, which it should not have seen.
 
     Of a fit to clicks, TEST holds what users have chosen since: all other items are ranked, and the metrics of the
@@ -45,7 +47,7 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
     if history is not None:
         model = model.fold_in(entries_for(model, history))
     with watch.reading(test.name) as progress:
-        data = entries_for(model, test, progress)
+        data = entries_for(model, test, progress, **columns(options))
     if model.model.clicks is None:
         answer = tested(model, data, test)[0]
         tell({"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", spoken(answer))])

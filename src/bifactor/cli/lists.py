@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.caching import cached_property
 from bifactor.cli.cells import safe
 from bifactor.errors import BifactorError, InputError
 from bifactor.models import Fit
@@ -68,8 +69,8 @@ class Lists:
 
     fit: Fit
     rows: Array
-    names: list[Any]
-    """What the rows are called."""
+    names: list[Any] | None
+    """What the rows are called, where that is not as the fit calls them."""
     count: int
     include_seen: bool
     allowed: Array | None
@@ -85,8 +86,14 @@ class Lists:
 
     def __iter__(self) -> Iterator[RowList]:
         for first in range(0, self.rows.size, BLOCK):
-            part = slice(first, first + BLOCK)
-            yield from self._block(self.rows[part], self.names[part])
+            rows = self.rows[first : first + BLOCK]
+            names = listed(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
+            yield from self._block(rows, names)
+
+    @cached_property
+    def fallback(self) -> tuple[Array, Array]:
+        """What is popular, and the share of rows that chose it."""
+        return popular(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
 
     def _block(self, rows: Array, names: list[Any]) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
@@ -95,8 +102,7 @@ class Lists:
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
             if row < 0:
-                columns, scores = popular(fit.seen, len(fit.cols), self.count, self.allowed)
-                yield RowList(name, self._lines(-1, columns, scores), POPULARITY)
+                yield RowList(name, self._lines(-1, *self.fallback), POPULARITY)
                 continue
             kept = found.columns[at[k]] >= 0
             columns, scores = found.columns[at[k]][kept], found.predicted[at[k]][kept]
@@ -118,7 +124,8 @@ class Lists:
         for own, parts in zip(*self.reasons.of(row, columns, CARRIERS), strict=True):
             titles = [None] * own.size if self.titles is None else self.titles[own].tolist()
             names = listed(self.fit.cols[own])
-            found.append([Carrier(*each) for each in zip(names, titles, parts.tolist(), strict=True)])
+            every = [Carrier(*each) for each in zip(names, titles, parts.tolist(), strict=True)]
+            found.append([one for one in every if one.part > 0])
         return found
 
     @property

@@ -1,6 +1,7 @@
 """Rows that were not in a fit, found from a file of what is known of them."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,8 +19,8 @@ history_option = click.option(
 )
 
 
-def entries_for(fit: Fit, path: Path, progress: Progress = silent) -> Observations:
-    """The entries in a file, or the choices where the fit is one of clicks, in the columns that the fit had."""
+def entries_for(fit: Fit, path: Path, progress: Progress = silent, **asked: Any) -> Observations:
+    """The entries in a file, or the choices where the fit is one of clicks; by default in the columns of the fit."""
     if fit.model.clicks is None:
-        return read(path, hints=fit.header, progress=progress)
-    return later_lines(path, fit.header, progress=progress)
+        return read(path, hints=fit.header, progress=progress, **asked)
+    return later_lines(path, fit.header, progress=progress, **asked)

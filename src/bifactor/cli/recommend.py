@@ -120,7 +120,7 @@ def _lists(
         model = model.fold_in(new)
         asked = asked if asked.size or everybody else new.row_names.values
     rows = np.arange(len(model.rows)) if everybody else model.places(asked, "row")
-    called = listed(model.rows[rows]) if everybody else _called(model, asked, rows, unknown)
+    called = None if everybody else _called(model, asked, rows, unknown)
     allowed = None if items is None else allowed_columns(model, names_in(items, model.cols, model.header[1]))
     titles = None if names is None else titles_of(names, model.cols)
     why = (on_screen and rows.size == 1) if explain is None else explain

@@ -90,20 +90,21 @@ def _popular(fit: Fit, called: Array) -> str:
     places, shares = popular(fit.seen, len(fit.cols), ITEMS)
     lines = zip(called[places], (f"{share:.1%}" for share in shares), strict=True)
     text = "The share of users who chose each. Who has no history gets these."
-    return f"<section><h2>What is popular</h2>{facts(lines)}<p>{escape(text)}</p></section>"
+    return f"<section><h2>What is popular</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
 
 
 def _some(fit: Fit, called: Array) -> str:
     """Users with many, a middling number of and few choices, what they get, and what carries it."""
     counts = fit.seen.counts
     order = np.argsort(-counts, kind="stable")[: int(np.count_nonzero(counts))]
-    rows = np.unique(order[np.linspace(0, order.size - 1, USERS).round().astype(np.int64)])
+    some = np.unique(np.linspace(0, order.size - 1, USERS).round().astype(np.int64))
+    rows = order[some]
     columns, scores, _ = served(fit, fit.model.U[rows], fit.seen.taken(rows), PLACES, True, None)
     reasons, parts = Reasons(fit), []
     for row, found, score in zip(rows.tolist(), columns, scores, strict=True):
         there = found >= 0
-        carriers, _ = reasons.of(row, found[there], CARRIERS)
-        why = ("because of " + "; ".join(called[line]) for line in carriers)
+        carried = zip(*reasons.of(row, found[there], CARRIERS), strict=True)
+        why = ("because of " + "; ".join(called[own[parts > 0]]) for own, parts in carried)
         lines = zip(called[found[there]], (f"{one:.3f}" for one in score[there]), why, strict=True)
         chose = counted(int(counts[row]), "choice")
         parts.append(f"<h3>{escape(str(fit.rows[row]))}, {chose}</h3>{table(('item', 'score', 'why'), lines)}")

@@ -120,12 +120,12 @@ def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
 def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
     """With the hints, where nothing is told and the header has them."""
     row, col, value = (*(asked.hints or ()), None, None, None)[:3]
+    told = asked.row is not None or asked.col is not None or asked.value is not None
     if asked.values is None:
-        numbered = value is not None and value.isdecimal() and int(value) <= len(header)
-        asked = replace(asked, values=value in header or numbered)
+        numbered = not told and value is not None and value.isdecimal() and int(value) <= len(header)
+        asked = replace(asked, values=asked.value is not None if told else value in header or numbered)
         if numbered and value not in header:
             return replace(asked, row=row, col=col, value=value)
-    told = asked.row is not None or asked.col is not None or asked.value is not None
     if told or row not in header or col not in header:
         return asked
     return replace(asked, row=row, col=col, value=value if asked.values and value in header else None)
@@ -207,7 +207,8 @@ def _question(layout: Layout, body: list[list[str]], place: int | None, path: Pa
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
                 f"Column {layout.name(place)[:SHOWN]} of {path} holds {words[0][:SHOWN]} and the like, which look like "
-                f"times. Name the column with the values; it is {layout.name(place)[:SHOWN]} if they are right."
+                f"times. Name the column with the values, {layout.name(place)[:SHOWN]} if they are right; clicks have "
+                "none, and are for Recommender (--implicit)."
             )
 
 
