@@ -275,6 +275,7 @@ def test_files_for_all_users(fitted, monkeypatch):
 
     names, scores = fitted.recommend(n=7)
     monkeypatch.setattr(lists, "BLOCK", 11)
+    monkeypatch.setattr(lists, "LINES", 100)
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv", "--names", "titles.csv")
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv.gz", "--explain")
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.parquet")

@@ -196,10 +196,11 @@ def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
 def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
     data, fit, timings = card["data"], card["fit"], card["timings"]
     users, items = counted(data["rows"], "user"), counted(data["cols"], "item")
-    more = f" in {counted(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
+    lines = f" in {counted(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
+    each = "; each line counts as one" if card["settings"]["value"] is None and not card["settings"]["wide"] else ""
     return [
         ("data", f"{data['file']}, {data['layout']}"),
-        ("", f"{counted(data['choices'], 'choice')} by {users} of {items}{more}"),
+        ("", f"{counted(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
         ("fit", f"{counted(fit['rank'], 'component')}, {counted(fit['iterations'], 'iteration')}"),
         ("weights", _weights(card["choice"])),
         ("status", fit["sentence"]),

@@ -22,6 +22,9 @@ from bifactor.tables.names import listed
 BLOCK = 4096
 """Rows that are served at a time."""
 
+LINES = 1 << 16
+"""Lines of a file that are written at a time."""
+
 CARRIERS = 3
 """What carries a recommendation: so many columns are named."""
 
@@ -153,7 +156,7 @@ class Lists:
                 told += [line.title] if self.titles is not None else []
                 told += [line.why] if self.reasons is not None else []
                 block.append(told + ([rests] if rests is not None else []))
-            if len(block) >= BLOCK:
+            if len(block) >= LINES:
                 yield block
                 block = []
                 done((k + 1) / self.rows.size)
