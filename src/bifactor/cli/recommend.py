@@ -163,13 +163,13 @@ def _show(lists: Lists, one: RowList) -> None:
         rest = "--items leaves none" if lists.allowed is not None else "none is left"
         say(f"{one.row} is known in every column, so {rest}. Pass --include-seen for the best of all.")
         return
-    called, column = lists.fit.header[:2]
-    title = f"for {one.row if called.isdigit() else f'{called} {one.row}'}"
+    called, _, column, *_ = lists.header
+    title = f"for {called} {one.row}"
     if one.based_on == POPULARITY:
         title += ", of whom no choice is known: the most popular, and the share of all who chose each"
     say(title)
     table = Table()
-    table.add_column(column if not column.isdigit() else "column")
+    table.add_column(column)
     if lists.titles is not None:
         table.add_column("title")
     table.add_column(lists.measure, justify="right")

@@ -41,9 +41,8 @@ USUAL = (
 """What people call rows, columns and values."""
 
 NAMED = re.compile(
-    "account|app|article|author|brand|buyer|category|channel|client|content|course|device|document|film|game|hotel|"
-    "keyword|member|page|paper|patient|place|player|query|recipe|restaurant|session|shop|shopper|show|sku|station|"
-    "student|subscriber|tag|term|title|url|venue|video|visitor"
+    "account|app|article|author|brand|buyer|category|channel|client|course|device|document|film|game|hotel|keyword|"
+    "member|page|patient|place|player|query|recipe|restaurant|session|shop|show|sku|student|tag|title|url|video|visitor"
 )
 """What else people call columns of names: two such words in the first line of two columns are a header."""
 
@@ -52,6 +51,9 @@ ENDS = re.compile(r"(^|.*[_ .-])(id|name|key|code)|.*[a-z]I[dD]", re.ASCII)
 
 INDEX = frozenset({"", "id", "name", "index", "sample", "unnamed0"}) | USUAL[0]
 """What people call the names of the rows in a wide table."""
+
+MOST = 4
+"""Columns up to which their order is trusted: rows, columns, values, and times perhaps."""
 
 SIDES = ("row", "column", "value")
 
@@ -165,7 +167,7 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
         return _wide(replace(layout, wide=True, reason=why), body, asked, path)
     _require_width(layout, needed, path)
     choices = (asked.row, asked.col, asked.value)[:needed]
-    if None in usual[:needed] and None in choices and layout.width > needed + 1:
+    if None in usual[:needed] and None in choices and layout.width > MOST:
         raise InputError(
             f"{path} has {layout.width} columns, and it is not clear which are {', '.join(SIDES[:needed])}. "
             "Name them: row, col and value. Or say that it is wide, a table with holes."
@@ -265,9 +267,8 @@ def _has_header(table: list[list[str]], named: list[str], point: str) -> bool:
 
 def _names_columns(first: list[str], below: list[list[str]]) -> bool:
     """Whether words above words are a header: by what they are, or as they lack the digits that all below them have."""
-    words = [plain(cell) for cell in first[:2]]
-    named = all(NAMED.fullmatch(word) or any(word in usual for usual in USUAL) for word in words)
-    if named or any(ENDS.fullmatch(cell) for cell in first):
+    named = (NAMED.fullmatch(plain(cell)) or any(plain(cell) in usual for usual in USUAL) for cell in first[:2])
+    if all(named) or any(ENDS.fullmatch(cell) for cell in first):
         return True
     figures = [k for k, cell in enumerate(first) if not any(letter.isdigit() for letter in cell)]
     return len(below) > 1 and any(all(any(map(str.isdigit, row[k])) for row in below) for k in figures)
