@@ -135,7 +135,10 @@ def test_other_forms_of_data():
     table = np.zeros((80, 40), int)
     table[i, j] = 1
     pd.DataFrame(table, columns=[f"i{k}" for k in range(40)]).to_csv("d.csv", index_label="user")
-    for name in ("a.npz", "b.parquet", "c.jsonl"):
+    lines = "".join(f"{row + 1} {col + 1}\n" for row, col in zip(i, j, strict=True))
+    with open("e.mtx", "w", encoding="utf-8") as file:
+        file.write(f"%%MatrixMarket matrix coordinate pattern general\n80 40 {len(frame)}\n{lines}")
+    for name in ("a.npz", "b.parquet", "c.jsonl", "e.mtx"):
         told = answer("complete", name, "--implicit", *QUICK, "--holdout", 0, "-o", f"fit-{name}")
         assert told["data"]["choices"] == len(frame)
     told = answer("complete", "d.csv", "--wide", "--implicit", *QUICK, "--holdout", 0, "-o", "wide")

@@ -588,3 +588,15 @@ def test_headers_of_pairs_are_told_where_they_can_be(write, head, lines):
 )
 def test_pairs_of_words_without_a_header_are_data(write, lines):
     assert read(write(lines), values=False).rows.size == lines.count("\n")
+
+
+def test_a_pattern_holds_choices(write):
+    path = write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n1 5\n4 2\n", "x.mtx")
+    found = read(path, values=False)
+    assert found.row_names[found.rows].tolist() == [1, 1, 4]
+    assert found.column_names[found.cols].tolist() == [2, 5, 2]
+    assert np.all(found.values == 1)
+    with pytest.raises(InputError, match="--implicit"):
+        read(path)
+    with pytest.raises(FileError, match="cut short"):
+        read(write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n", "y.mtx"), values=False)
