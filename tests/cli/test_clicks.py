@@ -189,7 +189,7 @@ def test_a_file_of_clicks_asks_for_it(folder):
     said = invoke("complete", "negative.csv", "--implicit", "--value", "plays", "-o", "f", code=1).stderr
     assert "counts above 0" in said
     (folder / "nothing.csv").write_text("user,item,plays\na,b,0\nc,d,0\n")
-    said = invoke("complete", "nothing.csv", "--implicit", "--value", "plays", "--holdout", 0, "-o", "f", code=1).stderr
+    said = invoke("complete", "nothing.csv", "--implicit", "--value", "plays", "-o", "f", code=1).stderr
     assert "Nothing was chosen" in said
     (folder / "single.csv").write_text("user,item\na,b\nc,d\n")
     said = invoke("complete", "single.csv", "--implicit", "-o", "f", code=1).stderr
@@ -394,6 +394,7 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
         (("none", "--user", "u1"), 1, "not the folder of a fit"),
         (("fit", "--all", "-o", "all.xlsx"), 1, "a kind that is not written"),
         (("fit", "--all", "-o", "clicks.csv"), 1, "already exists"),
+        (("fit", "--all", "-o", "a.parquet", "--safe-cells"), 1, "--safe-cells is for csv"),
         (("fit", "--user", "u1", "-n", 0), 2, "'-n'"),
         (("fit", "--user", "u1", "--names", "others.csv"), 1, "is an item of the fit"),
         (("fit", "--user", "u1", "--names", "none.csv"), 1, "There is no file none.csv"),

@@ -137,7 +137,7 @@ def _fitted(
     given = None if unobserved == "auto" else float(unobserved)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    if not holdout:
+    if not holdout or data.values.size == 0:  # which is refused
         model = _run(data, chosen, given, None, notes)
         return Fit.of(model, data), model, None
     train, split = held_out(data, holdout, chosen.seed)

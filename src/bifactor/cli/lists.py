@@ -164,12 +164,14 @@ class Lists:
             yield block
 
 
-def require_ending(output: Path) -> None:
+def require_ending(output: Path, safe_cells: bool) -> None:
     """Raise, before any work, for a file that cannot be written."""
     name = output.name.lower()
     if not name.endswith(ENDINGS):
         raise InputError(f"{output} is of a kind that is not written. Choose a name that ends in {', '.join(ENDINGS)}.")
     if name.endswith(PARQUET):
+        if safe_cells:
+            raise InputError("--safe-cells is for csv, which spreadsheets run. Leave it out, or write csv.")
         _pyarrow()
 
 
@@ -177,8 +179,8 @@ def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Calla
     """Write a file, some rows at a time, and tell how many lines it has."""
     count = 0
     with new_file(output, force) as temporary:
-        kind = _parquet if output.name.lower().endswith(PARQUET) else _text
-        with kind(temporary, output, lists, safe_cells) as put:
+        packed = output.name.lower().endswith(PARQUET)
+        with _parquet(temporary, lists) if packed else _text(temporary, output, lists, safe_cells) as put:
             for block in lists.table(done):
                 put(block)
                 count += len(block)
@@ -200,7 +202,7 @@ def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iter
 
 
 @contextmanager
-def _parquet(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iterator[Any]:
+def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
     pa, parquet = _pyarrow()
     whole = [side.values.dtype.kind in "iu" for side in (lists.fit.rows, lists.fit.cols)]
     whole[0] &= bool(np.all(lists.rows >= 0))  # others are called as they were given

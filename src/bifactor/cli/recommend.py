@@ -70,7 +70,7 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
     if not (options["users"] or options["listing"] or options["everybody"] or options["history"]):
         raise InputError("There is nobody to serve. Pass --user, --users FILE, --all, or --history FILE of new rows.")
     if output is not None:
-        require_ending(output)
+        require_ending(output, safe_cells)
         require_free(output, force)
     lists = _lists(load(fit), on_screen=output is None and not wants_json(), **options)
     if output is not None:

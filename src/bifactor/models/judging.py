@@ -135,7 +135,7 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     i, j = rows[data.rows], cols[data.cols]
     here = (i >= 0) & (j >= 0)
     shape = (len(fit.rows), len(fit.cols))
-    train = matrix_of_pairs(fit.seen, shape)
+    train = _ones(fit.seen, shape)
     every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
     test = without(every, train)
     users = np.flatnonzero(np.diff(test.indptr))
@@ -158,6 +158,6 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     return Split(train, train[users], test[users], users), aside
 
 
-def matrix_of_pairs(seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
+def _ones(seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
     """Pairs as ones."""
     return sparse.csr_array((np.ones(seen.size), seen.columns, seen.starts), shape=shape)
