@@ -344,6 +344,30 @@ def test_counts_of_newcomers_count_where_the_fit_had_counts(folder):
     assert scores["many.csv"] != scores["ones.csv"]
 
 
+@pytest.mark.parametrize("kind", ["npz", "parquet", "jsonl"])
+def test_histories_of_every_kind(kind, folder):
+    frame = choices()
+    i, j = (pd.factorize(frame[side])[0] for side in ("user", "item"))
+
+    def write(name, lines):
+        if kind == "npz":
+            np.savez(name, **{side: lines[side].to_numpy() for side in lines})
+        elif kind == "parquet":
+            lines.to_parquet(name)
+        else:
+            lines.to_json(name, orient="records", lines=True)
+
+    write(f"data.{kind}", pd.DataFrame({"who": i, "what": j, "often": frame["plays"]}))
+    named = ("--row", "who", "--col", "what", "--value", "often")
+    invoke("complete", f"data.{kind}", "--implicit", *QUICK, "--holdout", 0, *named, "-o", "fit")
+    new = pd.DataFrame({"who": [900, 900], "what": [3, 8], "often": [50, 1]})
+    write(f"many.{kind}", new)
+    write(f"ones.{kind}", new.assign(often=1))
+    many, ones = (answer("recommend", "fit", "--history", f"{one}.{kind}")["rows"][0] for one in ("many", "ones"))
+    assert (many["row"], many["based_on"]) == (900, "choices")
+    assert many["recommended"][0]["score"] != ones["recommended"][0]["score"]
+
+
 def test_files_without_a_header_keep_their_columns(folder):
     frame = choices()
     i, j = (pd.factorize(frame[side])[0] for side in ("user", "item"))
