@@ -315,7 +315,7 @@ def test_unknown_names_can_be_refused(fit):
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Error: There was no row named 7 in the fit.")
     assert done.stderr.endswith("Check it, or pass --unknown mean.\n")
-    assert "entries: --ratings." in invoke("recommend", "fit", "--user", "7", code=1).stderr
+    assert "entries: --history." in invoke("recommend", "fit", "--user", "7", code=1).stderr
     assert not os.path.exists("out.csv")
     told = json.loads(invoke("predict", "fit", "pairs.csv", "--unknown", "raise", "--json", code=1).stdout)
     assert "no row named 7" in told["error"]

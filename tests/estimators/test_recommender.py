@@ -153,12 +153,65 @@ def test_strangers_are_found_as_rows_of_the_fit(chosen, exact):
 
 
 @pytest.mark.parametrize("others", [0, 2])
-def test_of_those_who_chose_nothing_nothing_is_told(chosen, exact, others):
+@pytest.mark.parametrize("filter_seen", [True, False])
+def test_those_who_chose_nothing_get_what_is_popular_and_are_told(chosen, exact, others, filter_seen):
     histories = sparse.vstack([chosen[:others], sparse.csr_array((1, chosen.shape[1]))]).tocsr()
     assert not exact.transform(histories)[-1].any()
-    ids, scores = exact.recommend(histories, 3)
+    with pytest.warns(UserWarning, match="1 row without any choice: the most popular"):
+        ids, scores = exact.recommend(histories, 3, filter_seen=filter_seen)
     assert ids.shape == (others + 1, 3)
-    assert not scores[-1].any()
+    shares = (chosen > 0).sum(axis=0) / chosen.shape[0]
+    np.testing.assert_allclose(scores[-1], np.sort(shares)[::-1][:3])
+    np.testing.assert_allclose(shares[ids[-1]], scores[-1])
+    with pytest.warns(UserWarning, match="popular"):
+        (some,), _ = exact.recommend(histories[[-1]], 2, items=[7, 9, 30])
+    assert set(some.tolist()) < {7, 9, 30}
+    assert shares[some[0]] == shares[[7, 9, 30]].max()
+    if others:  # who are served as ever
+        np.testing.assert_array_equal(ids[:others], exact.recommend(chosen[:others], 3, filter_seen=filter_seen)[0])
+
+
+def test_rows_of_the_fit_without_a_choice_get_what_is_popular(chosen, tmp_path):
+    X = sparse.vstack([chosen, sparse.csr_array((2, chosen.shape[1]))]).tocsr()
+    model = bf.Recommender(n_components=5, unobserved=0.2, alpha=0.01, random_state=0).fit(X)
+    model.save(tmp_path / "fit")
+    for one in (model, bf.load(tmp_path / "fit")):
+        with pytest.warns(UserWarning, match="2 rows without any choice"):
+            ids, scores = one.recommend([300, 0, 301], 4)
+        np.testing.assert_array_equal(ids[0], ids[2])
+        np.testing.assert_allclose(scores[0], np.sort((chosen > 0).sum(axis=0))[::-1][:4] / 300)
+        np.testing.assert_array_equal(ids[[1]], one.recommend([0], 4)[0])
+
+
+def test_items_to_choose_from_count_once(exact):
+    ids, scores = exact.recommend([3, 5], 10, items=[1, 1, 2, 2], filter_seen=False)
+    assert ids.shape == (2, 2)
+    assert np.all(ids >= 0)
+    assert np.all(np.isfinite(scores))
+    with pytest.raises(InputError, match="items is empty"):
+        exact.recommend([3], 2, items=[])
+
+
+def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
+    plays = chosen.copy()
+    plays.data = 1.0 + np.arange(plays.nnz) % 5
+    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, tol=1e-12, max_iter=5000, random_state=0)
+    model.fit(plays).save(tmp_path / "fit")
+    loaded = bf.load(tmp_path / "fit")
+    (ids,), (scores,) = loaded.recommend([3], 1)
+    names, parts = loaded.explain(3, ids[0], n=1000)
+    assert parts.sum() == pytest.approx(scores[0], rel=1e-4)
+    np.testing.assert_array_equal(names, model.explain(3, ids[0], n=1000)[0])
+    np.testing.assert_allclose(parts, model.explain(3, ids[0], n=1000)[1], rtol=1e-12)
+    history = bf.tables.Observations(
+        np.zeros(plays[[3]].nnz, int), plays[[3]].indices, plays[[3]].data, (1, plays.shape[1])
+    )
+    again = loaded.fold_in(history)
+    np.testing.assert_allclose(again.explain(300, ids[0], n=1000)[1], parts, rtol=1e-5)
+    with pytest.raises(InputError, match="Only scores of clicks"):
+        bf.MatrixCompletion(n_components=1, alpha=1.0).fit((np.arange(3), np.arange(3), np.arange(3.0))).fit_.explain(
+            0, 1
+        )
 
 
 def test_what_was_chosen_is_left_out_unless_asked_for(chosen, exact):
@@ -236,6 +289,10 @@ def test_names_files_and_folders(chosen, tmp_path):
     assert ids[0, 0].startswith("film ")
     counted = bf.Recommender(**settings).fit_long(lines, row="user", col="item", value="plays")
     assert np.allclose(counted.observations_.weights, 1 + np.log(3))
+    recent = lines.assign(recent=[0.0, *[0.5] * (len(lines) - 1)])
+    weighed = bf.Recommender(**settings).fit_long(recent, row="user", col="item", weight="recent")
+    assert np.allclose(weighed.observations_.weights, 0.5)
+    assert weighed.observations_.values.size == rows.size - 1
     model.save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     np.testing.assert_array_equal(loaded.recommend(["u3", "u0"], 4)[1], scores)

@@ -227,7 +227,7 @@ def test_the_folder_and_its_card(tmp_path, fit):
     fit.save(tmp_path / "fit")
     assert set(os.listdir(tmp_path / "fit")) == FILES
     card = json.loads((tmp_path / "fit" / "card.json").read_text(encoding="utf-8"))
-    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (4, 2, SHAPE[0])
+    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (5, 2, SHAPE[0])
     assert bf.load(str(tmp_path / "fit")).card == card
     replace(fit, card={"notes": ["ä"]}).save(str(tmp_path / "other"), report="<html>")
     assert set(os.listdir(tmp_path / "other")) == FILES | {"report.html"}
@@ -645,7 +645,9 @@ def test_pairs_that_are_damaged(folder, change):
 # Folders of older versions
 
 
-@pytest.mark.parametrize("name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4"])
+@pytest.mark.parametrize(
+    "name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4", "clicks-5"]
+)
 def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
@@ -656,7 +658,24 @@ def test_every_format_is_read(name, tmp_path):
     assert fit.recommend(expected["rows"][0], n=3)[0][0].tolist() == expected["recommended"]
     new = again(fit, tmp_path / "fit")
     assert same(fit, new)
-    assert new.card["format"] == 4
+    assert new.card["format"] == 5
+    if "because" in expected:
+        for one in (fit, new):
+            names, parts = one.explain(expected["rows"][0], expected["recommended"][0], n=3)
+            assert names.tolist() == expected["because"]
+            np.testing.assert_allclose(parts, expected["parts"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [0.0], [np.nan], [np.inf], [1]])
+def test_weights_that_cannot_be_are_refused(weights, tmp_path):
+    folder = tmp_path / "fit"
+    shutil.copytree(FORMATS / "clicks-5", folder)
+    (folder / "expected.json").unlink()
+    arrays, _ = files.read(folder / "seen.safetensors", "seen")
+    wrong = np.resize(np.array(weights), 1 if weights == [1.0] else arrays["columns"].size)
+    files.write(folder / "seen.safetensors", "seen", {**arrays, "weights": wrong}, {})
+    with pytest.raises(FileError, match="do not belong together"):
+        bf.load(folder)
 
 
 def test_an_older_result_is_read():

@@ -180,7 +180,7 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
         ("\n \n", "x.csv", "blank lines"),
         ("user,item,rating\n", "x.csv", "nothing below"),
         ("user#item#rating\n1#2#3\n", "x.csv", "Pass the delimiter"),
-        ("user,item\n1,2\n", "x.csv", "3 are needed: row, column, value"),
+        ("user,item\n1,2\n", "x.csv", "has two columns, and no values"),
         ("1,2,3\n1,2,good\n", "x.csv", "Line 2 of .*: the value 'good' is not a finite number"),
         ("1,2,3\n1,2,inf\n", "x.csv", "Line 2 of .*'inf'"),
         ("user,item,rating\n1,2,x\n", "x.csv", "Line 2 of .*'x'"),
@@ -361,7 +361,7 @@ def test_long_integers_in_json_lines_stay_apart(write, first):
         (RECORDS + '{"user": "ann", "item": "x", "rating": "1"}\n', "'rating' of .* does not hold numbers"),
         (RECORDS + '{"user": "ann", "item": "x", "rating": Infinity}\n', "'rating' of .* holds infinite values"),
         (RECORDS + '{"item": "x", "rating": 1}\n', "row names are missing in 'user'"),
-        ('{"user": 1, "item": 2}\n', "has 2 columns, and 3 are needed"),
+        ('{"user": 1, "item": 2}\n', "has two columns, and no values"),
         ('{"user": 1, "item": 2, "rating": null}\n', "no entry with a value"),
         ("{}\n", "3 are needed"),
     ],
@@ -522,7 +522,7 @@ def test_times_are_not_taken_for_values(write, head, ending):
     name = head.strip().split(",")[-1] or "3"
     with pytest.raises(
         InputError,
-        match=rf"holds 881250949{ending} and the like, which look like times.*it is {name} if they are right",
+        match=rf"holds 881250949{ending} and the like, which look like times.*values, {name} if they are right",
     ):
         read(path)
     for value in {name, "3"}:
@@ -562,3 +562,41 @@ def test_movielens_has_times_behind_its_ratings(write, name, delimiter):
     assert entries(read(write(text, name))) == wanted
     head = delimiter.join(["userId", "movieId", "rating", "timestamp"]) + "\n"
     assert entries(read(write(head + text, name))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        ("visitor,page", "anna,home\nbob,shop\n"),
+        ("Visitor ID,url", "anna,home\nbob,shop\n"),
+        ("customer_id,what", "anna,apple\nbob,pear\n"),
+        ("who,what", "v01,/home\nv02,/shop\n"),
+        ("who,what", "anna,p1\nbob,p22\n"),
+        ("userId,x", "anna,apple\nbob,pear\n"),
+    ],
+)
+def test_headers_of_pairs_are_told_where_they_can_be(write, head, lines):
+    path = write(f"{head}\n{lines}")
+    found = read(path, values=False)
+    assert found.rows.size == 2
+    assert found.origin.header == tuple(head.split(","))
+    np.testing.assert_array_equal(read(path, values=False, header=True).rows, found.rows)
+
+
+@pytest.mark.parametrize(
+    "lines", ["anna,home\nbob,shop\n", "David,apple\nMadrid,pear\n", "v1,a\nv2,b\n", "anna,b1\nbob,c\n"]
+)
+def test_pairs_of_words_without_a_header_are_data(write, lines):
+    assert read(write(lines), values=False).rows.size == lines.count("\n")
+
+
+def test_a_pattern_holds_choices(write):
+    path = write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n1 5\n4 2\n", "x.mtx")
+    found = read(path, values=False)
+    assert found.row_names[found.rows].tolist() == [1, 1, 4]
+    assert found.column_names[found.cols].tolist() == [2, 5, 2]
+    assert np.all(found.values == 1)
+    with pytest.raises(InputError, match="--implicit"):
+        read(path)
+    with pytest.raises(FileError, match="cut short"):
+        read(write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n", "y.mtx"), values=False)

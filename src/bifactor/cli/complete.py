@@ -11,8 +11,9 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
+from bifactor.cli.completed import summary
 from bifactor.cli.look import code_of, stderr, tell
-from bifactor.cli.look import notes as noted
 from bifactor.cli.options import (
     INPUT,
     POSITIVE,
@@ -28,12 +29,12 @@ from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models import Fit, Model
-from bifactor.models.card import about_data, about_fit, about_machine, about_path, noise_in_words
+from bifactor.models.card import about_data, about_fit, about_machine, about_path
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.noise_choice import candidates
-from bifactor.models.scores import scores, spoken
+from bifactor.models.scores import scores, tested
 from bifactor.models.settings import NOISES, settings
-from bifactor.models.store import REPORT, require_free
+from bifactor.models.store import require_free
 from bifactor.models.tuning import MOST
 from bifactor.models.two_classes import signs, two_classes
 from bifactor.reports.completion import report
@@ -51,12 +52,14 @@ Examples:
   bifactor complete log.csv --row user --col song --value plays --loss poisson -o fit
   bifactor complete table.csv --wide --rank auto -o fit
   bifactor complete train.csv --test test.csv --json -o fit
+  bifactor complete clicks.csv --implicit -o fit
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
+@click.option("--implicit/--no-implicit", default=None, help="DATA holds what was chosen: clicks, plays or purchases.")
 @click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Kind of values.")
 @click.option(
@@ -67,7 +70,16 @@ Examples:
 )
 @click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep them in the folder.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
-@click.option("--holdout", type=Within(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
+@click.option(
+    "--unobserved", type=Auto(float), default="auto", help="With --implicit: weight of what was not chosen, beside 1."
+)
+@click.option("--names", type=INPUT, help="With --implicit: file of items and titles, for the report.")
+@click.option(
+    "--holdout",
+    type=Within(0, 0.9),
+    default=0.0,
+    help="Share of entries to score a first fit on; by default 0, and 0.1 of each user's with --implicit.",
+)
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
 @click.option("--checkpoint", type=INPUT, help="File to keep the run in, and to go on from.")
 @click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True)
@@ -84,6 +96,7 @@ def complete(
     test: Path | None,
     checkpoint: Path | None,
     force: bool,
+    implicit: bool | None,
     **options: Any,
 ) -> None:
     """Complete the matrix of which DATA holds some entries.
@@ -94,11 +107,23 @@ def complete(
 
     The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. In Python it is
     read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and what is best so far is written.
+
+    With --implicit DATA has a line for each choice (user, item), with counts in the column --value if there are any,
+    and all that was not chosen counts a little, as 0. By default there are then 128 components, 100 iterations at most
+    and a tolerance of 1e-4.
     """
+    context = click.get_current_context()
+    require_clicks(context, implicit)
+    if implicit:
+        complete_clicks(data, output, context)
+        return
     chosen = _settings(options, checkpoint)
     require_free(output, force)
     started = time.perf_counter()
     entries = _read(data, columns(options))
+    asks = ask_for_clicks(entries, data, implicit if chosen.loss.targets is not SIGNS else False)
+    if asks is not None:
+        raise InputError(asks)
     # What is said of the columns goes for both files.
     same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
     tests = None if test is None else _read(test, same)
@@ -107,7 +132,7 @@ def complete(
     needed = _needed(entries, chosen)
     fit, first, held_out, marks = _fitted(entries, classes, chosen, holdout, notes)
     if tests is not None:
-        marks["test"], predicted, values = _tested(fit, tests, test)
+        marks["test"], predicted, values = tested(fit, tests, test)
         held_out = (values, predicted) if held_out is None else held_out
     card = {
         "machine": about_machine(),
@@ -121,7 +146,7 @@ def complete(
         "timings": {"reading": read_in, "all": time.perf_counter() - started},
     }
     replace(fit, card=card).save(output, force=force, report=report(card, held_out), error_bars=error_bars)
-    tell({"output": str(output), **card}, _summary(card, output), code_of(fit.model.result.status))
+    tell({"output": str(output), **card}, summary(card, output), code_of(fit.model.result.status))
 
 
 def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
@@ -149,8 +174,6 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
     notes, classes, loss, first = [], None, chosen.loss, entries.values[0]
     if np.all(entries.values == first):
         notes.append(f"All values are {first:g}, so there is nothing to tell rows and columns apart by.")
-        if first == 1:
-            notes.append("Clicks, plays and purchases are for bifactor.Recommender, in Python.")
     try:
         if loss.targets is SIGNS:
             classes = two_classes(entries.values)
@@ -235,20 +258,6 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
     return model
 
 
-def _tested(fit: Fit, tests: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
-    """Scores at other entries, what is predicted there, and their values."""
-    assert tests.row_names is not None
-    assert tests.column_names is not None
-    i = fit.places(tests.row_names.values, "row")[tests.rows]
-    j = fit.places(tests.column_names.values, "column")[tests.cols]
-    try:
-        values = fit.encoded(tests.values)
-        fit.model.loss.targets.check(values, type(fit.model.loss).__name__)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return *scores(fit, i, j, values), values
-
-
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
     names = (
         "rank",
@@ -266,31 +275,3 @@ def _shown(options: dict[str, Any]) -> dict[str, Any]:
         "wide",
     )
     return {name: options[name] for name in names}
-
-
-def _shrinkage(fit: dict[str, Any]) -> str:
-    return "with error bars" if fit["alpha"] is None else f"ridge {fit['alpha']:.4g}"
-
-
-def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
-    """Of a posterior: the noise, and the components that are not zero in all but name."""
-    told = fit["noise"]
-    if told is None:
-        return []
-    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]
-
-
-def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
-    data, fit, timings = card["data"], card["fit"], card["timings"]
-    return [
-        ("data", f"{data['file']}, {data['layout']}"),
-        ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
-        ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
-        *_noise(fit),
-        ("status", fit["sentence"]),
-        *((name, spoken(score)) for name, score in card["scores"].items()),
-        *noted(card["notes"]),
-        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
-        ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
-        ("written", f"{output} (look at {output / REPORT})"),
-    ]

@@ -14,6 +14,7 @@ from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import emit_json, stderr, wants_json
+from bifactor.cli.newcomers import entries_for, history_option
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
@@ -31,7 +32,7 @@ Examples:
   bifactor predict fit pairs.csv
   bifactor predict fit pairs.csv -o predictions.csv
   bifactor predict fit pairs.tsv.gz --row user --col song --json
-  bifactor predict fit pairs.csv --ratings new.csv
+  bifactor predict fit pairs.csv --history new.csv
   bifactor predict fit pairs.csv --std
 """
 
@@ -40,7 +41,7 @@ Examples:
 @click.argument("fit", type=INPUT)
 @click.argument("pairs", type=INPUT)
 @click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
-@click.option("--ratings", type=INPUT, help="File of entries of new rows, which are found from these first.")
+@history_option
 @click.option("--std", is_flag=True, help="Write the standard deviation of each prediction, noise included, too.")
 @unknown_option
 @safe_cells_option
@@ -51,7 +52,7 @@ def predict(
     fit: Path,
     pairs: Path,
     output: Path | None,
-    ratings: Path | None,
+    history: Path | None,
     std: bool,
     unknown: str,
     safe_cells: bool,
@@ -67,8 +68,8 @@ def predict(
     if output is not None:
         require_free(output, force)
     model = load(fit)
-    if ratings is not None:
-        model = model.fold_in(read(ratings, hints=model.header))
+    if history is not None:
+        model = model.fold_in(entries_for(model, history))
     with watch.reading(pairs.name) as progress:
         asked = read(pairs, progress=progress, values=False, hints=model.header, **columns(options))
     answer = Answer.of(model, asked, unknown, std)

@@ -1,5 +1,6 @@
-"""`bifactor recommend`: the best columns of a row."""
+"""`bifactor recommend`: the best columns of some rows, or of all."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,71 +10,173 @@ from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
-from bifactor.cli.look import emit_json, say, wants_json
-from bifactor.cli.options import INPUT, json_option
+from bifactor.cli import watch
+from bifactor.cli.cells import safe_cells_option
+from bifactor.cli.lists import POPULARITY, Lists, RowList, require_ending, write
+from bifactor.cli.look import emit_json, say, stderr, wants_json
+from bifactor.cli.newcomers import entries_for, history_option
+from bifactor.cli.one_column import names_in
+from bifactor.cli.options import INPUT, force_option, json_option
+from bifactor.cli.titles import titles_of
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.tables import read
+from bifactor.models.explanation import Reasons
+from bifactor.models.recommending import allowed_columns
+from bifactor.running.places import require_free
 from bifactor.tables.names import listed
+from bifactor.words import counted
 
 EXAMPLES = """\b
 Examples:
   bifactor recommend fit --user 42
-  bifactor recommend fit --user alice --user bob -n 5 --json
-  bifactor recommend fit --ratings new.csv
+  bifactor recommend fit --user alice --user bob -n 5 --names titles.csv
+  bifactor recommend fit --history new.csv
+  bifactor recommend fit --all -n 20 -o lists.parquet
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("fit", type=INPUT)
 @click.option("--user", "--row", "users", multiple=True, help="Name of a row; may be given many times.")
-@click.option("--ratings", type=INPUT, help="File of entries of new rows: these are found first, and served.")
+@click.option("--users", "listing", type=INPUT, help="File with one name of a row per line, or in its first column.")
+@click.option("--all", "everybody", is_flag=True, help="All rows.")
+@history_option
 @click.option("-n", "count", type=click.IntRange(min=1), default=10, show_default=True, help="How many columns.")
 @click.option("--include-seen", is_flag=True, help="Do not leave out the columns that the row is known in.")
+@click.option("--items", type=INPUT, help="File of the columns to choose from, one per line; by default all.")
+@click.option("--names", type=INPUT, help="File of columns and their titles, which are shown.")
+@click.option("--explain/--no-explain", default=None, help="Of clicks: which choices carry each recommendation.")
+@click.option(
+    "--unknown",
+    type=click.Choice(["raise", "popular"]),
+    default="raise",
+    show_default=True,
+    help="Rows that were not in the fit: refuse them or, of clicks, give them what is popular.",
+)
+@click.option("-o", "--output", type=INPUT, help="File to write: .csv, .csv.gz or .parquet; by default the screen.")
+@safe_cells_option
+@force_option
 @json_option
-def recommend(fit: Path, users: tuple[str, ...], ratings: Path | None, count: int, include_seen: bool) -> None:
-    """Show the columns of FIT, a folder, with the largest predictions for a row.
+def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **options: Any) -> None:
+    """Show the columns of FIT, a folder, with the largest predictions for some rows.
 
     Pairs that were in the data are left out: the folder holds which they were. Rows that were not are served from a
-    file of what is known of them, --ratings; a row of the fit that is in this file is found from the file alone.
+    file of what is known of them, --history; a row of the fit that is in this file is found from the file alone. A fit
+    to clicks gives rows without any choice what is most popular, and says so. For one row on the screen it shows why,
+    too.
     """
-    if not users and ratings is None:
-        raise InputError("There is nobody to serve. Pass --user, or --ratings, a file of entries of new rows.")
-    model = load(fit)
+    if options["everybody"] and (options["users"] or options["listing"]):
+        raise click.UsageError("--all goes with neither --user nor --users. Pass one of them.")
+    if not (options["users"] or options["listing"] or options["everybody"] or options["history"]):
+        raise InputError("There is nobody to serve. Pass --user, --users FILE, --all, or --history FILE of new rows.")
+    if output is not None:
+        require_ending(output, safe_cells)
+        require_free(output, force)
+    lists = _lists(load(fit), on_screen=output is None and not wants_json(), **options)
+    if output is not None:
+        with watch.share("recommending") as done:
+            count = write(lists, output, force, safe_cells, done)
+        answer = {"output": str(output), "rows": int(lists.rows.size), "lines": count, "popular": lists.popular}
+        if wants_json():
+            emit_json(answer)
+            return
+        said = f"{counted(count, 'line')} for {counted(lists.rows.size, 'row')} written to {output}"
+        more = f"; {counted(lists.popular, 'row')} without a history got what is most popular" if lists.popular else ""
+        stderr().print(said + more, markup=False)
+    elif wants_json():
+        emit_json({"rows": [_record(one, lists.measure) for one in lists]})
+    else:
+        for one in lists:
+            _show(lists, one)
+        sys.stdout.flush()
+
+
+def _lists(
+    model: Fit,
+    *,
+    users: tuple[str, ...],
+    listing: Path | None,
+    everybody: bool,
+    history: Path | None,
+    items: Path | None,
+    names: Path | None,
+    explain: bool | None,
+    unknown: str,
+    count: int,
+    include_seen: bool,
+    on_screen: bool,
+) -> Lists:
+    """Who is served, and with what."""
+    of_clicks = model.model.clicks is not None
+    if not of_clicks and (explain or unknown == "popular"):
+        option = "--explain" if explain else "--unknown popular"
+        raise InputError(f"{option} is for clicks, and this is a fit of values. Leave it out, or fit with --implicit.")
     asked: Any = np.array(users, object)
-    if ratings is not None:
-        new = read(ratings, hints=model.header)
+    if listing is not None:
+        asked = np.concatenate([asked, names_in(listing, model.rows, model.header[0])])
+    if history is not None:
+        new = entries_for(model, history)
         assert new.row_names is not None
         model = model.fold_in(new)
-        asked = asked if users else new.row_names.values
-    places = model.places(asked, "row")
-    if np.any(places < 0):
-        name = listed(asked[places < 0])[0]
-        raise InputError(f"There was no row named {name!r} in the fit. Check it, or pass its entries: --ratings.")
-    names, predicted = model.recommend(asked, count, filter_seen=not include_seen)
-    rows = listed(model.rows[places])
-    found = [(row, _found(line, values)) for row, line, values in zip(rows, names, predicted, strict=True)]
-    if wants_json():
-        told = [{"row": row, "recommended": [{"column": c, "prediction": z} for c, z in best]} for row, best in found]
-        emit_json({"rows": told})
+        asked = asked if asked.size or everybody else new.row_names.values
+    rows = np.arange(len(model.rows)) if everybody else model.places(asked, "row")
+    called = None if everybody else _called(model, asked, rows, unknown)
+    allowed = None if items is None else allowed_columns(model, names_in(items, model.cols, model.header[1]))
+    titles = None if names is None else titles_of(names, model.cols)
+    why = (on_screen and rows.size == 1) if explain is None else explain
+    reasons = Reasons(model) if why and of_clicks else None
+    return Lists(model, rows, called, count, include_seen, allowed, titles, reasons)
+
+
+def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:
+    """Names as the fit has them; those that it has not are refused, or stay as they were given."""
+    strange = rows < 0
+    if strange.any() and unknown == "raise":
+        name, others = listed(asked[strange])[0], int(strange.sum()) - 1
+        more = f", nor {counted(others, 'other')} that you asked for" if others else ""
+        advice = "" if model.model.clicks is None else ", or --unknown popular"
+        raise InputError(
+            f"There was no row named {name!r} in the fit{more}. Check it, or pass its entries: --history{advice}."
+        )
+    known = listed(model.rows[rows]) if len(model.rows) else listed(asked)
+    return [given if lost else own for lost, own, given in zip(strange.tolist(), known, listed(asked), strict=True)]
+
+
+def _record(one: RowList, measure: str) -> dict[str, Any]:
+    lines = []
+    for line in one.lines:
+        told: dict[str, Any] = {"column": line.column, measure: line.score}
+        if line.title is not None:
+            told["title"] = line.title
+        if line.because is not None:
+            told["because"] = [_without_none(carrier._asdict()) for carrier in line.because]
+        lines.append(told)
+    return {"row": one.row, "recommended": lines, **({} if one.based_on is None else {"based_on": one.based_on})}
+
+
+def _without_none(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _show(lists: Lists, one: RowList) -> None:
+    if not one.lines:
+        rest = "--items leaves none" if lists.allowed is not None else "none is left"
+        say(f"{one.row} is known in every column, so {rest}. Pass --include-seen for the best of all.")
         return
-    for row, best in found:
-        if best:
-            _show(model, row, best)
-        else:
-            say(f"{row} is known in every column, so none is left. Pass --include-seen for the best of all.")
-
-
-def _found(names: Array, predicted: Array) -> list[tuple[Any, float]]:
-    there = ~np.isnan(predicted)
-    return list(zip(listed(names[there]), predicted[there].tolist(), strict=True))
-
-
-def _show(model: Fit, row: Any, best: list[tuple[Any, float]]) -> None:
-    called, column = model.header[:2]
-    table = Table(title=f"for {row if called.isdigit() else f'{called} {row}'}", title_justify="left")
-    table.add_column(column if not column.isdigit() else "column")
-    table.add_column("prediction", justify="right")
-    for name, value in best:
-        table.add_row(str(name), f"{value:.4g}")
+    called, _, column, *_ = lists.header
+    title = f"for {called} {one.row}"
+    if one.based_on == POPULARITY:
+        title += ", of whom no choice is known: the most popular, and the share of all who chose each"
+    say(title)
+    table = Table()
+    table.add_column(column)
+    if lists.titles is not None:
+        table.add_column("title")
+    table.add_column(lists.measure, justify="right")
+    because = lists.reasons is not None and one.based_on != POPULARITY
+    if because:
+        table.add_column("because of")
+    for line in one.lines:
+        told = [str(line.column), *([line.title or ""] if lists.titles is not None else []), f"{line.score:.4g}"]
+        table.add_row(*told, *([line.why] if because else []))
     Console(highlight=False, markup=False).print(table)

@@ -8,19 +8,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.choices import given_choices, is_long, lines_of, matrix_of
+from bifactor.estimators.choices import given_choices, is_long
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
+from bifactor.models.choices import lines_of, matrix_of
 from bifactor.models.chosen import ItemToItem
 from bifactor.models.click_choices import Choices
 from bifactor.models.click_fitting import fit_clicks
 from bifactor.models.clicks import Strangers, as_choices, held_out_ranking
-from bifactor.models.explanation import contributions
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.neighbours import nearest
 from bifactor.models.pairs import Pairs
+from bifactor.models.recommending import recommended
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 from bifactor.validation import is_at_least_zero, is_count
@@ -166,8 +167,8 @@ class Recommender(Factorised):
         ----------
         rows : sequence, or sparse matrix
             Numbers of rows, or names after `fit_long`; by default all. A sparse matrix holds histories of others, one
-            in each row, who are found from these. Where nothing was chosen all scores are 0, and the order says
-            nothing.
+            in each row, who are found from these. Those who have chosen nothing get the most popular columns, and as
+            scores the share of rows that chose each; a warning says so.
         n : int
         filter_seen : bool
             Leave out what was chosen before.
@@ -178,8 +179,8 @@ class Recommender(Factorised):
         if not sparse.issparse(rows):
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
         histories = self._histories(rows)
-        seen = Pairs.stored(histories) if filter_seen else None
-        return self.fit_.recommended(Strangers(self.model_).factors(histories), seen, n, items)
+        factors = Strangers(self.model_).factors(histories)
+        return recommended(self.fit_, factors, Pairs.stored(histories), n, filter_seen, items)
 
     def transform(self, X: Any) -> Array:
         """Factors of users who were not in the fit, from what they have chosen."""
@@ -206,7 +207,7 @@ class Recommender(Factorised):
         With all columns that were chosen, the parts add up to the score.
         """
         check_is_fitted(self, "model_")
-        return contributions(self.fit_, self.observations_, row, col, n)
+        return self.fit_.explain(row, col, n)
 
     def score(self, X: Any, y: Any = None) -> float:
         """NDCG@10: of each row of X a fifth is held out, and ranked by factors that are found from the rest."""

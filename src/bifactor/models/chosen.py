@@ -52,6 +52,8 @@ class Clicks:
     """The weight of all entries, w₀."""
     tried: tuple[Trial, ...] = ()
     """How it was chosen."""
+    interrupted: bool = False
+    """Whether the choice was ended from the keyboard."""
     items: ItemToItem | None = None
 
     def with_columns(self, count: int) -> "Clicks":

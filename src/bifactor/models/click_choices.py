@@ -13,6 +13,7 @@ from bifactor.models.fitting import Settings, run
 from bifactor.models.item_regression import Cooccurrence, with_items
 from bifactor.models.model import Model
 from bifactor.ranking import Split, by_user, evaluate
+from bifactor.running.result import Status
 from bifactor.tables import Observations
 
 Pair = tuple[float, float]
@@ -72,45 +73,66 @@ class Choices:
         return items and None not in (self.unobserved, self.alpha)
 
 
-def chosen(data: Observations, settings: Settings, given: Choices) -> tuple[Trial, tuple[Trial, ...]]:
-    """The settings that rank best, and all that were tried."""
+@dataclass
+class Chosen:
+    """The settings that rank best, all that were tried, and whether that was ended from the keyboard."""
+
+    best: Trial
+    tried: list[Trial]
+    interrupted: bool = False
+
+
+def chosen(data: Observations, settings: Settings, given: Choices) -> Chosen:
+    """By users who are held out; the usual settings where there are too few of them."""
     splits = [] if given.complete else list(_splits(data, settings.seed))
-    if not splits:
-        return _usual(given), ()
-    folds = [_Fold(split, settings) for split in splits]
-    rough, fine = _weights(folds, settings, given)
-    best = max(fine, key=_ndcg)
-    if given.item_share == 0:
-        return best, (*rough, *fine)
-    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
-    items = _with_items(folds, alone, settings, given)
-    best = max(items if given.item_share else (alone, *items), key=_ndcg)
-    return best, (*rough, *fine, alone, *items)
+    found = Chosen(_usual(given), [])
+    if splits:
+        try:
+            _choose(found, [_Fold(split, settings) for split in splits], settings, given)
+        except KeyboardInterrupt:
+            if not found.tried:
+                raise
+            found.interrupted = True
+    return found
 
 
-def _weights(folds: list["_Fold"], settings: Settings, given: Choices) -> tuple[list[Trial], list[Trial]]:
-    """Those tried for w₀ and λ: roughly by users of one fold, then by all who are held out."""
+def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+    """Weights roughly by users of one fold, then by all who are held out, then item-to-item scores beside these."""
     starts: tuple[Pair, ...] = STARTS
-    told: list[list[Trial]] = []
     for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
-        tell = _told(settings, "choosing weights", len(told[0]) if told else 0)
-        search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, tell)
+        seen = len(found.tried)
+        like = replace(found.best, item_share=0.0, item_alpha=0.0, users=_users(used))
+
+        def note(pair: Pair, ndcg: float, like: Trial = like, first: int = seen) -> None:
+            found.tried.append(replace(like, unobserved=pair[0], alpha=pair[1], ndcg=ndcg))
+            found.best = max(found.tried[first:], key=_ndcg)
+            _tell(settings, "choosing weights", len(found.tried), first + MOST)
+
+        search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, note)
         starts = (search.best(starts, step),)
-        told.append([Trial(*pair, 0.0, 0.0, ndcg, _users(used)) for pair, ndcg in search.tried.items()])
-    return told[0], told[1]
+    if given.item_share != 0:
+        _choose_items(found, folds, settings, given)
 
 
-def _with_items(folds: list["_Fold"], alone: Trial, settings: Settings, given: Choices) -> list[Trial]:
-    """Item-to-item scores beside the factors that rank best."""
-    share = given.item_share
+def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+    best, seen, share = found.best, len(found.tried), given.item_share
+    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
+    first = seen if share is None else seen + 1  # without any is a choice, unless some were asked for
+    found.tried.append(alone)
+
+    def note(pair: Pair, ndcg: float) -> None:
+        odds, ridge = pair
+        found.tried.append(replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg))
+        found.best = max(found.tried[first:], key=_ndcg)
+        _tell(settings, "choosing item-to-item scores", len(found.tried) - seen, ITEM_MOST)
+
     fixed = None if share is None else share / (1 - share), given.item_alpha
-    tell = _told(settings, "choosing item-to-item scores", 0)
-    search = _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, tell)
-    search.best(ITEM_STARTS, ITEM_STEP)
-    return [
-        replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg)
-        for (odds, ridge), ndcg in search.tried.items()
-    ]
+    _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
+
+
+def _tell(settings: Settings, what: str, count: int, most: int) -> None:
+    if settings.stage is not None:
+        settings.stage(what, count, most)
 
 
 def _ndcg(trial: Trial) -> float:
@@ -129,14 +151,6 @@ def _usual(given: Choices) -> Trial:
     item_alpha = ITEM_ALPHA if given.item_alpha is None else given.item_alpha
     alpha = ALPHA if given.alpha is None else given.alpha
     return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan, 0)
-
-
-def _told(settings: Settings, what: str, before: int) -> Callable[[int, int], None]:
-    def tell(count: int, most: int) -> None:
-        if settings.stage is not None:
-            settings.stage(what, before + count, before + most)
-
-    return tell
 
 
 def _splits(data: Observations, seed: int) -> Iterator[Split]:
@@ -180,6 +194,8 @@ class _Fold:
     def _model(self, unobserved: float, alpha: float) -> Model:
         problem = clicks_problem(self.data, unobserved, alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
+        if result.status is Status.INTERRUPTED:  # a fit that was cut short is no trial
+            raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
         return Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
 
@@ -197,9 +213,9 @@ class _Search:
         given: Fixed,
         ends: tuple[Pair, Pair],
         most: int,
-        tell: Callable[[int, int], None],
+        note: Callable[[Pair, float], None],
     ):
-        self.folds, self.score, self.given, self.ends, self.most, self.tell = folds, score, given, ends, most, tell
+        self.folds, self.score, self.given, self.ends, self.most, self.note = folds, score, given, ends, most, note
         self.tried = dict[Pair, float]()
 
     def best(self, starts: tuple[Pair, ...], step: Pair) -> Pair:
@@ -227,5 +243,5 @@ class _Search:
     def _scored(self, pair: Pair) -> float:
         if pair not in self.tried:
             self.tried[pair] = float(np.mean([self.score(fold, *pair) for fold in self.folds]))
-            self.tell(len(self.tried), self.most)
+            self.note(pair, self.tried[pair])
         return self.tried[pair]

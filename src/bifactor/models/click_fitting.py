@@ -14,13 +14,13 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
     """Values are 1, and weights say how sure they are."""
     if data.values.size == 0:
         raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
-    best, tried = chosen(data, settings, given)
-    most = settings.n_components or 0
+    found = chosen(data, settings, given)
+    best, most = found.best, settings.n_components or 0
     rank = min(*data.shape, most)
     problem = clicks_problem(data, best.unobserved, best.alpha)
     init = resumed(None if start is None else start.alone(), problem, rank)
     result = run(problem, rank, settings.solver, init, settings)
-    clicks = Clicks(best.unobserved, tried)
+    clicks = Clicks(best.unobserved, tuple(found.tried), found.interrupted)
     model = Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
     if best.item_share == 0:
         return model

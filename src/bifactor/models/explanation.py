@@ -12,32 +12,44 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
-from bifactor.tables import Observations
 from bifactor.validation import is_count
 
 
-def contributions(fit: Fit, data: Observations, row: Any, col: Any, n: int) -> tuple[Array, Array]:
+def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array]:
     """The n columns that carry the score of `col` for a row, most first, and what each adds."""
-    model = fit.model
-    assert model.clicks is not None
-    assert model.ridge is not None
+    reasons = Reasons(fit)
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
     if np.ndim(row) or np.ndim(col):
         raise InputError("One recommendation is explained at a time. Pass one row and one column.")
     (i,), (j,) = fit.places(row, "row"), fit.places(col, "column")
     if i < 0 or j < 0:
-        raise InputError(f"There was no {'row' if i < 0 else 'column'} named {(row if i < 0 else col)!r} in the fit.")
-    here = data.rows == i
-    chosen, weight = data.cols[here], model.clicks.unobserved
-    sure = np.ones(chosen.size) if data.weights is None else data.weights[here]
-    V = model.alone().V.astype(np.float64)
-    ridge = model.ridge * (sure.sum() + weight * len(V))
-    M = weight * (V.T @ V) + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
-    added = sure * (V[chosen] @ np.linalg.solve(M, V[j]))
-    if model.clicks.items is not None:
-        items = model.clicks.items
-        asked = model.V[j, -items.rank :].astype(np.float64)
-        added = (1 - items.share) * added + sure * (items.carried[chosen] @ asked)
-    order = np.argsort(-added, kind="stable")[: int(n)]
-    return fit.cols[chosen[order]], added[order]
+        side, name = ("row", row) if i < 0 else ("column", col)
+        raise InputError(f"There was no {side} named {name!r} in the fit. Check the name.")
+    (chosen,), (added,) = reasons.of(int(i), np.array([j]), int(n))
+    return fit.cols[chosen], added
+
+
+class Reasons:
+    """Of any row of a fit to clicks, what carries the scores of some columns."""
+
+    def __init__(self, fit: Fit):
+        model = fit.model
+        if model.clicks is None or model.ridge is None:
+            raise InputError("Only scores of clicks are sums over what was chosen. Fit a Recommender (--implicit).")
+        self._seen, self._ridge, self._weight = fit.seen, model.ridge, model.clicks.unobserved
+        self._V, self._items = model.alone().V.astype(np.float64), model.clicks.items
+        self._asked = model.V[:, self._V.shape[1] :].astype(np.float64)
+        self._gram = self._weight * (self._V.T @ self._V)
+
+    def of(self, row: int, columns: Array, n: int) -> tuple[Array, Array]:
+        """For each of these columns the n that carry it, most first, and what they add: both of columns × n or less."""
+        V, chosen, sure = self._V, self._seen[row], self._seen.sure(row)
+        ridge = self._ridge * (sure.sum() + self._weight * len(V))
+        M = self._gram + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
+        added = (sure[:, None] * (V[chosen] @ np.linalg.solve(M, V[columns].T))).T
+        if self._items is not None:
+            beside = self._asked[columns] @ (sure[:, None] * self._items.carried[chosen]).T
+            added = (1 - self._items.share) * added + beside
+        order = np.argsort(-added, axis=1, kind="stable")[:, :n]
+        return chosen[order], np.take_along_axis(added, order, axis=1)

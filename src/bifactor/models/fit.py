@@ -12,12 +12,12 @@ from bifactor.errors import InputError
 from bifactor.models.clicks import as_choices
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
-from bifactor.models.ranking import best_columns, gapped
+from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
 from bifactor.tables.names import listed
-from bifactor.validation import is_count, require_finite
+from bifactor.validation import require_finite
 from bifactor.words import counted
 
 KNOWN = ("neither", "row", "column", "both")
@@ -60,7 +60,7 @@ class Fit:
         """A model with the names of the data that it was fitted to."""
         names = zip((data.row_names, data.column_names), data.shape, strict=True)
         rows, cols = (Names.numbered(count) if given is None else given for given, count in names)
-        return cls(model, rows, cols, Pairs.of(data), classes)
+        return cls(model, rows, cols, Pairs.of(data, weighted=model.clicks is not None), classes)
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -179,7 +179,9 @@ class Fit:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
         Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
-        fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None.
+        fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None. Of
+        clicks, a row without any gets the most popular columns, and the share of rows that chose each; a warning says
+        so.
 
         Parameters
         ----------
@@ -196,28 +198,16 @@ class Fit:
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
         U = self.model.U if rows is None else self.model.U[index]
-        return self.recommended(U, self.seen.taken(index) if filter_seen else None, n, items)
+        return recommended(self, U, self.seen.taken(index), n, filter_seen, items)
 
-    def recommended(self, U: Array, seen: Pairs | None, n: int = 10, items: Any = None) -> tuple[Array, Array]:
-        """The same for rows that have these factors, but for what they have `seen`."""
-        if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
-        allowed = None if items is None else self._chosen(items)
-        least = int(np.diff(seen.starts).min()) if seen is not None and len(U) else 0
-        count = min(int(n), len(self.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
-        columns, z = best_columns(U, self.model.V, count, None if seen is None else seen.__getitem__, allowed)
-        predicted = self.model.loss.mean(z + z.dtype.type(self.model.intercept))
-        return gapped(self.cols[columns], columns < 0), np.where(columns < 0, np.nan, predicted)
+    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
+        """Of clicks: the n columns that a row has chosen which carry its score of another, and what each adds to it.
 
-    def _chosen(self, items: Any) -> Array:
-        """Which columns these are."""
-        places = self.places(items, "column")
-        if np.any(places < 0):
-            name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
-            raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
-        allowed = np.zeros(len(self.cols), bool)
-        allowed[places] = True
-        return allowed
+        With all columns that were chosen, the parts add up to the score.
+        """
+        from bifactor.models.explanation import contributions
+
+        return contributions(self, row, col, n)
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
@@ -240,7 +230,8 @@ class Fit:
         part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
         known_of = np.isin(np.arange(part.shape[0]), part.rows)
         model = model.with_found(0, len(rows), part, np.where(known_of, places, -1))
-        seen = self.seen.with_rows(replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols))))
+        placed = replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols)))
+        seen = self.seen.with_rows(placed, weighted=model.clicks is not None)
         return replace(self, model=model, rows=rows, seen=seen)
 
     def _new_names(self, data: Observations) -> Array:

@@ -15,22 +15,31 @@ class Pairs:
 
     starts: Array
     columns: Array
+    weights: Array | None = None
+    """How sure each pair is, in single precision; None where all weights are 1, or do not matter."""
 
     @classmethod
-    def of(cls, data: Observations) -> "Pairs":
+    def of(cls, data: Observations, weighted: bool = False) -> "Pairs":
+        """Those of some data, with their weights on request."""
+        kept = data.weights if weighted and data.weights is not None else np.ones(data.rows.size, bool)
         # Counting is quicker than sorting: a sparse matrix puts them in order.
-        matrix = scipy.sparse.csr_array((np.ones(data.rows.size, bool), (data.rows, data.cols)), shape=data.shape)
-        return cls.stored(matrix)
+        return cls.stored(scipy.sparse.csr_array((kept, (data.rows, data.cols)), shape=data.shape))
 
     @classmethod
     def stored(cls, matrix: "scipy.sparse.csr_array") -> "Pairs":
-        """Those of a sparse matrix."""
+        """Those of a sparse matrix, whose numbers are weights."""
         matrix.sum_duplicates()
-        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32))
+        weights = None if np.all(matrix.data == 1) else matrix.data.astype(np.float32)
+        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
 
     @property
     def size(self) -> int:
         return int(self.columns.size)
+
+    @property
+    def counts(self) -> Array:
+        """How many columns each row has."""
+        return np.diff(self.starts)
 
     def fits(self, shape: tuple[int, int]) -> bool:
         """Whether these are pairs of a matrix of this shape, as they may not be in a file."""
@@ -39,6 +48,11 @@ class Pairs:
         if not integers or starts.shape != (shape[0] + 1,) or columns.ndim != 1:
             return False
         if starts[0] != 0 or starts[-1] != columns.size or np.any(starts[1:] < starts[:-1]):
+            return False
+        weights = np.ones(columns.size) if self.weights is None else self.weights
+        if weights.shape != columns.shape or weights.dtype.kind != "f":
+            return False
+        if not np.all((weights > 0) & (weights < np.inf)):
             return False
         if columns.size == 0:
             return True
@@ -49,17 +63,25 @@ class Pairs:
     def __getitem__(self, row: int) -> Array:
         return self.columns[self.starts[row] : self.starts[row + 1]]
 
-    def with_rows(self, data: Observations) -> "Pairs":
+    def sure(self, row: int) -> Array:
+        """The weights of a row."""
+        part = slice(self.starts[row], self.starts[row + 1])
+        return np.ones(self[row].size) if self.weights is None else self.weights[part].astype(np.float64)
+
+    def with_rows(self, data: Observations, weighted: bool = False) -> "Pairs":
         """With the rows of some data in the place of what was known of them; there may be more rows and columns."""
-        old = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+        old = np.repeat(np.arange(self.starts.size - 1), self.counts)
         stay = ~np.isin(old, data.rows)
         rows = np.concatenate([old[stay], data.rows])
         cols = np.concatenate([self.columns[stay], data.cols])
-        return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape))
+        before = np.ones(self.size) if self.weights is None else self.weights
+        after = np.ones(data.rows.size) if data.weights is None else data.weights
+        weights = np.concatenate([before[stay], after])
+        return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape, weights), weighted)
 
     def taken(self, rows: Array) -> "Pairs":
         """Those of some rows, in this order."""
-        counts = np.diff(self.starts)[rows]
+        counts = self.counts[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], counts)
-        return Pairs(starts, self.columns[places])
+        return Pairs(starts, self.columns[places], None if self.weights is None else self.weights[places])

@@ -1,10 +1,12 @@
 """How well a fit predicts entries that it has not seen."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models.fit import Fit
 from bifactor.models.scoring import explained
@@ -26,6 +28,20 @@ def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any],
     here = Observations(i, j, values, (len(fit.rows), len(fit.cols)))
     answer["mean_loss"], answer["explained"] = float(np.mean(loss)), explained(model, here, z)
     return answer, predicted
+
+
+def tested(fit: Fit, data: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
+    """Scores at the entries of a file, by names; what is predicted there, and their values."""
+    assert data.row_names is not None
+    assert data.column_names is not None
+    i = fit.places(data.row_names.values, "row")[data.rows]
+    j = fit.places(data.column_names.values, "column")[data.cols]
+    try:
+        values = fit.encoded(data.values)
+        fit.model.loss.targets.check(values, type(fit.model.loss).__name__)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return *scores(fit, i, j, values), values
 
 
 def spoken(answer: dict[str, Any]) -> str:

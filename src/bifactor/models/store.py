@@ -7,8 +7,9 @@ pinned by a folder of each in the tests.
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
-4. Of a model of clicks, the weight of what was not observed; with item-to-item scores their share, their ridge, and
-   items.safetensors.
+4. Of a model of clicks, the weight of what was not observed.
+5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
+   item-to-item scores their share, their ridge, and items.safetensors.
 """
 
 import errno
@@ -48,7 +49,7 @@ REPORT = "report.html"
 OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, ITEMS})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
-FORMAT = 4
+FORMAT = 5
 
 
 def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None, error_bars: bool) -> None:
@@ -72,7 +73,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         if model.clicks is not None and model.clicks.items is not None:
             files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
-        files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})
+        files.write(temporary / SEEN, "seen", _packed(fit.seen), {})
         files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
         if report is not None:
             files.put(temporary / REPORT, report.encode("utf-8", "replace"))
@@ -95,10 +96,15 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     seen, _ = files.read(folder / SEEN, "seen")
     if not {"starts", "columns"} <= set(seen):
         raise FileError(f"{folder / SEEN} is damaged: it holds no pairs. Fit again.")
-    pairs = Pairs(seen["starts"], seen["columns"])
+    pairs = Pairs(seen["starts"], seen["columns"], seen.get("weights"))
     if (len(rows), len(cols)) != result.shape or not pairs.fits(result.shape):
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
     return Fit(model, rows, cols, pairs, classes, card)
+
+
+def _packed(pairs: Pairs) -> dict[str, Array]:
+    arrays = {"starts": pairs.starts, "columns": pairs.columns}
+    return arrays if pairs.weights is None else {**arrays, "weights": pairs.weights}
 
 
 def require_free(target: Path, force: bool) -> None:

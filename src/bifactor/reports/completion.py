@@ -55,23 +55,28 @@ def _figures(card: dict[str, Any]) -> str:
 
 def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[str]:
     fit, path = card["fit"], card["path"]
-    history = fit["history"]
     charts = []
     if held_out is not None:
         text = "Each column shows where the predictions for one observed value lie; the dashed line would be perfect."
-        charts.append(_chart("Entries that the fit has not seen", text, density(*held_out)))
+        charts.append(chart("Entries that the fit has not seen", text, density(*held_out)))
     if path is not None and len(path["ridges"]) > 1:
-        charts.append(_chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
+        charts.append(chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
     if fit["noise"] is not None and fit["noise"]["tried"]:
         charts.append(_tried(fit["noise"]["tried"]))
+    return charts + run_charts(fit)
+
+
+def run_charts(fit: dict[str, Any]) -> list[str]:
+    """The components of a fit, and how the run went."""
+    charts, history = [], fit["history"]
     values = np.array(fit["singular_values"])
     text = "The singular values of the fitted matrix, the offsets aside: how much each component carries."
     text = text if values.size else "There are no components: the rank of the fit is 0."
-    charts.append(_chart("Components", text, bar_chart(values, "component", "singular value")))
+    charts.append(chart("Components", text, bar_chart(values, "component", "singular value")))
     objective = np.array(history["objective"])
     log = bool(np.all(objective > 0))
     curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", whole_x=True, log_y=log)
-    charts.append(_chart("Convergence", f"The run has {fit['sentence']}.", curve))
+    charts.append(chart("Convergence", f"The run has {fit['sentence']}.", curve))
     return charts
 
 
@@ -102,12 +107,13 @@ def _tried(tried: list[dict[str, Any]]) -> str:
     return f"<section><h2>How the noise was chosen</h2>{facts(lines)}<p>{escape(text)}</p></section>"
 
 
-def _chart(title: str, text: str, svg: str) -> str:
+def chart(title: str, text: str, svg: str) -> str:
+    """A section with a picture."""
     return f"<section><h2>{escape(title)}</h2>{svg}<p>{escape(text)}</p></section>"
 
 
 def _table(card: dict[str, Any]) -> str:
-    data, machine = card["data"], card["machine"]
+    data = card["data"]
     lines = [(name.replace("_", " "), value) for name, value in card["settings"].items() if value is not None]
     lines += [(f"score, {name}", spoken(score)) for name, score in card["scores"].items()]
     values = data["values"]
@@ -115,8 +121,13 @@ def _table(card: dict[str, Any]) -> str:
         ("values", f"{values['least']:g} to {values['largest']:g}, mean {values['mean']:.4g}"),
         ("repeated pairs", f"{data['repeated']:,}, each kept as a measurement of its own"),
         ("without a value", f"{data['without_value']:,}"),
-        ("SHA-256 of the data", data["sha256"]),
-        ("written", machine["created"]),
-        ("versions", ", ".join(f"{name} {number}" for name, number in machine["packages"].items())),
+        *provenance(card),
     ]
     return facts(lines)
+
+
+def provenance(card: dict[str, Any]) -> list[tuple[str, str]]:
+    """What made a fit, and when."""
+    machine = card["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    return [("SHA-256 of the data", card["data"]["sha256"]), ("written", machine["created"]), ("versions", versions)]

@@ -20,7 +20,9 @@ svg{width:100%;height:auto;display:block}
 .note{border-left:4px solid var(--accent);padding:.2rem .8rem;background:var(--panel)}
 .facts{border-collapse:collapse;width:100%;font-size:.9rem}
 .facts td{border-bottom:1px solid var(--line);padding:.25rem .4rem;vertical-align:top}
+.facts th{text-align:left;padding:.25rem .4rem;font-weight:600;border-bottom:1px solid var(--soft)}
 .facts td:first-child{color:var(--soft);white-space:nowrap;width:1%}
+.list td:first-child{color:inherit;white-space:normal;width:auto}
 """
 
 
@@ -48,6 +50,13 @@ def numbers(pairs: Iterable[tuple[object, object]]) -> str:
     """A row of boxes, each a number and what it is."""
     boxes = (f"<div><b>{escape(str(a))}</b><span>{escape(str(b))}</span></div>" for a, b in pairs)
     return f'<div class="numbers">{"".join(boxes)}</div>'
+
+
+def table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """A table with names above its columns."""
+    lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+    named = "".join(f"<th>{escape(str(name))}</th>" for name in header)
+    return f'<table class="facts list"><tr>{named}</tr>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def facts(pairs: Iterable[tuple[object, object]]) -> str:

@@ -23,6 +23,9 @@ _SPOKEN = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", SPACES: "spa
 SIZE = re.compile(r"\d{1,18}", re.ASCII)
 """A size of a matrix."""
 
+FIELDS = ("real", "integer", "pattern")
+"""Kinds of values of a MatrixMarket file; a pattern has none."""
+
 LARGEST_INDEX = 1 << 53
 """Up to which each integer is a floating number."""
 
@@ -121,10 +124,14 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise FileError(f"{path} does not begin with %%MatrixMarket matrix. Pass a MatrixMarket file.")
     kind, field, symmetry = words[2:]
-    if kind != "coordinate" or field not in ("real", "integer") or symmetry not in ("general", "symmetric"):
+    if kind != "coordinate" or field not in FIELDS or symmetry not in ("general", "symmetric"):
         raise FileError(
-            f"{path} is {' '.join(words[2:])[:80]}; coordinate, real or integer, general or symmetric is read. "
+            f"{path} is {' '.join(words[2:])[:80]}; coordinate, {', '.join(FIELDS)}, general or symmetric is read. "
             "Save it as such, or as npz."
+        )
+    if field == "pattern" and asked.values:
+        raise InputError(
+            f"{path} is a pattern, without values. It is for bifactor.Recommender, in the shell --implicit."
         )
     before = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("%")), None)
     sizes = lines[before].split() if before is not None else []
@@ -132,9 +139,10 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
         raise FileError(f"{path} has no line with the three sizes of the matrix. Fetch or save it again.")
     m, n, count = map(int, sizes)
     text = _without_lines(line_blocks(path, progress), before + 1)
-    i, j, values = _entries(records(text, SPACES, 3, path, first_line=before + 2), (m, n), path)
-    if values.size != count:
-        raise FileError(f"{path} has {values.size} entries, but says {count}. It is cut short: fetch it again.")
+    width = 2 if field == "pattern" else 3
+    i, j, values = _entries(records(text, SPACES, width, path, first_line=before + 2), (m, n), path)
+    if i.size != count:
+        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: fetch it again.")
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
@@ -154,7 +162,9 @@ def _entries(blocks: Iterator[Block], shape: tuple[int, int], path: Path) -> tup
                     f"{path} has an entry outside the {shape[0]}×{shape[1]} that it says. Fetch or save it again."
                 )
             parts[side].append(numbers.astype(np.int64))
-        parts[2].append(decimals(block, 2, path, "value"))
+        # The choices of a pattern all count as 1.
+        some = block.starts.shape[1] > 2
+        parts[2].append(decimals(block, 2, path, "value") if some else np.ones(block.lines.size))
     i, j, values = (np.concatenate(part) for part in parts)
     return i, j, values
 

@@ -40,8 +40,20 @@ USUAL = (
 )
 """What people call rows, columns and values."""
 
+NAMED = re.compile(
+    "account|app|article|author|brand|buyer|category|channel|client|course|device|document|film|game|hotel|keyword|"
+    "member|page|patient|place|player|query|recipe|restaurant|session|shop|show|sku|student|tag|title|url|video|visitor"
+)
+"""What else people call columns of names: two such words in the first line of two columns are a header."""
+
+ENDS = re.compile(r"(^|.*[_ .-])(id|name|key|code)|.*[a-z]I[dD]", re.ASCII)
+"""Words that name a column by the way they end."""
+
 INDEX = frozenset({"", "id", "name", "index", "sample", "unnamed0"}) | USUAL[0]
 """What people call the names of the rows in a wide table."""
+
+MOST = 4
+"""Columns up to which their order is trusted: rows, columns, values, and times perhaps."""
 
 SIDES = ("row", "column", "value")
 
@@ -59,8 +71,8 @@ class Asked:
     wide: bool | None = None
     decimal: str | None = None
     """The decimal point, or comma."""
-    values: bool = True
-    """Whether a long table needs a value, or pairs alone."""
+    values: bool | None = True
+    """Whether a long table needs a value, or pairs alone; None for a value where the hints name one that is there."""
     hints: tuple[str, ...] | None = None
     """What the row, the column and the value are called, if there is a header with these words."""
 
@@ -111,6 +123,11 @@ def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
     """With the hints, where nothing is told and the header has them."""
     row, col, value = (*(asked.hints or ()), None, None, None)[:3]
     told = asked.row is not None or asked.col is not None or asked.value is not None
+    if asked.values is None:
+        numbered = not told and value is not None and value.isdecimal() and int(value) <= len(header)
+        asked = replace(asked, values=asked.value is not None if told else value in header or numbered)
+        if numbered and value not in header:
+            return replace(asked, row=row, col=col, value=value)
     if told or row not in header or col not in header:
         return asked
     return replace(asked, row=row, col=col, value=value if asked.values and value in header else None)
@@ -148,13 +165,9 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
         if asked.weight is not None:
             raise InputError(f"{path} is wide, and weights are read from long tables only. Leave out weight.")
         return _wide(replace(layout, wide=True, reason=why), body, asked, path)
-    if layout.width < needed:
-        raise InputError(
-            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
-            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
-        )
+    _require_width(layout, needed, path)
     choices = (asked.row, asked.col, asked.value)[:needed]
-    if None in usual[:needed] and None in choices and layout.width > needed + 1:
+    if None in usual[:needed] and None in choices and layout.width > MOST:
         raise InputError(
             f"{path} has {layout.width} columns, and it is not clear which are {', '.join(SIDES[:needed])}. "
             "Name them: row, col and value. Or say that it is wide, a table with holes."
@@ -173,6 +186,20 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     return replace(layout, places=places, reason=why, weight=weight)
 
 
+def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
+    """Raise `InputError` where a long table has too few columns."""
+    if layout.width == 2 < needed:
+        raise InputError(
+            f"{path} has two columns, and no values. Clicks, plays and purchases have none: they are for "
+            "bifactor.Recommender, in the shell --implicit. Else check the delimiter."
+        )
+    if layout.width < needed:
+        raise InputError(
+            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
+            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
+        )
+
+
 def _question(layout: Layout, body: list[list[str]], place: int | None, path: Path | str) -> None:
     """Refuse to take times for values, which a log of clicks has in their place."""
     assert place is not None
@@ -182,7 +209,8 @@ def _question(layout: Layout, body: list[list[str]], place: int | None, path: Pa
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
                 f"Column {layout.name(place)[:SHOWN]} of {path} holds {words[0][:SHOWN]} and the like, which look like "
-                f"times. Name the column with the values; it is {layout.name(place)[:SHOWN]} if they are right."
+                f"times. Name the column with the values, {layout.name(place)[:SHOWN]} if they are right; clicks have "
+                "none, and are for Recommender (--implicit)."
             )
 
 
@@ -233,8 +261,17 @@ def _has_header(table: list[list[str]], named: list[str], point: str) -> bool:
         # Numbers may be names of columns, beside a corner that is empty or says what the rows are.
         over_numbers = words == [0] and any(number_of(row[0], point) is not None for row in below)
         return len(first) > 3 and (plain(first[0]) in INDEX or over_numbers)
-    usual = None not in usual_columns(tuple(first))[:2]
+    usual = None not in usual_columns(tuple(first))[:2] or _names_columns(first, below)
     return usual or not below or any(number_of(row[k], point) is not None for row in below for k in words)
+
+
+def _names_columns(first: list[str], below: list[list[str]]) -> bool:
+    """Whether words above words are a header: by what they are, or as they lack the digits that all below them have."""
+    named = (NAMED.fullmatch(plain(cell)) or any(plain(cell) in usual for usual in USUAL) for cell in first[:2])
+    if all(named) or any(ENDS.fullmatch(cell) for cell in first):
+        return True
+    figures = [k for k, cell in enumerate(first) if not any(letter.isdigit() for letter in cell)]
+    return len(below) > 1 and any(all(any(map(str.isdigit, row[k])) for row in below) for k in figures)
 
 
 def plain(name: str) -> str:

@@ -63,7 +63,8 @@ class Names:
         distinct, inverse = _distinct(self._alike(np.asarray(values)), what)
         if (distinct.dtype.kind in SORTABLE) != (self.values.dtype.kind in SORTABLE):
             raise InputError(
-                f"The {what} names were {self.values.dtype}, the new ones are {distinct.dtype}. Make them of one kind."
+                f"The {what} names were {_kind(self.values)}, the new ones are {_kind(distinct)}. "
+                "Make them of one kind."
             )
         places = self.indices(distinct)
         new = places < 0
@@ -114,6 +115,12 @@ class Names:
     def _ranked(self) -> tuple[Array, Array]:
         order = np.argsort(self.values, kind="stable")
         return order, self.values[order]
+
+
+def _kind(values: Array) -> str:
+    """What names are, in a word."""
+    words = {"b": "booleans", "i": "integers", "u": "integers", "f": "numbers", "m": "durations", "M": "dates"}
+    return words.get(values.dtype.kind, "text")
 
 
 def listed(values: Array) -> list[Any]:

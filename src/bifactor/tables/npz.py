@@ -9,7 +9,7 @@ from scipy import sparse
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.operators.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
-from bifactor.tables.layout import USUAL, Asked, plain
+from bifactor.tables.layout import USUAL, Asked, hinted, plain
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress
@@ -27,6 +27,7 @@ def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
     progress(1, 1)
     if {"format", "shape", "data"} <= set(arrays):
         return _sparse(arrays, path)
+    asked = hinted(asked, tuple(arrays)) if asked.values is None else asked
     tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
     chosen = [asked.row, asked.col, asked.value][: 3 if asked.values else 2]
     if chosen == [None] * len(chosen) or asked.wide:

@@ -45,8 +45,9 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
         Whether there is one line per row instead of one per entry.
     delimiter, header, decimal : optional
         Of text: the delimiter, whether the first line has names, and the decimal point or comma.
-    values : bool
-        False for pairs of rows and columns without values.
+    values : bool or None
+        False for pairs of rows and columns without values; None for values where the hints name a column of these that
+        is there.
     hints : tuple of str, optional
         What the row, the column and perhaps the value are called, if there is a header with these words.
     progress : callable (bytes read, bytes in all), optional

@@ -1,0 +1,231 @@
+"""`bifactor complete --implicit`: a file of clicks, plays or purchases becomes a folder with a fit."""
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from click.core import ParameterSource
+
+from bifactor.cli import watch
+from bifactor.cli.look import code_of, tell
+from bifactor.cli.look import notes as noted
+from bifactor.cli.options import columns
+from bifactor.cli.titles import titles_of
+from bifactor.models import Fit, Model
+from bifactor.models.card import about_data, about_fit, about_machine
+from bifactor.models.choices import lines_of
+from bifactor.models.click_choices import DEPTH, Choices
+from bifactor.models.click_fitting import fit_clicks
+from bifactor.models.clicks import as_choices
+from bifactor.models.fitting import Settings
+from bifactor.models.judging import held_out, judged, spelt, worth
+from bifactor.models.settings import settings
+from bifactor.models.store import REPORT, require_free
+from bifactor.reports.clicks import report
+from bifactor.running.files import require_writable
+from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.running.result import Status
+from bifactor.tables import Observations, read
+from bifactor.words import counted
+
+DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
+"""Of `Recommender`, and the share of each user's choices that a first fit is judged by."""
+
+NUMBERS_ALONE = {
+    "loss": "--loss",
+    "noise": "--noise",
+    "error_bars": "--error-bars",
+    "offsets": "--offsets",
+    "test": "--test",
+}
+"""Options of values, which clicks have not."""
+
+PLACES = 10
+"""Of the lists that are judged."""
+
+
+def require_clicks(context: click.Context, implicit: bool | None) -> None:
+    """Raise `UsageError` for options that go with numbers alone, or with clicks alone."""
+    if implicit:
+        strange = [option for name, option in NUMBERS_ALONE.items() if _given(context, name)]
+        if strange:
+            advice = " Judge the fit with bifactor evaluate." if strange == ["--test"] else " Leave it out."
+            raise click.UsageError(f"{strange[0]} is for values, and does not go with --implicit.{advice}")
+        if context.params["rank"] == 0:
+            raise click.UsageError("--rank 0 leaves nothing to recommend by. Pass an integer ≥ 1.")
+        if context.params["unobserved"] == 0:
+            raise click.UsageError("--unobserved 0 fits 1 everywhere. Pass a number above 0, such as 0.1.")
+        return
+    for name in ("unobserved", "names"):
+        if _given(context, name):
+            raise click.UsageError(
+                f"--{name} goes with --implicit: clicks, plays and purchases. Pass both, or neither."
+            )
+
+
+def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
+    """Read, choose, check, fit, write and tell."""
+    options = {**context.params, **_defaults(context)}
+    force, checkpoint = options["force"], options["checkpoint"]
+    chosen = _settings(options, checkpoint)
+    require_free(output, force)
+    started, notes = time.perf_counter(), list[str]()
+    lines = _read(data, options)
+    read_in = time.perf_counter() - started
+    titles = None if options["names"] is None else titles_of(options["names"], lines.column_names)
+    choices = as_choices(lines)
+    needed = entries_memory(choices.shape, max(1, choices.values.size), chosen.n_components or 1)
+    require_memory(needed)
+    fit, first, check = _fitted(choices, chosen, options, notes)
+    assert first.clicks is not None
+    card = {
+        "estimator": "Recommender",
+        "machine": about_machine(),
+        "data": {**about_data(data, lines), "choices": fit.seen.size},
+        "settings": {name: options[name] for name in (*DEFAULTS, "seed", "row", "col", "value", "weight", "wide")},
+        "fit": about_fit(fit.model),
+        "choice": {
+            **asdict(_same(first)),
+            "trials": [asdict(trial) for trial in first.clicks.tried],
+        },
+        "memory": needed,
+        "scores": {} if check is None else {"held out": check},
+        "notes": notes,
+        "timings": {"reading": read_in, "all": time.perf_counter() - started},
+    }
+    kept = replace(fit, card=card)
+    kept.save(output, force=force, report=report(kept, card, titles))
+    tell({"output": str(output), **card}, _summary(card, output), code_of(fit.model.result.status))
+
+
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _defaults(context: click.Context) -> dict[str, Any]:
+    """What `Recommender` takes where nothing was said, or "auto" was said of the rank."""
+    unsaid = {name: value for name, value in DEFAULTS.items() if not _given(context, name)}
+    return {**unsaid, "rank": DEFAULTS["rank"]} if context.params["rank"] == "auto" else unsaid
+
+
+def _settings(options: Mapping[str, Any], checkpoint: Path | None) -> Settings:
+    if checkpoint is not None:
+        require_writable(checkpoint)
+    names = {"n_components": "rank", "random_state": "seed"}
+    wanted = ("n_components", "alpha", "max_iter", "tol", "random_state")
+    given = {name: options[names.get(name, name)] for name in wanted}
+    return replace(settings(loss="squared", offsets=False, solver=None, verbose=0, **given), checkpoint=checkpoint)
+
+
+def _read(path: Path, options: Mapping[str, Any]) -> Observations:
+    asked = columns(dict(options))
+    with watch.reading(path.name) as progress:
+        if asked.pop("wide"):
+            return read(path, progress=progress, wide=True, **asked)
+        return lines_of(path, progress=progress, **asked)
+
+
+def _fitted(
+    data: Observations, chosen: Settings, options: Mapping[str, Any], notes: list[str]
+) -> tuple[Fit, Model, dict[str, Any] | None]:
+    """The fit to all choices, the one that settings were chosen for, and how well that ranked what was held out."""
+    holdout, unobserved = options["holdout"], options["unobserved"]
+    given = Choices(None if unobserved == "auto" else float(unobserved), chosen.alpha)
+    if (chosen.n_components or 0) > min(data.shape):
+        notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
+    if not holdout or data.values.size == 0:  # which is refused
+        model = _run(data, chosen, given, None, notes)
+        return Fit.of(model, data), model, None
+    train, split = held_out(data, holdout, chosen.seed)
+    first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
+    check = judged(Fit.of(first, train), split, PLACES, chosen.seed).card()
+    if first.result.status is Status.INTERRUPTED:
+        return Fit.of(first, data), first, check
+    model = _run(data, chosen, _same(first), first, notes)
+    return Fit.of(model, data), first, check
+
+
+def _same(model: Model) -> Choices:
+    """What was chosen for a model."""
+    assert model.clicks is not None
+    items = model.clicks.items
+    share, alpha = (0.0, 0.0) if items is None else (items.share, items.alpha)
+    return Choices(model.clicks.unobserved, model.ridge, share, alpha)
+
+
+def _run(data: Observations, chosen: Settings, given: Choices, start: Model | None, notes: list[str]) -> Model:
+    what = "fitting all choices" if start is not None else "fitting"
+    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, "starting") as show:
+        warnings.simplefilter("always")
+        watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
+        model = fit_clicks(data, watched, start, given)
+    notes += [str(warning.message) for warning in caught]
+    assert model.clicks is not None
+    if model.clicks.interrupted:
+        notes.append("Ctrl-C ended the choice of the weights early; the best so far were taken.")
+    if model.result.status is Status.INTERRUPTED:
+        notes.append("Interrupted: this is the best fit so far.")
+    return model
+
+
+def _weights(choice: Mapping[str, Any]) -> str:
+    told = f"{choice['unobserved']:.3g} for what was not chosen beside 1 for what was, ridge {choice['alpha']:.3g}"
+    if choice["item_share"]:
+        told += f"; {choice['item_share']:.0%} of scores are item-to-item, ridge {choice['item_alpha']:.3g}"
+    trials = choice["trials"]
+    if not trials:
+        return told
+    most = max(trial["users"] for trial in trials)
+    best = max(trial["ndcg"] for trial in trials if trial["users"] == most)
+    return f"{told}: the best of {counted(len(trials), 'trial')}, with NDCG@{DEPTH} {best:.4f} for users held out"
+
+
+def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
+    """How well the first fit ranked what it had not seen, and how well a list of what is popular would have."""
+    if "held out" not in scores:
+        return []
+    card = scores["held out"]
+    users = counted(card["users"], "user")
+    lines = [("check", f"held out of a fit: {holdout:.0%} of the choices of {users}, at least one each")]
+    for name in (f"ndcg@{PLACES}", f"recall@{PLACES}"):
+        one = card["metrics"][name]
+        interval = f"{one['low']:.4f} to {one['high']:.4f}"
+        kind = f", {card['recall']}" if name.startswith("recall") else ""
+        told = f"{spelt(name)} {one['mean']:.4f} ({interval}{kind})"
+        lines.append(("", f"{told}; most popular items {one['popular']:.4f}"))
+    return [*lines, ("", worth(card))]
+
+
+def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
+    data, fit, timings = card["data"], card["fit"], card["timings"]
+    users, items = counted(data["rows"], "user"), counted(data["cols"], "item")
+    lines = f" in {counted(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
+    each = "; each line counts as one" if card["settings"]["value"] is None and not card["settings"]["wide"] else ""
+    return [
+        ("data", f"{data['file']}, {data['layout']}"),
+        ("", f"{counted(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
+        ("fit", f"{counted(fit['rank'], 'component')}, {counted(fit['iterations'], 'iteration')}"),
+        ("weights", _weights(card["choice"])),
+        ("status", fit["sentence"]),
+        *_check(card["scores"], card["settings"]["holdout"]),
+        *noted(card["notes"]),
+        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
+        ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
+        ("written", f"{output} (look at {output / REPORT})"),
+    ]
+
+
+def ask_for_clicks(entries: Observations, path: Path, implicit: bool | None) -> str | None:
+    """Why a file without --implicit may hold clicks; None where it does not."""
+    first = entries.values[0]
+    if implicit is not None or first != 1 or not np.all(entries.values == first):
+        return None
+    return (
+        f"All {counted(entries.values.size, 'value')} in {path} are 1, as of clicks, plays and purchases. Pass "
+        "--implicit to fit them as such, or --no-implicit for numbers."
+    )

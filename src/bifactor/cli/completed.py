@@ -1,0 +1,39 @@
+"""What `bifactor complete` tells of a fit."""
+
+from pathlib import Path
+from typing import Any
+
+from bifactor.cli.look import notes
+from bifactor.models.card import noise_in_words
+from bifactor.models.scores import spoken
+from bifactor.models.store import REPORT
+from bifactor.running.memory import in_words
+from bifactor.words import counted
+
+
+def summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
+    data, fit, timings = card["data"], card["fit"], card["timings"]
+    return [
+        ("data", f"{data['file']}, {data['layout']}"),
+        ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
+        ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
+        *_noise(fit),
+        ("status", fit["sentence"]),
+        *((name, spoken(score)) for name, score in card["scores"].items()),
+        *notes(card["notes"]),
+        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
+        ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
+        ("written", f"{output} (look at {output / REPORT})"),
+    ]
+
+
+def _shrinkage(fit: dict[str, Any]) -> str:
+    return "with error bars" if fit["alpha"] is None else f"ridge {fit['alpha']:.4g}"
+
+
+def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of a posterior: the noise, and the components that are not zero in all but name."""
+    told = fit["noise"]
+    if told is None:
+        return []
+    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]

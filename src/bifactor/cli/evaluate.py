@@ -1,0 +1,87 @@
+"""`bifactor evaluate`: how well a fit predicts, or ranks, what is in a file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bifactor.cli import watch
+from bifactor.cli.look import emit_json, say, tell, wants_json
+from bifactor.cli.newcomers import entries_for, history_option
+from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
+from bifactor.errors import InputError
+from bifactor.models import load
+from bifactor.models.judging import judged, later, spelt, worth
+from bifactor.models.scores import spoken, tested
+from bifactor.words import counted
+
+EXAMPLES = """\b
+Examples:
+  bifactor evaluate fit later.csv
+  bifactor evaluate fit later.csv -n 20 --json
+  bifactor evaluate fit rest.csv --history new.csv
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("fit", type=INPUT)
+@click.argument("test", type=INPUT)
+@history_option
+@click.option("-n", "count", type=click.IntRange(min=1), help="Places of the lists that are judged; by default 10.")
+@seed_option
+@column_options(value=False)
+@click.option("--value", metavar="COLUMN", help="The same for the values, or for counts of clicks.")
+@json_option
+def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, seed: int, **options: Any) -> None:
+    """Judge FIT, a folder, by the entries in the file TEST, which it should not have seen.
+
+    Of a fit to clicks, TEST holds what users have chosen since: all other items are ranked, and the metrics of the
+    lists are shown with intervals, and beside them those of a list of what is most popular. New users are found from
+    their earlier choices, --history. Of a fit to values, the errors of the predictions are shown.
+    """
+    model = load(fit)
+    if count is not None and model.model.clicks is None:
+        raise InputError("-n is for lists, and this is a fit of values. Leave it out, or fit with --implicit.")
+    if history is not None:
+        model = model.fold_in(entries_for(model, history))
+    with watch.reading(test.name) as progress:
+        data = entries_for(model, test, progress, **columns(options))
+    if model.model.clicks is None:
+        answer = tested(model, data, test)[0]
+        tell({"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", spoken(answer))])
+        return
+    split, aside = later(model, data)
+    card = judged(model, split, count or 10, seed).card()
+    if wants_json():
+        emit_json({"fit": str(fit), "test": test.name, **card, "left_out": aside})
+        return
+    _show(card)
+    say(_judged(card, aside))
+    say(worth(card))
+
+
+def _show(card: dict[str, Any]) -> None:
+    table = Table()
+    for name in ("", "this fit", "95 % interval", "most popular"):
+        table.add_column(name, justify="left" if not name else "right")
+    for name, one in card["metrics"].items():
+        interval = f"{one['low']:.4f} to {one['high']:.4f}" if "low" in one else ""
+        table.add_row(spelt(name), f"{one['mean']:.4f}", interval, f"{one['popular']:.4f}")
+    Console(highlight=False, markup=False).print(table)
+
+
+def _judged(card: dict[str, Any], aside: dict[str, int]) -> str:
+    """How many were judged, and how many were not and why."""
+    told = f"{counted(card['users'], 'user')} judged by {counted(aside['judged'], 'choice')}"
+    told += f" of {aside['choices']:,}. Recall is {card['recall']}, T being what a user has chosen since."
+    why = {
+        "of_unknown_users": f"of {counted(aside['unknown_users'], 'user')} not in the fit (--history finds them)",
+        "of_unknown_items": "of items not in the fit",
+        "known_before": "in the fit already",
+    }
+    without = [f"{aside[name]:,} {words}" for name, words in why.items() if aside[name]]
+    told += f" Choices left out: {', '.join(without)}." if without else ""
+    left = counted(aside["users_left_out"], "user")
+    return told + (f" That leaves nothing of {left} to judge." if aside["users_left_out"] else "")

@@ -1,0 +1,230 @@
+"""Recommendations to many rows, made some at a time: for the screen, for machines, and for files."""
+
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.caching import cached_property
+from bifactor.cli.cells import safe
+from bifactor.errors import BifactorError, InputError
+from bifactor.models import Fit
+from bifactor.models.explanation import Reasons
+from bifactor.models.recommending import popular, served
+from bifactor.running.places import new_file, opened
+from bifactor.tables.names import listed
+
+BLOCK = 4096
+"""Rows that are served at a time."""
+
+LINES = 1 << 16
+"""Lines of a file that are written at a time."""
+
+CARRIERS = 3
+"""What carries a recommendation: so many columns are named."""
+
+PARQUET = (".parquet", ".pq")
+ENDINGS = (".csv", ".csv.gz", *PARQUET)
+
+CHOICES, POPULARITY = "choices", "popularity"
+"""What a list rests on."""
+
+
+class Carrier(NamedTuple):
+    """A column that a row has chosen, and what it adds to the score of another."""
+
+    column: Any
+    title: str | None
+    part: float
+
+
+class Line(NamedTuple):
+    """One recommendation."""
+
+    column: Any
+    score: float
+    title: str | None
+    because: list[Carrier] | None
+    """What carries it, most first."""
+
+    @property
+    def why(self) -> str:
+        """The same in words."""
+        return "; ".join(str(one.title or one.column) for one in self.because or [])
+
+
+class RowList(NamedTuple):
+    """What is recommended to a row, and what that rests on; None where the fit is not one of clicks."""
+
+    row: Any
+    lines: list[Line]
+    based_on: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """What a fit recommends to rows by their places, -1 for one that it does not know."""
+
+    fit: Fit
+    rows: Array
+    names: list[Any] | None
+    """What the rows are called, where that is not as the fit calls them."""
+    count: int
+    include_seen: bool
+    allowed: Array | None
+    titles: Array | None
+    reasons: Reasons | None
+
+    @property
+    def popular(self) -> int:
+        """How many rows get what is popular."""
+        if self.fit.model.clicks is None:
+            return 0
+        return int(np.count_nonzero((self.rows < 0) | (self.fit.seen.counts[self.rows] == 0)))
+
+    def __iter__(self) -> Iterator[RowList]:
+        for first in range(0, self.rows.size, BLOCK):
+            rows = self.rows[first : first + BLOCK]
+            names = listed(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
+            yield from self._block(rows, names)
+
+    @cached_property
+    def fallback(self) -> tuple[Array, Array]:
+        """What is popular, and the share of rows that chose it."""
+        return popular(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
+
+    def _block(self, rows: Array, names: list[Any]) -> Iterator[RowList]:
+        fit, there = self.fit, rows >= 0
+        known = fit.seen.taken(rows[there])
+        found = served(fit, fit.model.U[rows[there]], known, self.count, not self.include_seen, self.allowed)
+        of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
+        for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
+            if row < 0:
+                yield RowList(name, self._lines(-1, *self.fallback), POPULARITY)
+                continue
+            kept = found.columns[at[k]] >= 0
+            columns, scores = found.columns[at[k]][kept], found.predicted[at[k]][kept]
+            fallback = bool(found.popular[at[k]])
+            rests = POPULARITY if fallback else CHOICES if of_clicks else None
+            yield RowList(name, self._lines(-1 if fallback else row, columns, scores), rests)
+
+    def _lines(self, row: int, columns: Array, scores: Array) -> list[Line]:
+        titles = [None] * columns.size if self.titles is None else self.titles[columns].tolist()
+        because: list[Any] = [None] * columns.size
+        if self.reasons is not None:
+            because = [[] for _ in titles] if row < 0 or columns.size == 0 else self._because(row, columns)
+        names = listed(self.fit.cols[columns])
+        return [Line(*each) for each in zip(names, scores.tolist(), titles, because, strict=True)]
+
+    def _because(self, row: int, columns: Array) -> list[list[Carrier]]:
+        assert self.reasons is not None
+        found = []
+        for own, parts in zip(*self.reasons.of(row, columns, CARRIERS), strict=True):
+            titles = [None] * own.size if self.titles is None else self.titles[own].tolist()
+            names = listed(self.fit.cols[own])
+            every = [Carrier(*each) for each in zip(names, titles, parts.tolist(), strict=True)]
+            found.append([one for one in every if one.part > 0])
+        return found
+
+    @property
+    def header(self) -> list[str]:
+        """What the columns of a file are called."""
+        of_clicks = self.fit.model.clicks is not None
+        more = ["title"] * (self.titles is not None) + ["because"] * (self.reasons is not None)
+        added = ["rank", self.measure, *more, *(["based_on"] if of_clicks else [])]
+        row, column = self.fit.header[:2]
+        if row.isdecimal() or column.isdecimal() or {row, column} & set(added):
+            row, column = ("user", "item") if of_clicks else ("row", "column")
+        return [row, "rank", column, *added[1:]]
+
+    @property
+    def measure(self) -> str:
+        """What the numbers are."""
+        return "prediction" if self.fit.model.clicks is None else "score"
+
+    def table(self, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
+        """The lines of a file, some at a time; `done` is told which share of the rows was served."""
+        block: list[list[Any]] = []
+        for k, (name, lines, rests) in enumerate(self):
+            for place, line in enumerate(lines, 1):
+                told = [name, place, line.column, line.score]
+                told += [line.title] if self.titles is not None else []
+                told += [line.why] if self.reasons is not None else []
+                block.append(told + ([rests] if rests is not None else []))
+            if len(block) >= LINES:
+                yield block
+                block = []
+                done((k + 1) / self.rows.size)
+        if block:
+            yield block
+
+
+def require_ending(output: Path, safe_cells: bool) -> None:
+    """Raise, before any work, for a file that cannot be written."""
+    name = output.name.lower()
+    if not name.endswith(ENDINGS):
+        raise InputError(f"{output} is of a kind that is not written. Choose a name that ends in {', '.join(ENDINGS)}.")
+    if name.endswith(PARQUET):
+        if safe_cells:
+            raise InputError("--safe-cells is for csv, which spreadsheets run. Leave it out, or write csv.")
+        _pyarrow()
+
+
+def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Callable[[float], None]) -> int:
+    """Write a file, some rows at a time, and tell how many lines it has."""
+    count = 0
+    with new_file(output, force) as temporary:
+        packed = output.name.lower().endswith(PARQUET)
+        with _parquet(temporary, lists) if packed else _text(temporary, output, lists, safe_cells) as put:
+            for block in lists.table(done):
+                put(block)
+                count += len(block)
+    return count
+
+
+@contextmanager
+def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iterator[Any]:
+    with opened(temporary, output) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        cells = (lambda row: [safe(cell) for cell in row]) if safe_cells else list
+        writer.writerow(cells(lists.header))
+        at = lists.header.index(lists.measure)
+
+        def put(block: list[list[Any]]) -> None:
+            writer.writerows(cells([*row[:at], f"{row[at]:.6g}", *row[at + 1 :]]) for row in block)
+
+        yield put
+
+
+@contextmanager
+def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
+    pa, parquet = _pyarrow()
+    whole = [side.values.dtype.kind in "iu" for side in (lists.fit.rows, lists.fit.cols)]
+    whole[0] &= bool(np.all(lists.rows >= 0))  # others are called as they were given
+    kinds = {"rank": pa.int32(), lists.measure: pa.float64()}
+    kinds |= {name: pa.int64() for name, one in zip(lists.header[::2], whole, strict=False) if one}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in lists.header])
+    with parquet.ParquetWriter(temporary, schema) as writer:
+
+        def put(block: list[list[Any]]) -> None:
+            columns = []
+            for field, cells in zip(schema, zip(*block, strict=True), strict=True):
+                text = field.type == pa.string()
+                columns.append(pa.array([str(cell) for cell in cells] if text else cells, field.type))
+            writer.write_table(pa.table(columns, schema=schema))
+
+        yield put
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise BifactorError("Parquet files need pyarrow. Install it with: pip install 'bifactor[parquet]'") from None
+    return pa, parquet

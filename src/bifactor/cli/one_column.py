@@ -1,0 +1,35 @@
+"""Files with one name per line."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.tables import Names
+from bifactor.tables.source import head, line_blocks, require_file
+
+TABLES = {".csv": ",", ".tsv": "\t"}
+"""Endings of files of which the first column is read, and what splits it off."""
+
+
+def names_in(path: Path, known: Names, called: str) -> Array:
+    """The names in a file: one per line or, in csv and tsv, the first cell of each; `called` may stand above them."""
+    require_file(path)
+    head(path, "Pass text with one name per line, or csv.")
+    try:
+        lines = b"".join(line_blocks(path)).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise FileError(f"{path} is not UTF-8. Convert the file to UTF-8.") from None
+    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if ending in TABLES:
+        lines = [row[0] for row in csv.reader(lines, delimiter=TABLES[ending]) if row]
+    names = [line.strip() for line in lines if line.strip()]
+    if names and names[0] == called and names[0] not in known:
+        names = names[1:]
+    if not names:
+        raise FileError(f"{path} holds no names. Write one per line.")
+    found = np.empty(len(names), object)
+    found[:] = names
+    return found

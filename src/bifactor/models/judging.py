@@ -1,0 +1,163 @@
+"""How well a fit to clicks ranks what it has not seen, beside a list of what is most popular."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.models.clicks import as_choices
+from bifactor.models.fit import Fit
+from bifactor.models.pairs import Pairs
+from bifactor.models.recommending import popular, served
+from bifactor.ranking import Evaluation, Split, by_entry, evaluate
+from bifactor.ranking.metrics import DENOMINATORS
+from bifactor.ranking.positives import without
+from bifactor.tables import Observations
+from bifactor.words import counted
+
+JUDGES = 20_000
+"""Users of whom something is held out, at most."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Recommends to the rows of a fit, by their places."""
+
+    fit: Fit
+
+    def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
+        fit = self.fit
+        columns, predicted, _ = served(fit, fit.model.U[rows], fit.seen.taken(rows), n, True, None)
+        return columns, predicted
+
+
+class Popular:
+    """Recommends to each row what most rows have chosen, and it has not."""
+
+    def __init__(self, fit: Fit):
+        self.seen = fit.seen
+        self.order, self.shares = popular(fit.seen, len(fit.cols), len(fit.cols))
+
+    def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
+        columns, scores = np.full((rows.size, n), -1), np.full((rows.size, n), np.nan)
+        has = np.zeros(self.order.size, bool)
+        for k, row in enumerate(rows.tolist()):
+            own = self.seen[row]
+            has[own] = True
+            first = np.flatnonzero(~has[self.order[: n + own.size]])[:n]
+            has[own] = False
+            columns[k, : first.size], scores[k, : first.size] = self.order[first], self.shares[first]
+        return columns, scores
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A ranking, and that of the most popular columns for the same rows."""
+
+    found: Evaluation
+    popular: Evaluation
+
+    def card(self) -> dict[str, Any]:
+        """All numbers, for a card or a machine."""
+        found = self.found
+        told: dict[str, Any] = {}
+        for name, mean in found.means.items():
+            told[name] = {"mean": mean}
+            if name in found.values:
+                told[name]["low"], told[name]["high"] = found.interval(name)
+            told[name]["popular"] = self.popular[name]
+        gain = self.found.difference(self.popular, self.first)
+        return {
+            "users": int(found.users.size),
+            "recall": f"hits/{DENOMINATORS[found.denominator]}",
+            "metrics": told,
+            "gain": {"metric": self.first, "mean": gain.mean, "low": gain.low, "high": gain.high},
+        }
+
+    @property
+    def first(self) -> str:
+        """The metric that counts: NDCG."""
+        return next(name for name in self.found.values if name.startswith("ndcg"))
+
+
+def judged(fit: Fit, split: Split, n: int = 10, seed: int = 0) -> Judged:
+    """The ranking of what is held out of some rows of a fit."""
+    return Judged(*(evaluate(one, split, n, seed=seed) for one in (Ranked(fit), Popular(fit))))
+
+
+def worth(card: dict[str, Any]) -> str:
+    """In a sentence whether a ranking beats what is popular."""
+    gain, name = card["gain"], spelt(card["gain"]["metric"])
+    interval = f"({gain['low']:+.4f} to {gain['high']:+.4f})"
+    if gain["low"] > 0:
+        return f"{name} is {gain['mean']:.4f} above that of the most popular items {interval}."
+    if gain["high"] < 0:
+        return f"{name} is {-gain['mean']:.4f} below that of the most popular items {interval}: take these instead."
+    return f"{name} is not clearly better than that of the most popular items: {gain['mean']:+.4f} {interval}."
+
+
+def spelt(name: str) -> str:
+    """The name of a metric as people write it."""
+    kind, at, places = name.partition("@")
+    capitals = {"ndcg": "NDCG", "map": "MAP", "mrr": "MRR"}
+    return capitals.get(kind, kind.replace("_", " ")) + at + places
+
+
+def held_out(data: Observations, share: float, seed: int) -> tuple[Observations, Split]:
+    """What is left to fit, and a split: this share of the choices of each user is held out, but at least one."""
+    whole = sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
+    parts = by_entry(whole, (1 - share, share), seed=seed)
+    able = np.flatnonzero(np.diff(parts.test.indptr))
+    if able.size == 0:
+        raise InputError("No user has two choices, so none can be held out. Pass --holdout 0 to fit without a check.")
+    users = np.sort(np.random.default_rng(seed).permutation(able)[:JUDGES])
+    stay = np.zeros(whole.shape[0], bool)
+    stay[users] = True
+    hidden = sparse.csr_array(sparse.diags_array(stay.astype(whole.dtype)) @ parts.test)
+    hidden.eliminate_zeros()
+    train = without(whole, hidden)
+    rows, cols = train.tocoo().coords
+    left = Observations(rows, cols, np.ones(train.nnz), data.shape, train.data, data.row_names, data.column_names)
+    return left, Split(train, train[users], hidden[users], users)
+
+
+def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
+    """What rows of a fit have chosen since, and how much of it cannot be judged, and why."""
+    data = as_choices(data)
+    if data.values.size == 0:
+        raise InputError("Nothing was chosen there: no value is above 0. Pass at least one choice.")
+    assert data.row_names is not None
+    assert data.column_names is not None
+    rows, cols = fit.places(data.row_names.values, "row"), fit.places(data.column_names.values, "column")
+    i, j = rows[data.rows], cols[data.cols]
+    here = (i >= 0) & (j >= 0)
+    shape = (len(fit.rows), len(fit.cols))
+    train = _ones(fit.seen, shape)
+    every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
+    test = without(every, train)
+    users = np.flatnonzero(np.diff(test.indptr))
+    aside = {
+        "choices": int(data.values.size),
+        "users": int(data.shape[0]),
+        "unknown_users": int(np.count_nonzero(rows < 0)),
+        "of_unknown_users": int(np.count_nonzero(i < 0)),
+        "of_unknown_items": int(np.count_nonzero((i >= 0) & (j < 0))),
+        "known_before": int(every.nnz - test.nnz),
+        "judged": int(test.nnz),
+        "users_left_out": int(np.count_nonzero(rows >= 0) - users.size),
+    }
+    if users.size == 0:
+        why = (
+            f"{aside['of_unknown_users']:,} are of users that were not in the fit, {aside['of_unknown_items']:,} of "
+            f"items that were not, and {aside['known_before']:,} were in the fit already"
+        )
+        raise InputError(f"None of {counted(aside['choices'], 'choice')} can be judged: {why}. Check the file.")
+    return Split(train, train[users], test[users], users), aside
+
+
+def _ones(seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
+    """Pairs as ones."""
+    return sparse.csr_array((np.ones(seen.size), seen.columns, seen.starts), shape=shape)

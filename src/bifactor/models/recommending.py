@@ -1,0 +1,79 @@
+"""What a fit recommends: its best columns of each row, and the most popular ones where nothing is known of a row."""
+
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.models.pairs import Pairs
+from bifactor.models.ranking import best_columns, gapped
+from bifactor.tables.names import listed
+from bifactor.validation import is_count
+from bifactor.words import counted
+
+if TYPE_CHECKING:
+    from bifactor.models.fit import Fit
+
+
+class Served(NamedTuple):
+    """Lists of columns by their places, best first, -1 where there are no more; one line for each row."""
+
+    columns: Array
+    predicted: Array
+    popular: Array
+    """Which rows nothing is known of, so that what they get is what is popular."""
+
+
+def recommended(
+    fit: "Fit", U: Array, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
+) -> tuple[Array, Array]:
+    """Names and predictions for rows that have these factors, and of which this is known; see `Fit.recommend`."""
+    if not is_count(n, 1):
+        raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
+    columns, predicted, strangers = served(fit, U, known, int(n), filter_seen, allowed_columns(fit, items))
+    if strangers.any():
+        warnings.warn(
+            f"{counted(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended "
+            "there, and their scores are the shares of rows that chose them.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return gapped(fit.cols[columns], columns < 0), predicted
+
+
+def served(fit: "Fit", U: Array, known: Pairs, n: int, filter_seen: bool, allowed: Array | None) -> Served:
+    """The same by places; `allowed` says which columns may be recommended."""
+    model = fit.model
+    least = int(known.counts.min()) if filter_seen and len(U) else 0
+    count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
+    columns, z = best_columns(U, model.V, count, known.__getitem__ if filter_seen else None, allowed)
+    predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
+    strangers = (known.counts == 0) & (model.clicks is not None)
+    if strangers.any():
+        columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)
+    return Served(columns, predicted, strangers)
+
+
+def popular(known: Pairs, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
+    """The columns that most rows have chosen, most first, and the share of the rows with any choice that did."""
+    shares = np.bincount(known.columns, minlength=columns) / max(1, int(np.count_nonzero(known.counts)))
+    among = np.arange(columns) if allowed is None else np.flatnonzero(allowed)
+    best = among[np.argsort(-shares[among], kind="stable")[:count]]
+    return best, shares[best]
+
+
+def allowed_columns(fit: "Fit", items: Any) -> Array | None:
+    """Which columns these names are, as a mask; None for all."""
+    if items is None:
+        return None
+    places = fit.places(items, "column")
+    if np.any(places < 0):
+        name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
+        raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
+    if places.size == 0:
+        raise InputError("items is empty, so there is nothing to choose from. Pass at least one column.")
+    allowed = np.zeros(len(fit.cols), bool)
+    allowed[places] = True
+    return allowed
