@@ -7,7 +7,6 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels import blas, rows_reference
 from bifactor.operators import Entries
-from bifactor.operators.cells import DataAndCells
 from bifactor.problems.problem import Problem
 from bifactor.validation import require_rows
 
@@ -57,7 +56,7 @@ def _ridges(ridge: float | Array, shape: tuple[int, int]) -> Array:
 def _forms(problem: Problem, V: Array) -> tuple[Array, Array]:
     """w·VᴴTV of all cells, and s of each row."""
     wide = np.result_type(V.dtype, np.float64)
-    cells = problem.f.cells if isinstance(problem.f, DataAndCells) else ()
+    cells = problem.f.cells
     forms, shares = np.zeros((len(cells), V.shape[1], V.shape[1]), wide), np.ones((problem.shape[0], len(cells)))
     for k, one in enumerate(cells):
         forms[k] = one.weight * blas.wide_gram(V, V, one.sides[1])

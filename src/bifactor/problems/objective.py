@@ -59,7 +59,7 @@ class Objective:
         require_instance(f, Bound, "f")
         self.f, self.shape, self.dtype = f, f.shape, f.dtype
         self.penalties = _penalties(penalty, f.shape)
-        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed, f.measured_shape)
         self.added: tuple[Term, ...] = ()
         """What a solver minimises beside F."""
 
