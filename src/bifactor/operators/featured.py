@@ -14,6 +14,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, power_norm_squared, probed_mean_square
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
+from bifactor.operators.coupled import coupled
 from bifactor.operators.features import Sides, features_of
 from bifactor.operators.footprint import Footprint
 from bifactor.validation import require_pair
@@ -178,7 +179,10 @@ class FeaturedBound(Bound):
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         features, blocks = self.sides[side], self.bound.expected(self.at(x), side, alone)
-        return blocks if features is None else features.spread(blocks)
+        if features is None:
+            return blocks
+        cold = None if self.bound.marginals is None else self.bound.marginals[side] == 0
+        return coupled(features, blocks, cold if cold is not None and cold.any() else None)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         # Where rows share features they are no separate problems.

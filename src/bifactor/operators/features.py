@@ -17,7 +17,7 @@ from bifactor.arrays import (
     where,
     zeros,
 )
-from bifactor.blocks import Shared, Weight
+from bifactor.blocks import Weight
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
@@ -53,30 +53,22 @@ class Features:
     def times(self, factor: Array) -> Array:
         """L[Ũ; A] = Ũ + FA."""
         own, shared = factor[: self.rows, :], factor[self.rows :, :]
-        return own if self.matrix.nnz == 0 else self._map(factor).matmul(shared) + own
+        return own if self.matrix.nnz == 0 else self.map(factor).matmul(shared) + own
 
     def back(self, factor: Array) -> Array:
         """LᵀG = [G; FᵀG]."""
         if self.matrix.nnz == 0:
             shared = zeros((self.count, int(factor.shape[1])), dtype_of(factor), factor)
         else:
-            shared = self._map(factor).rmatmul(factor)
+            shared = self.map(factor).rmatmul(factor)
         return namespace(factor).concat([factor, shared])
-
-    def spread(self, blocks: Shared) -> Shared:
-        """The blocks of the rows of [Ũ; A] from those of the rows of U: that of a feature is Σᵢ fᵢ²Mᵢ.
-
-        What features have to do with each other, and with the rows, is left out.
-        """
-        nothing = isinstance(blocks.ridge, float) and blocks.ridge == 0
-        return Shared(tuple((self.sums(a), B) for a, B in blocks.pairs), 0.0 if nothing else self.sums(blocks.ridge))
 
     def sums(self, weights: Weight) -> Array:
         """(a, Σᵢ fᵢ²aᵢ) for weights a of the rows."""
         if isinstance(weights, float):
             weights = np.full(self.rows, weights)
         a = host(weights)
-        return beside(np.concatenate([a, (self._squares.T @ a).astype(a.dtype)]), weights)
+        return beside(np.concatenate([a, (self.squares @ a).astype(a.dtype)]), weights)
 
     @cached_property
     def norm_squared(self) -> float:
@@ -90,10 +82,11 @@ class Features:
         return digest(self.matrix.data, self.matrix.indices, self.matrix.indptr)
 
     @cached_property
-    def _squares(self) -> sparse.csr_array:
-        return self.matrix.multiply(self.matrix).tocsr()
+    def squares(self) -> sparse.csr_array:
+        """(F∘F)ᵀ."""
+        return sparse.csr_array(self.matrix.multiply(self.matrix).T)
 
-    def _map(self, factor: Array) -> LinearMap:
+    def map(self, factor: Array) -> LinearMap:
         """F in the precision and in the library of a factor."""
         real = np.finfo(dtype_of(factor)).dtype
         key = real, where(factor)
