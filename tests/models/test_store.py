@@ -645,7 +645,9 @@ def test_pairs_that_are_damaged(folder, change):
 # Folders of older versions
 
 
-@pytest.mark.parametrize("name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4"])
+@pytest.mark.parametrize(
+    "name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4", "features-4"]
+)
 def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))

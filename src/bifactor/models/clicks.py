@@ -18,7 +18,8 @@ from bifactor.models.fitting import Settings, resumed, run
 from bifactor.models.model import Clicks, Model, Trial
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns
-from bifactor.operators import Entries
+from bifactor.models.side import Sides
+from bifactor.operators import Entries, Operator
 from bifactor.operators.cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
@@ -65,19 +66,31 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, unob
     if unobserved is None or alpha is None:
         unobserved, alpha, tried = _chosen(data, settings, unobserved, alpha)
     rank = min(*data.shape, settings.n_components or 0)
-    problem = clicks_problem(data, unobserved, alpha)
-    result = run(problem, rank, settings.solver, resumed(start, problem, rank), settings)
-    return Model(settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved, tried))
+    sides, clicks = Sides(data, weights=_paid(data, unobserved)), Clicks(unobserved, tried)
+    if not sides.none:
+        clicks = replace(clicks, known=Pairs.of(data).known(data.shape[1]))
+    problem = clicks_problem(data, clicks, alpha, sides)
+    result = run(problem, rank, settings.solver, resumed(start, problem, rank, sides), settings)
+    U, V, side = sides.unfolded(problem.kind.pair(result.U, result.V))
+    return Model(settings.loss, 0.0, (0, 0), alpha, U, V, result, clicks=clicks, side=side)
 
 
-def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Problem:
+def clicks_problem(data: Observations, clicks: Clicks, alpha: float, sides: Sides | None = None) -> Problem:
+    rows, cols = _paid(data, clicks.unobserved)
+    operator: Operator = Entries(data.rows, data.cols, data.shape)
+    if sides is not None:
+        operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
+    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
+    cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
+    return Problem("squared", operator, data.values, data.weights, penalty) + cells
+
+
+def _paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
+    """a and b, what each row and each column pays."""
     weights = np.ones(data.values.size) if data.weights is None else data.weights
     m, n = data.shape
     rows = np.bincount(data.rows, weights, m) + unobserved * n
-    cols = np.bincount(data.cols, weights, n) + unobserved * m
-    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
-    operator = Entries(data.rows, data.cols, data.shape)
-    return Problem("squared", operator, data.values, data.weights, penalty) + all_cells(unobserved)
+    return rows, np.bincount(data.cols, weights, n) + unobserved * m
 
 
 def as_choices(data: Observations) -> Observations:
@@ -93,7 +106,14 @@ def as_choices(data: Observations) -> Observations:
         weights *= weighed[counts.nonzero()] / counts.data
     counts.data = weights.astype(counts.dtype, copy=False)
     found = chosen_entries(counts)
-    return replace(found, row_names=data.row_names, column_names=data.column_names, origin=data.origin)
+    return replace(
+        found,
+        row_names=data.row_names,
+        column_names=data.column_names,
+        origin=data.origin,
+        row_features=data.row_features,
+        column_features=data.column_features,
+    )
 
 
 def chosen_entries(weights: sparse.csr_array) -> Observations:
@@ -109,9 +129,9 @@ class Strangers:
 
     model: Model
 
-    def factors(self, rows: sparse.csr_array) -> Array:
-        """Of each row of chosen entries, with their weights."""
-        return self.model.rows(chosen_entries(rows))
+    def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
+        """Of each row of chosen entries, with their weights, and perhaps features."""
+        return self.model.rows(replace(chosen_entries(rows), row_features=features))
 
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
         """For each row of chosen entries, with their weights, the n best columns that are not among these."""
@@ -166,7 +186,7 @@ class _Fold:
         self.last: Init | None = None
 
     def ndcg(self, unobserved: float, alpha: float) -> float:
-        problem = clicks_problem(self.data, unobserved, alpha)
+        problem = clicks_problem(self.data, Clicks(unobserved), alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
         self.last = Given(result.U, result.V)
         model = Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))

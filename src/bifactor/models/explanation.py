@@ -1,7 +1,8 @@
 """Why a column is recommended: what each column that a row has chosen adds to the score.
 
 The factors of a row are u = M⁻¹ Σₖ wₖvₖ over the columns k that it has chosen, with M = Σₖ wₖvₖvₖᵀ + w₀VᵀV + ρI. So the
-score of column j is a sum over them, of wₖ·vⱼᵀM⁻¹vₖ (Hu, Koren and Volinsky 2008, section 5).
+score of column j is a sum over them, of wₖ·vⱼᵀM⁻¹vₖ (Hu, Koren and Volinsky 2008, section 5). Features of the row add
+what is left to its score.
 """
 
 from typing import Any
@@ -30,9 +31,10 @@ def contributions(fit: Fit, data: Observations, row: Any, col: Any, n: int) -> t
     here = data.rows == i
     chosen, weight = data.cols[here], model.clicks.unobserved
     sure = np.ones(chosen.size) if data.weights is None else data.weights[here]
-    V = model.V.astype(np.float64)
+    V, part = model.V.astype(np.float64), model.clicks.part(1)
+    others = V if part is None else part[:, None] * V
     ridge = model.ridge * (sure.sum() + weight * len(V))
-    M = weight * (V.T @ V) + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
+    M = weight * (V.T @ others) + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
     added = sure * (V[chosen] @ np.linalg.solve(M, V[j]))
     order = np.argsort(-added, kind="stable")[: int(n)]
     return fit.cols[chosen[order]], added[order]

@@ -11,8 +11,8 @@ from bifactor.problems.problem import Problem
 from bifactor.validation import require_rows
 
 
-def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
-    """argmin over U of f(UVᴴ) + ½Σ ρᵢₖ|uᵢₖ|², by Newton's method in each row.
+def fold_in(problem: Problem, V: Array, ridge: float | Array, centre: Array | None = None) -> Array:
+    """argmin over U of f(UVᴴ) + ½Σ ρᵢₖ|uᵢₖ − cᵢₖ|², by Newton's method in each row.
 
     `problem` holds the entries that are known of the new rows, and perhaps `all_cells`. Columns that it fixes stay, as
     in U = [1, b, …]. A row of which nothing is known comes out as zeros, unless all cells say otherwise of it.
@@ -21,7 +21,11 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
     ----------
     ridge : number, or an array
         ρ: one for each column that is looked for, or with a row for each row, or a column of one for each row.
+    centre : array, optional
+        c, as large as U; by default 0.
     """
+    if centre is not None:
+        return _around(problem, V, ridge, centre)
     operator = problem.operator
     if not isinstance(operator, Entries):
         raise InputError("Rows are found one by one from their entries only. Use operators.Entries.")
@@ -40,6 +44,16 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array) -> Array:
         return kernels.compiled("rows").fit(*compiled, *places, U, V, first, *terms)
     parts = loss.value, loss.gradient, loss.curvature
     return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, *terms)
+
+
+def _around(problem: Problem, V: Array, ridge: float | Array, centre: Array) -> Array:
+    """U = C + E: as columns that are fixed, beside those of E, C counts in f and is free of the ridge."""
+    unknown = problem.kind.unknown(V.shape[1])[0]
+    start = problem.kind.zero(problem.shape, V.shape[1] - problem.kind.fixed_columns, V.dtype).left
+    start[:, unknown] += centre[:, unknown]
+    wider = problem.with_fixed(start, None)
+    start[:, unknown] += fold_in(wider, np.hstack([V, V[:, unknown]]), ridge)[:, V.shape[1] :]
+    return start
 
 
 def _ridges(ridge: float | Array, shape: tuple[int, int]) -> Array:

@@ -7,7 +7,8 @@ pinned by a folder of each in the tests.
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
-4. Of a model of clicks, the weight of what was not observed.
+4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
+   their coefficients.
 """
 
 import errno
@@ -26,7 +27,7 @@ from bifactor.errors import FileError, InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
-from bifactor.models import posterior_file
+from bifactor.models import posterior_file, side_file
 from bifactor.models.card import model_card
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Clicks, Model
@@ -39,11 +40,11 @@ from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
 
-POSTERIOR = "posterior.safetensors"
+POSTERIOR, SIDE = "posterior.safetensors", "side.safetensors"
 
 REPORT = "report.html"
 
-OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR})
+OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, SIDE})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
 FORMAT = 4
@@ -59,6 +60,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "intercept": model.intercept,
         "offsets": model.offsets,
         "ridge": model.ridge,
+        "features": model.side is not None,
         "unobserved": None if model.clicks is None else model.clicks.unobserved,
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
@@ -67,6 +69,8 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         if model.posterior is not None:
             posterior_file.write(temporary / POSTERIOR, model.posterior, model.U.dtype, error_bars)
+        if model.side is not None:
+            side_file.write(temporary / SIDE, model.side)
         files.write(temporary / IDS, "ids", ids, kinds)
         files.write(temporary / SEEN, "seen", {"starts": fit.seen.starts, "columns": fit.seen.columns}, {})
         files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
@@ -94,6 +98,8 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     pairs = Pairs(seen["starts"], seen["columns"])
     if (len(rows), len(cols)) != result.shape or not pairs.fits(result.shape):
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
+    if model.side is not None and model.clicks is not None:
+        model = replace(model, clicks=replace(model.clicks, known=pairs.known(len(cols))))
     return Fit(model, rows, cols, pairs, classes, card)
 
 
@@ -163,6 +169,8 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))
+    if core.get("features"):
+        model = replace(model, side=side_file.read(folder / SIDE, U.shape[1]))
     return model, classes
 
 
