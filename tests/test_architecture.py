@@ -55,8 +55,8 @@ PUBLIC = {
     ),
     "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
-        "Bound Comparisons Curve DCT DataBound Entries Evaluated Fourier Full Gaussian Hadamard Linear Noiselet "
-        "Operator Pauli RankOne Recomputed Scaled Stacked Subsampled"
+        "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
+        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
     ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",

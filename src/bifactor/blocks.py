@@ -79,6 +79,14 @@ class Shared(Blocks):
     def at(self, columns: Array) -> "Shared":
         return replace(self, pairs=tuple((a, B[np.ix_(columns, columns)]) for a, B in self.pairs))
 
+    def times(self, rows: Array) -> Array:
+        """aᵢ·Mᵢ for each row aᵢ."""
+        dtype = np.finfo(dtype_of(rows)).dtype
+        total = _column(self.ridge, dtype) * rows
+        for a, B in self.pairs:
+            total = total + _column(a, dtype) * matmul(rows, beside(B.astype(dtype_of(rows)), rows))
+        return total
+
     def part(self, rows: slice) -> "Shared":
         """The blocks of some rows."""
         return Shared(tuple((_part(a, rows), B) for a, B in self.pairs), _part(self.ridge, rows))

@@ -142,6 +142,11 @@ class Fixed(Kind):
             if F.ndim != 2 or F.shape[0] != rows:
                 raise InputError(f"The fixed {name} has shape {F.shape}, but X is {shape}. Pass {rows} rows.")
 
+    def lengthened(self, shape: tuple[int, int]) -> "Fixed":
+        """With rows of zeros below."""
+        sides = zip((self.L, self.R), shape, strict=True)
+        return Fixed(*(np.pad(F, ((0, rows - len(F)), (0, 0))) for F, rows in sides))
+
     def same(self, other: Kind) -> bool:
         return isinstance(other, Fixed) and np.array_equal(self.L, other.L) and np.array_equal(self.R, other.R)
 
@@ -199,9 +204,17 @@ class Fixed(Kind):
 
 
 def kind_of(
-    shape: tuple[int, int], dtype: Any, symmetric: bool, offsets: bool, fixed: tuple[Array | None, Array | None] | None
+    shape: tuple[int, int],
+    dtype: Any,
+    symmetric: bool,
+    offsets: bool,
+    fixed: tuple[Array | None, Array | None] | None,
+    lines: tuple[int, int] | None = None,
 ) -> Kind:
-    """The kind that a user's arguments ask for."""
+    """The kind that a user's arguments ask for. Of each side so many `lines`, by default all, have fixed columns.
+
+    Those behind them are features, which add nothing to what is fixed.
+    """
     require_flag(symmetric, "symmetric")
     require_flag(offsets, "offsets")
     if fixed is not None and not (isinstance(fixed, (tuple, list)) and len(fixed) == 2):
@@ -211,9 +224,11 @@ def kind_of(
     if symmetric:
         kind: Kind = Symmetric()
     else:
-        sides = zip(fixed or (None, None), shape, strict=True)
-        kind = Fixed(*(_given(columns, rows, dtype, offsets) for columns, rows in sides))
-        kind = kind if kind.fixed_columns else Free()
+        lines = lines or shape
+        sides = zip(fixed or (None, None), lines, strict=True)
+        given = Fixed(*(_given(columns, rows, dtype, offsets) for columns, rows in sides))
+        given.check(lines)
+        kind = given.lengthened(shape) if given.fixed_columns else Free()
     kind.check(shape)
     return kind
 

@@ -646,7 +646,8 @@ def test_pairs_that_are_damaged(folder, change):
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4", "clicks-5"]
+    "name",
+    [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4", "features-4", "clicks-5"],
 )
 def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name

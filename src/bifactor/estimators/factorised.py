@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +15,7 @@ from bifactor.estimators.checked import frame_header
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.inputs import given_factors, note_columns, observations, require_small
 from bifactor.estimators.long_form import Column, LongForm
+from bifactor.estimators.side_information import with_features
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.fit import Fit, single_or_all
@@ -21,7 +23,7 @@ from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.model import Model
 from bifactor.models.scoring import mean_noise
 from bifactor.models.updating import updated
-from bifactor.tables import Observations, read
+from bifactor.tables import Names, Observations, read
 from bifactor.tables.matrices import is_triples
 
 
@@ -31,7 +33,7 @@ class Factorised(LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one that is not missing.")
-        data = self._encoded(data, reset=True)
+        data = self._with_features(self._encoded(data, reset=True))
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
         self._keep(model, data)
@@ -42,6 +44,24 @@ class Factorised(LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator
         self.noise_ = mean_noise(model.posterior_or_advice(), data) if sure else None
         warn_unless_converged(model)
         return self
+
+    def _with_features(self, data: Observations) -> Observations:
+        """With the features that the estimator was made with, and with rows and columns that only these know."""
+        users, items = (getattr(self, name, None) for name in ("user_features", "item_features"))
+        columns = data.shape[1]
+        data, self._readers = with_features(data, users, items)
+        if data.shape[1] > columns:
+            note_columns(self, data.shape[1])
+        return data
+
+    def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
+        if given is None:
+            return None
+        reader = self._readers[0]
+        if reader is None:
+            raise InputError("The fit had no features of rows. Leave them out, or fit with user_features.")
+        reader = replace(reader, what="features")
+        return reader.named(given, rows) if isinstance(rows, Names) else reader.matrix(given, rows)
 
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
@@ -115,13 +135,16 @@ class Factorised(LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator
         assert pairs.column_names is not None
         return pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, features: Any = None) -> Array:
         """Factors of new rows, of which some entries are known: b and u, or u alone where there are no offsets.
 
-        The columns' factors are held, and each row found under the loss and ridge of the fit.
+        The columns' factors are held, and each row found under the loss and ridge of the fit. `features` are those of
+        the rows of X, in the form that the fit had them in: where nothing else is known of a row, they tell its
+        factors.
         """
         check_is_fitted(self, "model_")
         data = self._encoded(observations(self, X, reset=False), reset=False)
+        data = replace(data, row_features=self._features(features, data.shape[0]))
         return self.model_.rows(data)[:, int(self.model_.offsets) :]
 
     def inverse_transform(self, Z: Any) -> Array:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
@@ -57,6 +58,10 @@ class LongForm(ABC):
     @abstractmethod
     def _told(self, z: Array) -> dict[str, Array]:
         """What is predicted, as columns of a frame."""
+
+    @abstractmethod
+    def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
+        """A user's features of so many new rows, or of those with these names."""
 
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -122,18 +127,27 @@ class LongForm(ABC):
         ).to_native()
 
     def transform_long(
-        self, frame: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
+        self,
+        frame: Any,
+        *,
+        row: Column = None,
+        col: Column = None,
+        value: Column = None,
+        weight: Column = None,
+        features: Any = None,
     ) -> Any:
         """A frame with one line per name of a row: its factors, found from its entries in `frame` alone.
 
         The columns' factors are held. The rows may be new, or those of the fit; entries in columns that are not known
-        are left out. Where a file is passed instead of a frame, a dict of arrays is returned.
+        are left out. Where a file is passed instead of a frame, a dict of arrays is returned. `features` is a frame or
+        file of what else is known of them, as the fit had it, by their names.
         """
         data = self._encoded(self._read_long(frame, row, col, value, weight), reset=False)
         rows, cols = _names(data)
         along = self.fit_.places(cols.values, "column")
         stay = data.part(along[data.cols] >= 0)
         part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
+        part = replace(part, row_features=self._features(features, rows))
         factors = self.model_.rows(part)[:, int(self.model_.offsets) :]
         first = "row" if data.origin is None else data.origin.header[0]
         columns = {first: rows.values, **dict(zip(self.get_feature_names_out(), factors.T, strict=True))}

@@ -38,6 +38,13 @@ class MatrixCompletion(ErrorBars, Completion):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    user_features, item_features : matrix, frame or path, optional
+        What else is known of rows and columns, such as ages and genres: bᵢ and uᵢ are then expected at fᵢA for a row
+        with the features fᵢ, and cⱼ and vⱼ likewise. Rows and columns of which nothing else is known are predicted from
+        these alone. See `Recommender` for the forms that they may have. They go with `alpha`.
+    implicit_features : bool
+        Count in, as features, which columns a row is known in, and which rows a column, as SVD++ does: what somebody
+        has rated tells something of them, whatever the rating. It goes with `alpha`.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -85,6 +92,9 @@ class MatrixCompletion(ErrorBars, Completion):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        user_features: Any = None,
+        item_features: Any = None,
+        implicit_features: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -98,6 +108,9 @@ class MatrixCompletion(ErrorBars, Completion):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.user_features = user_features
+        self.item_features = item_features
+        self.implicit_features = implicit_features
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -139,7 +152,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
     def _settings(self) -> Settings:
         names = ["n_components", "loss", "alpha", "noise", "offsets", "solver", "max_iter", "tol"]
-        names += ["verbose", "random_state"]
+        names += ["verbose", "random_state", "implicit_features"]
         return settings(**{name: getattr(self, name) for name in names})
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:

@@ -55,6 +55,15 @@ class Recommender(Factorised):
         Of the fit; rankings rest long before the objective does.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    user_features, item_features : matrix, frame or path, optional
+        What else is known of users and items, such as ages and genres: uᵢ is then expected at fᵢA for a user with the
+        features fᵢ, and vⱼ likewise. Users and items of whom nothing else is known are recommended to, and recommended,
+        by these alone. A matrix, sparse or dense, or a frame has one line for each row (column) of X; more lines stand
+        for rows (columns) beyond the last. For `fit_long` it is a frame or file with the names in the column that is
+        called as in the data, else in the first; names that are only there are added. Numbers are taken in units of
+        their standard deviation from the mean, and words make a feature for each category, several of them in one cell
+        where they stand between bars, as in Action|Comedy. In a matrix all is taken as it is; the units of features do
+        not matter. Weights are chosen without features.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -97,6 +106,8 @@ class Recommender(Factorised):
         max_iter: int = 100,
         tol: float = 1e-4,
         warm_start: bool = False,
+        user_features: Any = None,
+        item_features: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -110,6 +121,8 @@ class Recommender(Factorised):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.user_features = user_features
+        self.item_features = item_features
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -159,7 +172,7 @@ class Recommender(Factorised):
         return self._fitted(settings, source, data)
 
     def recommend(
-        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None, features: Any = None
     ) -> tuple[Array, Array]:
         """For each row the n columns that it will choose most likely, best first, and their scores.
 
@@ -167,25 +180,31 @@ class Recommender(Factorised):
         ----------
         rows : sequence, or sparse matrix
             Numbers of rows, or names after `fit_long`; by default all. A sparse matrix holds histories of others, one
-            in each row, who are found from these. Those who have chosen nothing get the most popular columns, and as
-            scores the share of rows that chose each; a warning says so.
+            in each row, who are found from these. Those who have chosen nothing, and have no features, get the most
+            popular columns, and as scores the share of rows that chose each; a warning says so.
         n : int
         filter_seen : bool
             Leave out what was chosen before.
         items : sequence, optional
             Columns to choose from; by default all.
+        features : matrix, frame or path, optional
+            Of those whose histories these are, in the form that the fit had `user_features` in.
         """
         check_is_fitted(self, "model_")
         if not sparse.issparse(rows):
+            if features is not None:
+                raise InputError("features go with histories, and those in the fit have theirs. Leave them out.")
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
         histories = self._histories(rows)
-        factors = Strangers(self.model_).factors(histories)
+        given = self._features(features, histories.shape[0])
+        factors = Strangers(self.model_).factors(histories, given)
         return recommended(self.fit_, factors, Pairs.stored(histories), n, filter_seen, items)
 
-    def transform(self, X: Any) -> Array:
-        """Factors of users who were not in the fit, from what they have chosen."""
+    def transform(self, X: Any, features: Any = None) -> Array:
+        """Factors of users who were not in the fit, from what they have chosen, and perhaps from their features."""
         check_is_fitted(self, "model_")
-        return Strangers(self.model_).factors(self._histories(X))
+        histories = self._histories(X)
+        return Strangers(self.model_).factors(histories, self._features(features, histories.shape[0]))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and the factors of the rows."""
@@ -204,7 +223,7 @@ class Recommender(Factorised):
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
         """Which columns that a row has chosen carry the score of another, most first, and how much each adds.
 
-        With all columns that were chosen, the parts add up to the score.
+        With all columns that were chosen, the parts add up to the score, but for what features of the row add.
         """
         check_is_fitted(self, "model_")
         return self.fit_.explain(row, col, n)

@@ -55,6 +55,21 @@ class Clicks:
     interrupted: bool = False
     """Whether the choice was ended from the keyboard."""
     items: ItemToItem | None = None
+    known: tuple[Array, Array] | None = None
+    """Of each row and of each column, whether something was chosen there; None for all. Of others nothing is said."""
+
+    def part(self, side: int) -> Array | None:
+        """The rows (side 0), or columns (1), whose entries count as not chosen, as numbers; None for all."""
+        return None if self.known is None or self.known[side].all() else self.known[side].astype(np.float64)
+
+    def with_known(self, side: int, count: int, places: Array) -> "Clicks":
+        """With `count` rows or columns, of which these are known as well."""
+        if self.known is None:
+            return self
+        known = np.zeros(count, bool)
+        known[: self.known[side].size] = self.known[side]
+        known[places] = True
+        return replace(self, known=(self.known[0], known) if side else (known, self.known[1]))
 
     def with_columns(self, count: int) -> "Clicks":
         """For a matrix with more columns, of which nothing is known."""

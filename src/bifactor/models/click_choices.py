@@ -192,7 +192,7 @@ class _Fold:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge))
 
     def _model(self, unobserved: float, alpha: float) -> Model:
-        problem = clicks_problem(self.data, unobserved, alpha)
+        problem = clicks_problem(self.data, Clicks(unobserved), alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
         if result.status is Status.INTERRUPTED:  # a fit that was cut short is no trial
             raise KeyboardInterrupt

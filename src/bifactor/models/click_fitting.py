@@ -1,12 +1,16 @@
 """Models of clicks fitted to data: what is left open is chosen, then all entries are fitted."""
 
+from dataclasses import replace
+
 from bifactor.errors import InputError
 from bifactor.models.chosen import Clicks
 from bifactor.models.click_choices import Choices, chosen
-from bifactor.models.clicks import clicks_problem
+from bifactor.models.clicks import clicks_problem, paid
 from bifactor.models.fitting import Settings, resumed, run
 from bifactor.models.item_regression import Cooccurrence, with_items
 from bifactor.models.model import Model
+from bifactor.models.pairs import Pairs
+from bifactor.models.side import Sides
 from bifactor.tables import Observations
 
 
@@ -17,11 +21,15 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
     found = chosen(data, settings, given)
     best, most = found.best, settings.n_components or 0
     rank = min(*data.shape, most)
-    problem = clicks_problem(data, best.unobserved, best.alpha)
-    init = resumed(None if start is None else start.alone(), problem, rank)
-    result = run(problem, rank, settings.solver, init, settings)
+    sides = Sides(data, weights=paid(data, best.unobserved))
     clicks = Clicks(best.unobserved, tuple(found.tried), found.interrupted)
-    model = Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
+    if not sides.none:
+        clicks = replace(clicks, known=Pairs.of(data).known(data.shape[1]))
+    problem = clicks_problem(data, clicks, best.alpha, sides)
+    init = resumed(None if start is None else start.alone(), problem, rank, sides)
+    result = run(problem, rank, settings.solver, init, settings)
+    U, V, side = sides.unfolded(problem.kind.pair(result.U, result.V))
+    model = Model(settings.loss, 0.0, (0, 0), best.alpha, U, V, result, clicks=clicks, side=side)
     if best.item_share == 0:
         return model
     together = Cooccurrence.of(data, most, model)

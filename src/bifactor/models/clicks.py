@@ -11,10 +11,12 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.models.chosen import Clicks
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns
-from bifactor.operators import Entries
+from bifactor.models.side import Sides
+from bifactor.operators import Entries, Operator
 from bifactor.operators.cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
@@ -22,14 +24,22 @@ from bifactor.ranking import Split, by_entry, evaluate
 from bifactor.tables import Observations
 
 
-def clicks_problem(data: Observations, unobserved: float, alpha: float) -> Problem:
+def clicks_problem(data: Observations, clicks: Clicks, alpha: float, sides: Sides | None = None) -> Problem:
+    rows, cols = paid(data, clicks.unobserved)
+    operator: Operator = Entries(data.rows, data.cols, data.shape)
+    if sides is not None:
+        operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
+    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
+    cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
+    return Problem("squared", operator, data.values, data.weights, penalty) + cells
+
+
+def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
+    """a and b, what each row and each column pays."""
     weights = np.ones(data.values.size) if data.weights is None else data.weights
     m, n = data.shape
     rows = np.bincount(data.rows, weights, m) + unobserved * n
-    cols = np.bincount(data.cols, weights, n) + unobserved * m
-    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
-    operator = Entries(data.rows, data.cols, data.shape)
-    return Problem("squared", operator, data.values, data.weights, penalty) + all_cells(unobserved)
+    return rows, np.bincount(data.cols, weights, n) + unobserved * m
 
 
 def as_choices(data: Observations) -> Observations:
@@ -45,7 +55,14 @@ def as_choices(data: Observations) -> Observations:
         weights *= weighed[counts.nonzero()] / counts.data
     counts.data = weights.astype(counts.dtype, copy=False)
     found = chosen_entries(counts)
-    return replace(found, row_names=data.row_names, column_names=data.column_names, origin=data.origin)
+    return replace(
+        found,
+        row_names=data.row_names,
+        column_names=data.column_names,
+        origin=data.origin,
+        row_features=data.row_features,
+        column_features=data.column_features,
+    )
 
 
 def chosen_entries(weights: sparse.csr_array) -> Observations:
@@ -61,9 +78,9 @@ class Strangers:
 
     model: Model
 
-    def factors(self, rows: sparse.csr_array) -> Array:
-        """Of each row of chosen entries, with their weights."""
-        return self.model.rows(chosen_entries(rows))
+    def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
+        """Of each row of chosen entries, with their weights, and perhaps features."""
+        return self.model.rows(replace(chosen_entries(rows), row_features=features))
 
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
         """For each row of chosen entries, with their weights, the n best columns that are not among these."""

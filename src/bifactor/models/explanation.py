@@ -2,7 +2,7 @@
 
 The factors of a row are u = M⁻¹ Σₖ wₖvₖ over the columns k that it has chosen, with M = Σₖ wₖvₖvₖᵀ + w₀VᵀV + ρI. So the
 score of column j is a sum over them, of wₖ·vⱼᵀM⁻¹vₖ (Hu, Koren and Volinsky 2008, section 5). Item-to-item scores are
-such sums in themselves.
+such sums in themselves. Features of the row add what is left to its score.
 """
 
 from typing import Any
@@ -40,7 +40,8 @@ class Reasons:
         self._seen, self._ridge, self._weight = fit.seen, model.ridge, model.clicks.unobserved
         self._V, self._items = model.alone().V.astype(np.float64), model.clicks.items
         self._asked = model.V[:, self._V.shape[1] :].astype(np.float64)
-        self._gram = self._weight * (self._V.T @ self._V)
+        part = model.clicks.part(1)
+        self._gram = self._weight * (self._V.T @ (self._V if part is None else part[:, None] * self._V))
 
     def of(self, row: int, columns: Array, n: int) -> tuple[Array, Array]:
         """For each of these columns the n that carry it, most first, and what they add: both of columns × n or less."""

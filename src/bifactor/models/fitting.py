@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.inits import Given, Init
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
 from bifactor.models.duration import expected_seconds
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import ENOUGH, Candidate, candidates, noise_choice, some_rows
+from bifactor.models.side import Sides
 from bifactor.models.tuning import FEW, tuned, without_vanished
-from bifactor.operators import Entries
+from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
 from bifactor.running.result import Result
@@ -52,33 +54,36 @@ class Settings:
     """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
     expect: Callable[[float], None] | None = None
     """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
+    implicit: bool = False
+    """Whether the columns that a row is known in count as features of it, and the other way round."""
 
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
     """Chooses what is to be chosen, and fits."""
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
-    problem = as_problem(data, settings, intercept)
+    sides = Sides(data, settings.implicit)
+    if settings.posterior and not sides.none:
+        raise InputError("Features go with a ridge so far. Pass alpha, a number or 'auto'.")
+    problem = as_problem(data, settings, intercept, sides=sides)
     if settings.expect is not None:
         settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
     if settings.posterior:
         return _with_posterior(data, problem, intercept, settings, start)
-    return _with_ridge(problem, intercept, settings, start)
+    return _with_ridge(problem, sides, intercept, settings, start)
 
 
-def _with_ridge(problem: Problem, intercept: float, settings: Settings, start: Model | None) -> Model:
+def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
     rng = np.random.default_rng(settings.seed)
     rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=settings.stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
-    init = resumed(start, penalized, rank)
+    init = resumed(start, penalized, rank, sides)
     solver = settings.solver if init is None or settings.solver is not None else PCG()
     result = run(penalized, rank, solver, init, settings)
-    U, V = result.U, result.V
-    if settings.n_components is None:
-        x = without_vanished(problem.kind.pair(U, V))
-        U, V = x.left, x.right
+    x = problem.kind.pair(result.U, result.V)
+    U, V, side = sides.unfolded(without_vanished(x) if settings.n_components is None else x)
     fixed = OFFSETS if settings.offsets else (0, 0)
-    return Model(settings.loss, intercept, fixed, ridge, U, V, result, path)
+    return Model(settings.loss, intercept, fixed, ridge, U, V, result, path, side=side)
 
 
 def _with_posterior(
@@ -124,9 +129,12 @@ def as_problem(
     settings: Settings,
     intercept: float,
     fixed: tuple[Array | None, Array | None] | None = None,
+    sides: Sides | None = None,
 ) -> Problem:
     """The data, and what is to be fitted to them beside a fixed intercept."""
-    operator, y, loss = Entries(data.rows, data.cols, data.shape), data.values, settings.loss
+    operator: Operator = Entries(data.rows, data.cols, data.shape)
+    operator = operator if sides is None else sides.seen_by(operator)
+    y, loss = data.values, settings.loss
     if loss.quadratic:  # the same as a shift of the loss, and compiled
         y = y - y.dtype.type(intercept)
     elif intercept:
@@ -151,8 +159,9 @@ def constant(data: Observations, loss: Loss) -> float:
     return a
 
 
-def resumed(start: Model | None, problem: Problem, rank: int) -> Given | None:
+def resumed(start: Model | None, problem: Problem, rank: int, sides: Sides | None = None) -> Given | None:
     """Where an earlier fit left off, if it fits."""
-    if start is None or (start.U.shape[0], start.V.shape[0]) != problem.shape:
+    if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
-    return Given(start.U, start.V) if start.U.shape[1] == rank + problem.kind.fixed_columns else None
+    factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)
+    return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None

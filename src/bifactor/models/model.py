@@ -91,7 +91,8 @@ class Model:
             return self._with_item_scores(new, side, self.clicks.items), None
         if self.posterior is None:
             assert self.ridge is not None
-            return (self._columns(new) if side else self._folded(new, self.V, self.ridge)), None
+            centre = None if self.side is None else self.side.centre(new, side)
+            return (self._columns(new, centre) if side else self._folded(new, self.V, centre)), None
         if new.values.size == 0:
             kept = (self.posterior.rows, self.posterior.cols)[side]
             found = kept.take(np.arange(0)).padded(new.shape[side])
@@ -120,8 +121,13 @@ class Model:
             before = (posterior.rows, posterior.cols)[side].padded(count)
             after = before.replaced(places[stay], gaussians.take(np.flatnonzero(stay)))
             posterior = replace(posterior, cols=after) if side else replace(posterior, rows=after)
-        changed = replace(self, posterior=posterior, clicks=clicks)
-        return replace(changed, V=whole) if side else replace(changed, U=whole)
+        clicks = self.clicks
+        if clicks is not None:
+            clicks = clicks.with_columns(count) if side else clicks
+            seen = np.unique((new.rows, new.cols)[side])
+            clicks = clicks.with_known(side, count, places[seen][stay[seen]])
+        model = replace(self, posterior=posterior, clicks=clicks)
+        return replace(model, V=whole) if side else replace(model, U=whole)
 
     def alone(self) -> "Model":
         """Without item-to-item scores."""
@@ -162,29 +168,41 @@ class Model:
             return np.hstack([(1 - items.share) * own, np.zeros((len(own), items.rank))]).astype(own.dtype)
         return np.hstack([own, items.rows(new)]).astype(own.dtype)
 
-    def _columns(self, new: Observations) -> Array:
+    def _columns(self, new: Observations, centre: Array | None) -> Array:
         """Factors of new columns under the ridge, as rows of the matrix on its side."""
-        assert self.ridge is not None
         turned = Observations(new.cols, new.rows, new.values, new.shape[::-1], new.weights)
         left, right = self.fixed
-        across = replace(self, fixed=(right, left))
-        return _exchanged(across._folded(turned, _exchanged(self.U, left, right), self.ridge), right, left)
+        clicks = self.clicks
+        if clicks is not None and clicks.known is not None:
+            clicks = replace(clicks, known=clicks.known[::-1])
+        across = replace(self, fixed=(right, left), clicks=clicks)
+        centre = None if centre is None else _exchanged(centre, left, right)
+        return _exchanged(across._folded(turned, _exchanged(self.U, left, right), centre), right, left)
 
-    def _folded(self, new: Observations, held: Array, ridge: float) -> Array:
+    def _folded(self, new: Observations, held: Array, centre: Array | None) -> Array:
+        """Rows that are expected at `centre`, by default 0, with the factors of the columns held."""
+        assert self.ridge is not None
         L, R = self._ones(new.shape)
         if new.values.size == 0:
-            return Fixed(L, R).zero(new.shape, held.shape[1] - self.fixed_columns, held.dtype).left
+            found = Fixed(L, R).zero(new.shape, held.shape[1] - self.fixed_columns, held.dtype).left
+            return found if centre is None else found + centre
         operator = Entries(new.rows, new.cols, new.shape)
         problem = Problem(self.shifted, operator, new.values.astype(held.dtype), new.weights, fixed=(L, R))
-        if self.clicks is None:
-            return fold_in(problem, held, ridge)
-        weight = self.clicks.unobserved
-        known = np.bincount(new.rows, new.weights, new.shape[0]) + weight * new.shape[1]
-        return fold_in(problem + all_cells(weight), held, ridge * known[:, None])
+        ridge: float | Array = self.ridge
+        if self.clicks is not None:
+            weight, counts = self.clicks.unobserved, np.bincount(new.rows, new.weights, new.shape[0])
+            problem = problem + all_cells(weight, rows=_rows_with(counts), cols=self.clicks.part(1))
+            ridge = self.ridge * (counts + weight * new.shape[1])[:, None]
+        return fold_in(problem, held, ridge, centre)
 
     def _ones(self, shape: tuple[int, int]) -> tuple[Array, Array]:
         """The fixed columns of a matrix."""
         return np.ones((shape[0], self.fixed[0])), np.ones((shape[1], self.fixed[1]))
+
+
+def _rows_with(counts: Array) -> Array | None:
+    """Where there are entries, as numbers; None for all. Rows without any have not been there to choose."""
+    return None if np.all(counts > 0) else (counts > 0).astype(np.float64)
 
 
 def _exchanged(F: Array, left: int, right: int) -> Array:

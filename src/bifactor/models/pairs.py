@@ -60,6 +60,10 @@ class Pairs:
         rising[starts[(starts > 0) & (starts < columns.size)].astype(np.int64) - 1] = True  # in each row anew
         return bool(columns.min() >= 0 and columns.max() < shape[1] and rising.all())
 
+    def known(self, columns: int) -> tuple[Array, Array]:
+        """Of each row, and of each of so many columns, whether it is in a pair."""
+        return np.diff(self.starts) > 0, np.bincount(self.columns, minlength=columns) > 0
+
     def __getitem__(self, row: int) -> Array:
         return self.columns[self.starts[row] : self.starts[row + 1]]
 

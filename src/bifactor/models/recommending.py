@@ -50,7 +50,7 @@ def served(fit: "Fit", U: Array, known: Pairs, n: int, filter_seen: bool, allowe
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
     columns, z = best_columns(U, model.V, count, known.__getitem__ if filter_seen else None, allowed)
     predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
-    strangers = (known.counts == 0) & (model.clicks is not None)
+    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(U, axis=1)  # features may tell of them
     if strangers.any():
         columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)
     return Served(columns, predicted, strangers)

@@ -28,9 +28,11 @@ def settings(
     tol: Any,
     random_state: Any,
     verbose: Any,
+    implicit_features: Any = False,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
     require_flag(offsets, "offsets")
+    require_flag(implicit_features, "implicit_features")
     least = 0 if offsets else 1  # there is nothing to fit without either
     if n_components != "auto" and not is_count(n_components, least):
         alone = "0 leaves offsets alone." if offsets else "Without offsets there must be a component."
@@ -55,6 +57,7 @@ def settings(
         tol=positive(tol, "tol", "It is relative to X."),
         seed=seed_of(random_state),
         progress=bool(verbose),
+        implicit=bool(implicit_features),
     )
 
 

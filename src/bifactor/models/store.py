@@ -7,7 +7,8 @@ pinned by a folder of each in the tests.
    seen.safetensors.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
-4. Of a model of clicks, the weight of what was not observed.
+4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
+   their coefficients.
 5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
    item-to-item scores their share, their ridge, and items.safetensors.
 """
@@ -28,7 +29,7 @@ from bifactor.errors import FileError, InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
-from bifactor.models import posterior_file
+from bifactor.models import posterior_file, side_file
 from bifactor.models.card import model_card
 from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.fit import Fit
@@ -42,11 +43,11 @@ from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
 
-POSTERIOR, ITEMS = "posterior.safetensors", "items.safetensors"
+POSTERIOR, SIDE, ITEMS = "posterior.safetensors", "side.safetensors", "items.safetensors"
 
 REPORT = "report.html"
 
-OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, ITEMS})
+OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, SIDE, ITEMS})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
 FORMAT = 5
@@ -62,6 +63,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "intercept": model.intercept,
         "offsets": model.offsets,
         "ridge": model.ridge,
+        "features": model.side is not None,
         **_stored_clicks(model.clicks),
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
@@ -70,6 +72,8 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         replace(model.result, U=model.U, V=model.V, problem=None).save(temporary / FACTORS)
         if model.posterior is not None:
             posterior_file.write(temporary / POSTERIOR, model.posterior, model.U.dtype, error_bars)
+        if model.side is not None:
+            side_file.write(temporary / SIDE, model.side)
         if model.clicks is not None and model.clicks.items is not None:
             files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
@@ -99,6 +103,8 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     pairs = Pairs(seen["starts"], seen["columns"], seen.get("weights"))
     if (len(rows), len(cols)) != result.shape or not pairs.fits(result.shape):
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
+    if model.side is not None and model.clicks is not None:
+        model = replace(model, clicks=replace(model.clicks, known=pairs.known(len(cols))))
     return Fit(model, rows, cols, pairs, classes, card)
 
 
@@ -173,6 +179,8 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))
+    if core.get("features"):
+        model = replace(model, side=side_file.read(folder / SIDE, U.shape[1]))
     return model, classes
 
 

@@ -1,11 +1,16 @@
 """More data for a model: new rows and columns, and rows of which more is known."""
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from bifactor.models.model import Model
+from bifactor.models.side import with_features_of
 from bifactor.tables import Observations
+
+Features: TypeAlias = "sparse.csr_array | None"
 
 
 def updated(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:
@@ -24,10 +29,12 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
         used = (place[every.rows] >= 0) & (every.cols < n)
         some = every.part(used)
         some = replace(some, rows=place[some.rows], shape=(touched.size, n))
+        some = with_features_of(some, every, touched, slice(n))
         model = model.with_found(0, shape[0], some, touched)
     if shape[1] > n:
         some = every.part(every.cols >= n)
         some = replace(some, cols=some.cols - n, shape=(shape[0], shape[1] - n))
+        some = with_features_of(some, every, slice(None), slice(n, None))
         model = model.with_found(1, shape[1], some, np.arange(n, shape[1]))
     return model, every
 
@@ -45,4 +52,21 @@ def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Ob
     values = np.concatenate([known.values, new.values])
     row_names = known.row_names if new.row_names is None else new.row_names
     column_names = known.column_names if new.column_names is None else new.column_names
-    return Observations(rows[stay], cols[stay], values[stay], shape, weights, row_names, column_names, known.origin)
+    features = (
+        _lengthened(known.row_features, new.row_features, shape[0]),
+        _lengthened(known.column_features, new.column_features, shape[1]),
+    )
+    names = row_names, column_names, known.origin
+    return Observations(rows[stay], cols[stay], values[stay], shape, weights, *names, *features)
+
+
+def _lengthened(known: Features, new: Features, rows: int) -> Features:
+    """Features of all rows: of those that are known as they were, of others as the new data have them, else zero."""
+    if known is None:
+        return new
+    parts = [known]
+    if new is not None:
+        parts.append(new[known.shape[0] : rows])
+    missing = rows - sum(part.shape[0] for part in parts)
+    parts += [sparse.csr_array((missing, known.shape[1]))] if missing else []
+    return sparse.csr_array(sparse.vstack(parts))

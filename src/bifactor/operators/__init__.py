@@ -5,6 +5,8 @@ from bifactor.operators.bound import Bound, Curve, DataBound, Evaluated
 from bifactor.operators.comparisons import Comparisons
 from bifactor.operators.dct import DCT
 from bifactor.operators.entries import Entries
+from bifactor.operators.featured import Featured
+from bifactor.operators.features import pattern
 from bifactor.operators.fourier import Fourier
 from bifactor.operators.full import Full
 from bifactor.operators.gaussian import Gaussian
@@ -26,6 +28,7 @@ __all__ = [
     "DataBound",
     "Entries",
     "Evaluated",
+    "Featured",
     "Fourier",
     "Full",
     "Gaussian",
@@ -39,4 +42,5 @@ __all__ = [
     "Scaled",
     "Stacked",
     "Subsampled",
+    "pattern",
 ]

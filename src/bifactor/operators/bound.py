@@ -19,6 +19,7 @@ from bifactor.operators.straight import straightened
 
 if TYPE_CHECKING:
     from bifactor.operators.base import Operator
+    from bifactor.operators.cells import Cells
 
 Reach = tuple[float, float]
 
@@ -84,6 +85,15 @@ class Bound(ABC):
     """Whether f is a quadratic."""
     whole: bool = False
     """Whether f weighs every entry of X, with one weight for its row times one for its column."""
+
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        """The shape of the matrix whose entries f tells of: that of X but for rows and columns that are features."""
+        return self.shape
+
+    def inside(self, change: Callable[..., Any]) -> Any:
+        """What `change`, a function of a bound, makes of f as a function of that matrix."""
+        return change(self)
 
     @property
     @abstractmethod
@@ -261,6 +271,7 @@ class DataBound(Bound):
     """The measurements, in the order that the bound takes them."""
     fit: DataFit
     """The data, in the same order."""
+    cells: "tuple[Cells, ...]" = ()
 
     @property
     def fitted(self) -> tuple[float, ...]:

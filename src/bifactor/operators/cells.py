@@ -8,6 +8,7 @@ import numpy as np
 from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
 from bifactor.blocks import Exact, Shared, Weight, filled
 from bifactor.caching import cached_property
+from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas
 from bifactor.linear_map import LinearMap, LowRank
@@ -41,6 +42,15 @@ class AllCells:
 
     def added_to(self, f: Bound) -> Bound:
         """f and this, as functions of one X."""
+        found: Bound = f.inside(self._beside)
+        return found
+
+    def _beside(self, f: Bound) -> Bound:
+        if f.measured_shape != f.shape:
+            raise InputError(
+                "all_cells cannot be added to a sum of functions with features. Add them to one of the parts, or put "
+                "one Featured around all operators."
+            )
         cells = Cells(self, f.shape, f.dtype, f.like)
         if isinstance(f, DataAndCells):
             return DataAndCells(f.data, *f.cells, cells)
@@ -228,7 +238,7 @@ class DataAndCells(Sum, DataBound):
         return found
 
     @property
-    def cells(self) -> tuple[Cells, ...]:
+    def cells(self) -> tuple[Cells, ...]:  # type: ignore[override]
         return tuple(part for part in self.parts if isinstance(part, Cells))
 
     def refitted(self, fit: DataFit) -> DataBound:

@@ -55,7 +55,10 @@ class Scaled(Operator):
         return abs(self.factor) ** 2 * self.operator.mean_square(weights)
 
     def bind(self, fit: DataFit) -> DataBound:
-        return ScaledBound(self.operator.bind(fit), self.factor)
+        return self.operator.bind(fit).inside(self._scaled)  # of features, which leave a number alone
+
+    def _scaled(self, bound: DataBound) -> DataBound:
+        return ScaledBound(bound, self.factor)
 
 
 class ScaledBound(DataBound):
@@ -69,6 +72,10 @@ class ScaledBound(DataBound):
         if isinstance(factor, complex):
             self.dtype = np.result_type(bound.dtype, np.complex64)
             bound.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
+
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        return self.bound.measured_shape
 
     @property
     def smoothness(self) -> float:

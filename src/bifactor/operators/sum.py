@@ -38,6 +38,11 @@ class Sum(Bound):
         for part in parts:
             part.check_factors(zero)
 
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        shapes = {part.measured_shape for part in self.parts}
+        return shapes.pop() if len(shapes) == 1 else self.shape
+
     @cached_property
     def smoothness(self) -> float:
         return sum(part.smoothness for part in self.parts)

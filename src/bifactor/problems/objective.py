@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOTHING = Shared()
 
 CACHED = {"curvature_of_kind"}
-"""What is computed once for each f."""
+"""What is computed once for each f and kind."""
 
 
 class Objective:
@@ -59,7 +59,7 @@ class Objective:
         require_instance(f, Bound, "f")
         self.f, self.shape, self.dtype = f, f.shape, f.dtype
         self.penalties = _penalties(penalty, f.shape)
-        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed)
+        self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed, f.measured_shape)
         self.added: tuple[Term, ...] = ()
         """What a solver minimises beside F."""
 
@@ -207,6 +207,10 @@ class Objective:
         """The same f with other penalties; nothing large is copied."""
         return self._with(penalties=_penalties(penalty, self.shape))
 
+    def with_fixed(self, L: Array | None, R: Array | None) -> Self:
+        """The same f over factors with these fixed columns, and with no others."""
+        return self._with(kind=kind_of(self.shape, self.dtype, False, False, (L, R), self.f.measured_shape))
+
     def with_fitted(self, fitted: tuple[float, ...]) -> Self:
         """The same with other parameters of the losses, those that `f.fitted` lists."""
         return self._with(f=self.f.with_fitted(fitted))
@@ -251,7 +255,8 @@ class Objective:
 
     def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))
-        kept = {name: value for name, value in self.__dict__.items() if name not in CACHED or "f" not in changed}
+        stale = CACHED if {"f", "kind"} & set(changed) else set()
+        kept = {name: value for name, value in self.__dict__.items() if name not in stale}
         other.__dict__.update(kept, **changed)
         return other
 

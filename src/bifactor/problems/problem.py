@@ -7,7 +7,6 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.losses import DataFit, Loss
 from bifactor.operators import DataBound, Operator
-from bifactor.operators.cells import Cells
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
 from bifactor.words import counted
@@ -98,5 +97,5 @@ class Problem(Objective):
     def __repr__(self) -> str:
         m, n = self.shape
         size = counted(self.y.shape[0], "measurement")
-        beside = "".join(f" + {part.given!r}" for part in self.f.summands if isinstance(part, Cells))
+        beside = "".join(f" + {part.given!r}" for part in self.f.cells)
         return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n}){beside}"

@@ -4,7 +4,7 @@ import datetime as dt
 import decimal
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,18 @@ class Records(Columns):
 
 def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
     """A parquet file with a column each for rows, columns and values, or a wide one."""
+    found: Observations = _of_parquet(path, lambda columns: columns.observations(asked))
+    progress(1, 1)
+    return found
+
+
+def parquet_columns(path: Path) -> Columns:
+    """All columns of a parquet file."""
+    found: Columns = _of_parquet(path, lambda columns: Frame(columns.file.read(), str(path)))
+    return found
+
+
+def _of_parquet(path: Path, read: "Callable[[_Parquet], Any]") -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -166,14 +178,12 @@ def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
     with reading(path):
         try:
             with parquet.ParquetFile(path) as file:
-                found = _Parquet(file, path).observations(asked)
+                return read(_Parquet(file, path))
         except BifactorError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
             raise FileError(f"{path} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
-    progress(1, 1)
-    return found
 
 
 def read_records(path: Path, asked: Asked, progress: Progress) -> Observations:

@@ -102,12 +102,20 @@ class Layout:
 
 def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
     """The layout of a file that begins with these lines."""
+    layout, body = looked_at(lines, asked, path)
+    return with_columns(layout, body, hinted(asked, layout.header or ()), path)
+
+
+def looked_at(
+    lines: Sequence[str], asked: Asked, path: Path, first: str | None = None
+) -> tuple[Layout, list[list[str]]]:
+    """How such a file is split, whether it has a header, and the lines below; `first` may be the name of a column."""
     lines = [line for line in lines if line.strip(BLANKS.decode())][:SAMPLE]
     delimiter = _delimiter(lines, asked, path)
     table = cells(lines, delimiter)
     width = len(table[0])
     asked = hinted(asked, tuple(table[0]))
-    named = [choice for choice in (asked.row, asked.col, asked.value) if choice is not None]
+    named = [choice for choice in (asked.row, asked.col, asked.value, first) if choice is not None]
     point = _point(table, delimiter, asked)
     header = _has_header(table, named, point) if asked.header is None else asked.header
     body = [row for row in (table[1:] if header else table) if len(row) == width]
@@ -115,8 +123,7 @@ def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
         raise InputError(f"{path} has a header and nothing below it. Pass a file with at least one entry.")
     if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
         raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")
-    layout = Layout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point)
-    return with_columns(layout, body, asked, path)
+    return Layout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point), body
 
 
 def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:

@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array, gaussian, herm, inner
 from bifactor.factors import Factors, Free
 from bifactor.losses import DataFit, Squared
-from bifactor.operators import Bound, Evaluated, Operator, Recomputed, Scaled, Stacked
+from bifactor.operators import Bound, Evaluated, Featured, Operator, Recomputed, Scaled, Stacked
 from bifactor.problems.objective import Objective
 from bifactor.testing.laws import close, size_of, true
 
@@ -18,9 +18,9 @@ EXPLICIT = 1000
 def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, seed: int = 0) -> None:
     """Adjoint identity, linearity, products of the lazy matrix, the shapes and the dtype.
 
-    Bound to data, also within `Scaled`, `Stacked` and `Recomputed`: f, its gradient, Hessian and curves. A complex
-    dtype tests conjugation too. Up to mn = 1000 all is also compared with the explicit matrix, entry by entry of X:
-    measurements, adjoint, and both norms, with and without weights.
+    Bound to data, also within `Scaled`, `Stacked`, `Recomputed` and `Featured`: f, its gradient, Hessian and curves.
+    A complex dtype tests conjugation too. Up to mn = 1000 all is also compared with the explicit matrix, entry by entry
+    of X: measurements, adjoint, and both norms, with and without weights.
     """
     rng = np.random.default_rng(seed)
     name = type(operator).__name__
@@ -57,6 +57,7 @@ def _check_bound(operator: Operator, x: Factors, d: Factors, weights: Array, tol
     wanted = Evaluated(value, *operator.adjoint(slopes).products(x.left, x.right), None)
     bounds = {"bound": operator.bind(fit), "Scaled(A, 1)": Scaled(operator, 1).bind(fit)}
     bounds |= {"Stacked(A)": Stacked(operator).bind(fit), "Recomputed(A)": Recomputed(operator).bind(fit)}
+    bounds |= {"Featured(A)": Featured(operator).bind(fit)}
     for way, bound in bounds.items():
         true(f"{name}: {way} has quick curves where A has", bound.quick == bounds["bound"].quick)
         true(f"{name}: {way} knows single entries where A does", bound.seen == bounds["bound"].seen)

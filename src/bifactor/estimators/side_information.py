@@ -1,0 +1,92 @@
+"""Features of rows and columns, in all forms that users have them in, beside observations."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.operators.features import feature_matrix
+from bifactor.tables import Names, Observations
+from bifactor.tables.feature_table import FeatureTable, is_feature_table
+from bifactor.words import counted
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureReader:
+    """Reads features of one side as those of the fit were read."""
+
+    what: str
+    """The parameter that they come in, in messages."""
+    table: FeatureTable | None = None
+    """Of frames and files; None of matrices."""
+
+    def matrix(self, given: Any, rows: int) -> sparse.csr_array:
+        """One line for each of so many rows, in their order."""
+        found, _ = self.read(given)
+        if found.shape[0] != rows:
+            raise InputError(
+                f"{self.what} has {counted(found.shape[0], 'line')}, but there are {rows} rows. Pass one each."
+            )
+        return found
+
+    def named(self, given: Any, names: Names) -> sparse.csr_array:
+        """One line for each name, of zeros where the features have none."""
+        found, keys = self.read(given)
+        if keys is None:
+            raise InputError(f"{self.what} has no column with names, as the fit had it. Pass one.")
+        return _placed(found, names.indices(keys), len(names))
+
+    def read(self, given: Any) -> tuple[sparse.csr_array, Array | None]:
+        if self.table is not None:
+            if not is_feature_table(given):
+                raise InputError(f"{self.what} was a table of columns in the fit, and is none now. Pass such a table.")
+            return self.table.read(given, self.what)
+        if is_feature_table(given):
+            raise InputError(f"{self.what} was a matrix in the fit, and is a table of columns now. Pass a matrix.")
+        return feature_matrix(given, self.what), None
+
+
+Readers = tuple[FeatureReader | None, FeatureReader | None]
+
+
+def with_features(data: Observations, users: Any, items: Any) -> tuple[Observations, Readers]:
+    """Observations with features of their rows and columns; what only features tell of is added at the end."""
+    data, left = _with_side(data, users, 0)
+    data, right = _with_side(data, items, 1)
+    return data, (left, right)
+
+
+def _with_side(data: Observations, given: Any, side: int) -> tuple[Observations, FeatureReader | None]:
+    if given is None:
+        return data, None
+    what, names = ("item_features" if side else "user_features"), (data.column_names if side else data.row_names)
+    reader = FeatureReader(what)
+    if is_feature_table(given):
+        named = None if data.origin is None else data.origin.header[side]
+        reader = FeatureReader(what, FeatureTable.of(given, what, named, keyed=names is not None))
+    elif names is not None:
+        raise InputError(f"{what} is a matrix without names, but the data have names. Pass a frame or file with names.")
+    features, keys = reader.read(given)
+    count = data.shape[side]
+    if names is not None:
+        names, places = names.extended(keys, "column" if side else "row")
+        features, count = _placed(features, places, len(names)), len(names)
+    if features.shape[0] < count:
+        lines, kind = counted(features.shape[0], "line"), "columns" if side else "rows"
+        raise InputError(f"{what} has {lines}, but X has {count} {kind}. Pass one line for each.")
+    shape = (data.shape[0], features.shape[0]) if side else (features.shape[0], data.shape[1])
+    if side:
+        return replace(data, shape=shape, column_names=names, column_features=features), reader
+    return replace(data, shape=shape, row_names=names, row_features=features), reader
+
+
+def _placed(features: sparse.csr_array, places: Array, rows: int) -> sparse.csr_array:
+    """Lines of features in these places among so many rows; -1 leaves one out."""
+    stay = np.flatnonzero(places >= 0)
+    if np.unique(places[stay]).size < stay.size:
+        raise InputError("A name has two lines of features. Keep one of them.")
+    chosen = sparse.csr_array((np.ones(stay.size), (places[stay], stay)), shape=(rows, features.shape[0]))
+    return sparse.csr_array(chosen @ features)

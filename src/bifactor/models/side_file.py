@@ -1,0 +1,50 @@
+"""What features say of factors, in a file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.models.side import SideInformation
+from bifactor.running import files
+
+SIDES = ("row", "column")
+
+
+def write(path: Path, side: SideInformation) -> None:
+    """The coefficients of each side that has features."""
+    parts = zip(SIDES, (side.rows, side.cols), strict=True)
+    patterns = {f"{name}_pattern": str(count) for name, count in zip(SIDES, side.patterns, strict=True)}
+    files.write(path, "side", {name: A for name, A in parts if A is not None}, patterns)
+
+
+def read(path: Path, width: int) -> SideInformation:
+    """For factors of so many columns."""
+    arrays, told = files.read(path, "side")
+    try:
+        coefficients = [_coefficients(arrays, name, width) for name in SIDES]
+        patterns = [_count(told.get(f"{name}_pattern"), A) for name, A in zip(SIDES, coefficients, strict=True)]
+        if all(A is None for A in coefficients):
+            raise ValueError("it has no coefficients")
+    except ValueError as error:
+        raise FileError(f"{path} is damaged: {error}. Fit again.") from None
+    return SideInformation(coefficients[0], coefficients[1], (patterns[0], patterns[1]))
+
+
+def _coefficients(arrays: dict[str, Array], name: str, width: int) -> Array | None:
+    A = arrays.get(name)
+    if A is None:
+        return None
+    if A.dtype.kind != "f" or A.ndim != 2 or A.shape[1] != width or not np.all(np.isfinite(A)):
+        raise ValueError(
+            f"the coefficients of {name}s are {A.dtype} of shape {A.shape}, for {width} columns of factors"
+        )
+    return A
+
+
+def _count(told: object, A: Array | None) -> int:
+    most = 0 if A is None else len(A)
+    if not isinstance(told, str) or not told.isdecimal() or len(told) > 18 or int(told) > most:
+        raise ValueError(f"a pattern has {str(told)[:40]} of {most} coefficients")
+    return int(told)

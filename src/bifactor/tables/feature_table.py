@@ -1,0 +1,192 @@
+"""Features in frames and files: numbers, and words that become one feature for each category."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError, InputError
+from bifactor.tables.columns import Columns, Frame, Records, parquet_columns
+from bifactor.tables.fields import cells
+from bifactor.tables.layout import INDEX, USUAL, Asked, looked_at, plain
+from bifactor.tables.numbers import MISSING, number_of
+from bifactor.tables.source import content, head, require_file, silent
+from bifactor.words import counted
+
+BETWEEN = "|"
+"""What stands between several categories of one cell, as in Action|Comedy."""
+
+FEWEST = 2
+"""Lines that a category must have: what one line alone has says nothing of others."""
+
+
+KEYS = (INDEX | USUAL[1]) - {""}
+"""What people call the names of rows and columns."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column: a number, in units of its standard deviation from the mean, or one feature for each category."""
+
+    name: str
+    mean: float = 0.0
+    unit: float = 1.0
+    categories: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, name: str, column: Array) -> "Feature":
+        numbers = _numbers(column)
+        if numbers is None:
+            counts = Counter(word for words in _words(column) for word in words)
+            return cls(name, categories=tuple(word for word, count in counts.items() if count >= FEWEST))
+        known = numbers[~np.isnan(numbers)]
+        if known.size == 0 or set(np.unique(known)) <= {0.0, 1.0}:  # flags stay, and zeros with them
+            return cls(name)
+        spread = float(known.std())
+        return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name] if self.categories is None else [f"{self.name}={word}" for word in self.categories]
+
+    def matrix(self, column: Array) -> sparse.csr_array:
+        """One line for each cell; zeros where nothing is known, or a category is new."""
+        if self.categories is None:
+            numbers = _numbers(column)
+            if numbers is None:
+                raise InputError(f"Feature {self.name!r} held numbers in the fit, and now words. Pass numbers.")
+            scaled = np.nan_to_num((numbers - self.mean) / self.unit, nan=0.0)
+            return sparse.csr_array(scaled[:, None])
+        places = {word: k for k, word in enumerate(self.categories)}
+        found = [(i, places[word]) for i, words in enumerate(_words(column)) for word in set(words) if word in places]
+        i, j = (
+            (np.array(side, np.int64) for side in zip(*found, strict=True)) if found else (np.empty(0, np.int64),) * 2
+        )
+        return sparse.csr_array((np.ones(i.size), (i, j)), shape=(len(column), len(self.categories)))
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """How the columns of a frame or file become features, as the fit saw them."""
+
+    features: tuple[Feature, ...]
+    key: str | None
+    """The column with the names of rows, which is no feature; None where lines are in order."""
+
+    @classmethod
+    def of(cls, source: Any, what: str, named: str | None, keyed: bool) -> "FeatureTable":
+        """By a look at all lines. `keyed`: a column holds names, the one called `named`, or else the first."""
+        columns = _columns(source, what, named)
+        if len(set(columns.header)) < len(columns.header):
+            raise InputError(f"{what} has two columns of one name. Rename one.")
+        key = None
+        if keyed:
+            key = named if named in columns.header else columns.header[0]
+        chosen = [name for name in columns.header if name != key]
+        if not chosen:
+            raise InputError(f"{what} has no column beside the names in {key!r}. Pass features, or leave it out.")
+        features = map(Feature.of, chosen, columns.take(chosen))
+        kept = tuple(feature for feature in features if feature.names)
+        if not kept:
+            raise InputError(f"No two lines of {what} have anything in common. Pass numbers, or words that repeat.")
+        return cls(kept, key)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the features."""
+        return [name for feature in self.features for name in feature.names]
+
+    def read(self, source: Any, what: str) -> tuple[sparse.csr_array, Array | None]:
+        """The features of a frame or file, one line for each of its lines, and the names of these."""
+        columns = _columns(source, what, self.key)
+        missing = [feature.name for feature in self.features if feature.name not in columns.header]
+        if missing:
+            raise InputError(f"{what} has no column {missing[0]!r}, which the fit had. Pass the same columns.")
+        taken = columns.take([feature.name for feature in self.features])
+        parts = [feature.matrix(column) for feature, column in zip(self.features, taken, strict=True)]
+        names = None
+        if self.key is not None and self.key in columns.header:
+            names = columns.take([self.key])[0]
+            if names.dtype.kind == "f" and np.all(names % 1 == 0):
+                names = names.astype(np.int64)
+        return sparse.csr_array(sparse.hstack(parts)), names
+
+
+def is_feature_table(given: Any) -> bool:
+    """Whether features come in a frame or a file, and not in a matrix."""
+    if isinstance(given, (str, os.PathLike)):
+        return True
+    return not sparse.issparse(given) and hasattr(given, "columns")
+
+
+class Text(Columns):
+    """A file of text with delimiters."""
+
+    def __init__(self, path: Path, named: str | None):
+        self.where = str(path)
+        lines = head(path)
+        blank, body = looked_at(lines, Asked(values=False), path, named)
+        if blank.header is None and plain(body[0][0]) in KEYS:  # above words alone
+            blank, _ = looked_at(lines, Asked(values=False, header=True), path)
+        text = content(path).decode("utf-8", "surrogateescape")
+        table = cells([line for line in text.splitlines() if line.strip()], blank.delimiter)
+        table = table if blank.header is None else table[1:]
+        for number, row in enumerate(table):
+            if len(row) != blank.width:
+                found = f"Record {number + 1} of {path} has {counted(len(row), 'field')}"
+                raise FileError(f"{found}, and others have {blank.width}. Correct it.")
+        self.header = tuple(blank.name(k) for k in range(blank.width))
+        self._table, self._point = table, blank.point
+
+    def sample(self) -> list[list[str]]:
+        return self._table
+
+    def take(self, names: Sequence[str]) -> list[Array]:
+        return [self._column(self.header.index(name)) for name in names]
+
+    def _column(self, place: int) -> Array:
+        words = [row[place].strip() for row in self._table]
+        numbers = [number_of(word, self._point) for word in words]
+        if None not in numbers:
+            return np.array(numbers, np.float64)
+        column = np.empty(len(words), object)
+        column[:] = [None if word.lower() in MISSING else word for word in words]
+        return column
+
+
+def _columns(source: Any, what: str, named: str | None) -> Columns:
+    if not isinstance(source, (str, os.PathLike)):
+        return Frame(source, what)
+    path = Path(source)
+    require_file(path)
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".parquet", ".pq")):
+        return parquet_columns(path)
+    return Records(path, silent) if name.endswith((".jsonl", ".ndjson")) else Text(path, named)
+
+
+def _numbers(column: Array) -> Array | None:
+    """A column in floating numbers, NaN where nothing is known; dates in days. None where it holds words."""
+    if column.dtype.kind in "mM":
+        days = column.astype("M8[D]" if column.dtype.kind == "M" else "m8[D]")
+        return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
+    if column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        if np.any(np.isinf(numbers)):
+            raise InputError("A feature holds infinite values. Leave them empty.")
+        return numbers
+    if all(cell is None for cell in column.tolist()):
+        return np.full(len(column), np.nan)
+    return None
+
+
+def _words(column: Array) -> list[list[str]]:
+    """The categories of each cell."""
+    listed = ([] if cell is None or cell != cell else str(cell).split(BETWEEN) for cell in column.tolist())
+    return [[word.strip() for word in words if word.strip()] for words in listed]
