@@ -17,6 +17,7 @@ from bifactor.cli.options import (
     INPUT,
     POSITIVE,
     Auto,
+    Limits,
     Within,
     column_options,
     columns,
@@ -29,6 +30,8 @@ from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models import Fit, Model
 from bifactor.models.card import about_data, about_fit, about_machine, about_path, noise_in_words
+from bifactor.models.clipping import in_words as spoken_range
+from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.noise_choice import candidates
 from bifactor.models.scores import scores, spoken
@@ -67,6 +70,7 @@ Examples:
 )
 @click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep them in the folder.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
+@click.option("--clip", type=Limits(), default="auto", show_default=True, help="Keep predictions in this range.")
 @click.option("--holdout", type=Within(0, 0.9), default=0.0, help="Share of entries to score a first fit on.")
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
 @click.option("--checkpoint", type=INPUT, help="File to keep the run in, and to go on from.")
@@ -130,7 +134,7 @@ def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "max_iter", "tol", "random_state")
+    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
     checked = settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
     return replace(checked, checkpoint=checkpoint)
 
@@ -250,22 +254,11 @@ def _tested(fit: Fit, tests: Observations, path: Path | None) -> tuple[dict[str,
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = (
-        "rank",
-        "loss",
-        "alpha",
-        "noise",
-        "offsets",
-        "max_iter",
-        "tol",
-        "seed",
-        "row",
-        "col",
-        "value",
-        "weight",
-        "wide",
+    names = "rank loss alpha noise offsets clip max_iter tol seed row col value weight wide"
+    clip = options["clip"]
+    return {name: options[name] for name in names.split()} | (
+        {"clip": stored_range(clip)} if isinstance(clip, tuple) else {}
     )
-    return {name: options[name] for name in names}
 
 
 def _shrinkage(fit: dict[str, Any]) -> str:
@@ -280,6 +273,11 @@ def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
     return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]
 
 
+def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:
+    limits = restored_range(fit["clip"])
+    return [] if limits is None else [("clipped", f"predictions are {spoken_range(limits)}")]
+
+
 def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
     data, fit, timings = card["data"], card["fit"], card["timings"]
     return [
@@ -287,6 +285,7 @@ def _summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
         ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
         ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
         *_noise(fit),
+        *_clipped(fit),
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *noted(card["notes"]),

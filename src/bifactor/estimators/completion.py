@@ -65,7 +65,7 @@ class Completion(Completed, Factorised):
         """The completed matrix of the fit; of an entry that was measured twice it holds the last value."""
         check_is_fitted(self, "model_")
         data = self.observations_
-        full = self.model_.loss.mean(self._everywhere(self.model_.U))
+        full = self.model_.predicted(self._everywhere(self.model_.U))
         full[data.rows, data.cols] = self._decoded(data.values)
         return full
 

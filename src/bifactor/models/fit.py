@@ -145,7 +145,7 @@ class Fit:
         return_std : bool
             Tell the standard deviation of a new measurement too, where the fit has a posterior.
         """
-        told = self.model.loss.mean(self.decision_function(rows, cols, unknown))
+        told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
             return told
         return told, single_or_all(self.std(*self.pairs(rows, cols)), rows, cols)
@@ -161,7 +161,7 @@ class Fit:
         The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
         """
         posterior, i, j = self.model.doubt(*self.known_pairs(rows, cols, unknown))
-        ends = (end + self.model.intercept for end in posterior.interval(i, j, level))
+        ends = (self.model.clipped(end + self.model.intercept) for end in posterior.interval(i, j, level))
         lower, upper = (single_or_all(end.astype(self.model.U.dtype), rows, cols) for end in ends)
         return lower, upper
 

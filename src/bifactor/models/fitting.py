@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from bifactor.arrays import Array
 from bifactor.inits import Given, Init
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
+from bifactor.models.clipping import Clip, clip_range
 from bifactor.models.duration import expected_seconds
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import ENOUGH, Candidate, candidates, noise_choice, some_rows
@@ -45,6 +46,8 @@ class Settings:
     max_iter: int
     tol: float
     seed: int
+    clip: Clip = False
+    """Where predictions are kept, see `MatrixCompletion`."""
     progress: bool = False
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -57,13 +60,16 @@ class Settings:
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
     """Chooses what is to be chosen, and fits."""
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
+    clip = clip_range(settings.clip, data.values)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
     problem = as_problem(data, settings, intercept)
     if settings.expect is not None:
         settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
     if settings.posterior:
-        return _with_posterior(data, problem, intercept, settings, start)
-    return _with_ridge(problem, intercept, settings, start)
+        model = _with_posterior(data, problem, intercept, settings, start)
+    else:
+        model = _with_ridge(problem, intercept, settings, start)
+    return replace(model, clip=clip)
 
 
 def _with_ridge(problem: Problem, intercept: float, settings: Settings, start: Model | None) -> Model:

@@ -9,6 +9,7 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
+from bifactor.models.clipping import Range
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
 from bifactor.models.side import SideInformation
@@ -64,6 +65,8 @@ class Model:
     """How the noise of the posterior was chosen."""
     clicks: Clicks | None = None
     side: SideInformation | None = None
+    clip: Range | None = None
+    """Where predictions are kept, for losses whose predictions are z itself."""
 
     @cached_property
     def shifted(self) -> Loss:
@@ -95,6 +98,13 @@ class Model:
         operator = Entries(rows, cols, (U.shape[0], V.shape[0]))
         z = operator.forward(U, V) if U.shape[1] else np.zeros(operator.size, U.dtype)
         return z + U.dtype.type(self.intercept)
+
+    def predicted(self, z: Array) -> Array:
+        """What z predicts: the mean by the loss, clipped."""
+        return self.loss.mean(self.clipped(z))
+
+    def clipped(self, z: Array) -> Array:
+        return z if self.clip is None else np.clip(z, *self.clip)
 
     def rows(self, new: Observations) -> Array:
         """Factors of new rows; `new` has all the columns."""

@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.errors import InputError
 from bifactor.losses import Loss, Squared
 from bifactor.losses.named import loss_of
+from bifactor.models.clipping import clip_of
 from bifactor.models.fitting import Settings
 from bifactor.solvers import Solver, Variational
 from bifactor.solvers.variational import NoiseModel
@@ -28,6 +29,7 @@ def settings(
     tol: Any,
     random_state: Any,
     verbose: Any,
+    clip: Any = False,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
     require_flag(offsets, "offsets")
@@ -54,6 +56,7 @@ def settings(
         max_iter=int(max_iter),
         tol=positive(tol, "tol", "It is relative to X."),
         seed=seed_of(random_state),
+        clip=clip_of(clip, seen_through),
         progress=bool(verbose),
     )
 
