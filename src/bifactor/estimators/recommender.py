@@ -17,7 +17,9 @@ from bifactor.models.explanation import contributions
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.neighbours import nearest
+from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
+from bifactor.models.recommending import recommended
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
 from bifactor.validation import is_at_least_zero, is_count
@@ -165,7 +167,7 @@ class Recommender(Factorised):
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
         histories = self._histories(rows)
         seen = Pairs.stored(histories) if filter_seen else None
-        return self.fit_.recommended(Strangers(self.model_).factors(histories), seen, n, items)
+        return recommended(self.fit_, Order(Strangers(self.model_).factors(histories), self.model_.V), seen, n, items)
 
     def transform(self, X: Any) -> Array:
         """Factors of users who were not in the fit, from what they have chosen."""

@@ -11,13 +11,14 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.models.clicks import as_choices
 from bifactor.models.model import Model
+from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
-from bifactor.models.ranking import best_columns, gapped
+from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
 from bifactor.tables.names import listed
-from bifactor.validation import is_count, require_finite
+from bifactor.validation import require_finite
 from bifactor.words import counted
 
 KNOWN = ("neither", "row", "column", "both")
@@ -174,9 +175,17 @@ class Fit:
         return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(
-        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+        self,
+        rows: Any = None,
+        n: int = 10,
+        *,
+        filter_seen: bool = True,
+        items: Any = None,
+        by: str = "mean",
+        level: float = 0.9,
+        random_state: Any = None,
     ) -> tuple[Array, Array]:
-        """For each row the n columns with the largest prediction, best first, and these predictions.
+        """For each row the n columns with the largest prediction, best first, and these predictions, not clipped.
 
         Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
         fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None.
@@ -190,34 +199,21 @@ class Fit:
             Leave out columns in which an entry of the row is known.
         items : sequence of names, optional
             Columns to choose from; by default all.
+        by : {"mean", "lower", "draw"}
+            Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
+            or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of
+            predictions these numbers are told, of what is below the noise. The last two need a posterior.
+        level : float
+            For "lower"; below ½ it is a bound from above, which puts first what is worth trying.
+        random_state : int, RandomState, Generator or None
+            For "draw".
         """
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        U = self.model.U if rows is None else self.model.U[index]
-        return self.recommended(U, self.seen.taken(index) if filter_seen else None, n, items)
-
-    def recommended(self, U: Array, seen: Pairs | None, n: int = 10, items: Any = None) -> tuple[Array, Array]:
-        """The same for rows that have these factors, but for what they have `seen`."""
-        if not is_count(n, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
-        allowed = None if items is None else self._chosen(items)
-        least = int(np.diff(seen.starts).min()) if seen is not None and len(U) else 0
-        count = min(int(n), len(self.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
-        columns, z = best_columns(U, self.model.V, count, None if seen is None else seen.__getitem__, allowed)
-        predicted = self.model.loss.mean(z + z.dtype.type(self.model.intercept))
-        return gapped(self.cols[columns], columns < 0), np.where(columns < 0, np.nan, predicted)
-
-    def _chosen(self, items: Any) -> Array:
-        """Which columns these are."""
-        places = self.places(items, "column")
-        if np.any(places < 0):
-            name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
-            raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
-        allowed = np.zeros(len(self.cols), bool)
-        allowed[places] = True
-        return allowed
+        ordered = order(self.model, None if rows is None else index, by, level, random_state)
+        return recommended(self, ordered, self.seen.taken(index) if filter_seen else None, n, items)
 
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
