@@ -76,6 +76,11 @@ class Shared(Blocks):
         parts = (float(np.max(host(a))) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
         return sum(parts, float(np.max(host(self.ridge))))
 
+    @property
+    def typical(self) -> float:
+        """The trace of an average block, the ridge aside."""
+        return sum((float(np.mean(host(a))) * float(np.trace(B).real) for a, B in self.pairs), 0.0)
+
     def at(self, columns: Array) -> "Shared":
         return replace(self, pairs=tuple((a, B[np.ix_(columns, columns)]) for a, B in self.pairs))
 

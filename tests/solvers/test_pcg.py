@@ -8,6 +8,7 @@ from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.operators import measured
 from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg
+from bifactor.solvers.parts import preconditioner
 from bifactor.steps import curve_search
 
 
@@ -324,3 +325,36 @@ def test_measurements_carried_along_do_not_drift(operator, loss, draw_targets):
             assert np.linalg.norm(state.point.z - z) <= 1e-13 * size
         # The objective of every iteration is compared with F by the fixture `objective_law`.
         assert np.all(np.diff(result.history.objective) <= 1e-13 * np.abs(result.history.objective[0]))
+
+
+def ratings(ridge, m=1500, n=600, rank=6):
+    """Entries of a matrix with offsets and noise; some rows and columns are known in few of them."""
+    rng = np.random.default_rng(0)
+    busy, popular = rng.lognormal(0, 1, m), rng.lognormal(0, 1.5, n)
+    keys = np.unique(rng.choice(m, 60_000, p=busy / busy.sum()) * n + rng.choice(n, 60_000, p=popular / popular.sum()))
+    i, j = keys // n, keys % n
+    U, V = rng.standard_normal((m, rank)), rng.standard_normal((n, rank)) * 0.75 ** np.arange(rank)
+    y = 0.4 * np.einsum("tk,tk->t", U[i], V[j]) + 0.5 * rng.standard_normal(n)[j] + 0.8 * rng.standard_normal(i.size)
+    return bf.Problem("squared", bf.operators.Entries(i, j, (m, n)), y, penalty=bf.penalties.Ridge(ridge), offsets=True)
+
+
+def test_a_ridge_takes_the_place_of_damping(monkeypatch):
+    def iterations(ridge):
+        return bf.solve(ratings(ridge), 6, rng=0, tol=0, objective_tol=1e-5, max_iter=300)
+
+    new, weak = iterations(8.0), iterations(1e-3)
+    monkeypatch.setattr(preconditioner, "SMOOTH", np.inf)
+    old = iterations(8.0)
+    assert new.n_iter < 0.9 * old.n_iter
+    assert new.objective < (1 + 1e-5) * old.objective
+    assert weak.n_iter == iterations(1e-3).n_iter  # too little of a ridge to count on
+
+
+def test_rows_and_columns_of_which_nothing_is_known_stay_zero_under_a_ridge():
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((30, 20)) < 0.6)
+    operator = bf.operators.Entries(i, j, (35, 24))
+    problem = bf.Problem("squared", operator, rng.standard_normal(i.size), penalty=bf.penalties.Ridge(2.0))
+    result = bf.solve(problem, 2, PCG(), rng=0, tol=1e-10)
+    assert result.status.converged
+    assert max(np.abs(result.U[30:]).max(), np.abs(result.V[20:]).max()) < 1e-6

@@ -18,6 +18,7 @@ from bifactor.cli.options import (
     INPUT,
     POSITIVE,
     Auto,
+    Limits,
     Within,
     column_options,
     columns,
@@ -30,6 +31,7 @@ from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models import Fit, Model
 from bifactor.models.card import about_data, about_fit, about_machine, about_path
+from bifactor.models.clipping import stored_range
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.noise_choice import candidates
 from bifactor.models.scores import scores, tested
@@ -70,6 +72,7 @@ Examples:
 )
 @click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep them in the folder.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
+@click.option("--clip", type=Limits(), default="auto", show_default=True, help="Keep predictions in this range.")
 @click.option(
     "--unobserved", type=Auto(float), default="auto", help="With --implicit: weight of what was not chosen, beside 1."
 )
@@ -155,7 +158,7 @@ def _settings(options: dict[str, Any], checkpoint: Path | None) -> Settings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "max_iter", "tol", "random_state")
+    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
     checked = settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
     return replace(checked, checkpoint=checkpoint)
 
@@ -259,19 +262,8 @@ def _run(data: Observations, chosen: Settings, start: Model | None, notes: list[
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = (
-        "rank",
-        "loss",
-        "alpha",
-        "noise",
-        "offsets",
-        "max_iter",
-        "tol",
-        "seed",
-        "row",
-        "col",
-        "value",
-        "weight",
-        "wide",
+    names = "rank loss alpha noise offsets clip max_iter tol seed row col value weight wide"
+    clip = options["clip"]
+    return {name: options[name] for name in names.split()} | (
+        {"clip": stored_range(clip)} if isinstance(clip, tuple) else {}
     )
-    return {name: options[name] for name in names}

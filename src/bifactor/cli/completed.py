@@ -5,6 +5,8 @@ from typing import Any
 
 from bifactor.cli.look import notes
 from bifactor.models.card import noise_in_words
+from bifactor.models.clipping import in_words as spoken_range
+from bifactor.models.clipping import restored_range
 from bifactor.models.scores import spoken
 from bifactor.models.store import REPORT
 from bifactor.running.memory import in_words
@@ -18,6 +20,7 @@ def summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
         ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
         ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
         *_noise(fit),
+        *_clipped(fit),
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *notes(card["notes"]),
@@ -37,3 +40,8 @@ def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
     if told is None:
         return []
     return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]
+
+
+def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:
+    limits = restored_range(fit["clip"])
+    return [] if limits is None else [("clipped", f"predictions are {spoken_range(limits)}")]

@@ -15,6 +15,7 @@ from bifactor.cli.cells import safe
 from bifactor.errors import BifactorError, InputError
 from bifactor.models import Fit
 from bifactor.models.explanation import Reasons
+from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
 from bifactor.running.places import new_file, opened
 from bifactor.tables.names import listed
@@ -101,7 +102,9 @@ class Lists:
     def _block(self, rows: Array, names: list[Any]) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
         known = fit.seen.taken(rows[there])
-        found = served(fit, fit.model.U[rows[there]], known, self.count, not self.include_seen, self.allowed)
+        found = served(
+            fit, Order(fit.model.U[rows[there]], fit.model.V), known, self.count, not self.include_seen, self.allowed
+        )
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
             if row < 0:

@@ -35,6 +35,24 @@ class Auto(click.ParamType):
         return number
 
 
+class Limits(click.ParamType):
+    """The range of a scale, or one of the words auto, data and no."""
+
+    name = "lowest,highest|auto|data|no"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        words = {"auto": "auto", "data": True, "no": False}
+        if not isinstance(value, str) or value in words:
+            return words.get(value, value)
+        try:
+            low, high = (float(end) for end in value.split(","))
+        except ValueError:
+            low = high = math.nan
+        if not low < high:
+            self.fail(f"{value} is not two numbers that rise, as 1,5, nor auto, data or no.", param, context)
+        return low, high
+
+
 class Within(click.FloatRange):
     """A number in a range, which NaN is not."""
 

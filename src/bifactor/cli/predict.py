@@ -110,7 +110,7 @@ class Answer:
             _require_known(j, cols, "column")
         header = ("row", "column") if pairs.origin is None else pairs.origin.header[:2]
         called = ("row", "column") if all(name.isdigit() for name in header) else header
-        told = {"prediction": fit.model.loss.mean(fit.scores(i, j))}
+        told = {"prediction": fit.model.predicted(fit.scores(i, j))}
         if std:
             told["std"] = fit.std(i, j)
         return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, known(i, j))

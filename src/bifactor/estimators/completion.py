@@ -65,17 +65,30 @@ class Completion(Completed, Factorised):
         """The completed matrix of the fit; of an entry that was measured twice it holds the last value."""
         check_is_fitted(self, "model_")
         data = self.observations_
-        full = self.model_.loss.mean(self._everywhere(self.model_.U))
+        full = self.model_.predicted(self._everywhere(self.model_.U))
         full[data.rows, data.cols] = self._decoded(data.values)
         return full
 
-    def recommend(self, rows: Any = None, n: int = 10, *, filter_seen: bool = True) -> tuple[Array, Array]:
+    def recommend(
+        self,
+        rows: Any = None,
+        n: int = 10,
+        *,
+        filter_seen: bool = True,
+        items: Any = None,
+        by: str = "mean",
+        level: float = 0.9,
+        random_state: Any = None,
+    ) -> tuple[Array, Array]:
         """For each row the n columns with the largest prediction, best first, and these predictions.
 
-        See `bifactor.models.Fit.recommend`; rows and columns are called by their numbers, or by names after `fit_long`.
+        With `by="lower"` columns are ranked by what they are at least with probability `level`, with `by="draw"` by one
+        draw from the posterior, by `random_state`. See `bifactor.models.Fit.recommend`; rows and columns are called by
+        their numbers, or by names after `fit_long`.
         """
         check_is_fitted(self, "model_")
-        return self.fit_.recommend(rows, n, filter_seen=filter_seen)
+        asked = {"by": by, "level": level, "random_state": random_state}
+        return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items, **asked)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The fraction of deviance explained, D²: R² for squared errors. 1 is perfect, 0 as good as a constant.

@@ -33,7 +33,7 @@ class ErrorBars:
             their value are not covered.
         """
         posterior, i, j, shape = self._doubt(rows, cols, unknown)
-        ends = (end + self.model_.intercept for end in posterior.interval(i, j, level))
+        ends = (self.model_.clipped(end + self.model_.intercept) for end in posterior.interval(i, j, level))
         lower, upper = (_shaped(end.astype(self.model_.U.dtype), shape) for end in ends)
         return lower, upper
 

@@ -152,7 +152,7 @@ class Factorised(LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self, "model_")
         first = int(self.model_.offsets)
         Z = given_factors(Z, self.model_.V.shape[1] - first)
-        return self.model_.loss.mean(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
+        return self.model_.predicted(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
     def _everywhere(self, U: Array) -> Array:
         """z of rows in all columns, by factors with the offset columns in front."""

@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 from bifactor.arrays import Array
 from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.error_bars import ErrorBars
+from bifactor.models.clipping import Range
 from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
@@ -32,6 +33,11 @@ class MatrixCompletion(ErrorBars, Completion):
         see `bifactor.solvers.Variational`. "auto" takes the one that predicts a tenth of the entries, held out, best.
     offsets : bool
         Fit an intercept and an offset for every row and column.
+    clip : {"auto", True, False} or (float, float)
+        The range that predictions, their intervals and scores are kept in: that of the data (True), the one that is
+        passed, or none (False). "auto" clips grades, as 1 to 5: at most 101 points of equal steps, and only at an end
+        that one in a hundred entries, and ten of them, take. What `recommend` and `decision_function` rank by is not
+        clipped, and neither are draws. Only for "squared" and "huber".
     solver : Solver, optional
         By default `Variational` for a posterior, else what `bifactor.solve` takes.
     max_iter, tol
@@ -70,6 +76,8 @@ class MatrixCompletion(ErrorBars, Completion):
         The ridge that was used; None with a posterior.
     ridge_path_ : RidgePath or None
         How it was chosen.
+    clip_ : tuple of two floats, or None
+        The range that predictions are kept in; an end may be infinite.
     result_ : Result
         The run, with its history.
     row_names_, column_names_ : Names or None
@@ -88,6 +96,7 @@ class MatrixCompletion(ErrorBars, Completion):
         alpha: float | str | None = None,
         noise: str = "auto",
         offsets: bool = True,
+        clip: str | bool | tuple[float, float] = "auto",
         solver: Any = None,
         max_iter: int = 1000,
         tol: float = 1e-5,
@@ -104,6 +113,7 @@ class MatrixCompletion(ErrorBars, Completion):
         self.alpha = alpha
         self.noise = noise
         self.offsets = offsets
+        self.clip = clip
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -114,6 +124,10 @@ class MatrixCompletion(ErrorBars, Completion):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @property
+    def clip_(self) -> Range | None:
+        return self.model_.clip
 
     @overload
     def predict(
@@ -144,14 +158,14 @@ class MatrixCompletion(ErrorBars, Completion):
             Only with a posterior.
         """
         z = self.decision_function(rows, cols, unknown)
-        told = self.model_.loss.mean(z)
+        told = self.model_.predicted(z)
         return (told, self._std(rows, cols)) if return_std else told
 
     def _told(self, z: Array) -> dict[str, Array]:
-        return {"prediction": self.model_.loss.mean(z)}
+        return {"prediction": self.model_.predicted(z)}
 
     def _settings(self) -> Settings:
-        names = ["n_components", "loss", "alpha", "noise", "offsets", "solver", "max_iter", "tol"]
+        names = ["n_components", "loss", "alpha", "noise", "offsets", "clip", "solver", "max_iter", "tol"]
         names += ["verbose", "random_state", "implicit_features"]
         return settings(**{name: getattr(self, name) for name in names})
 

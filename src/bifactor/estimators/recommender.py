@@ -20,6 +20,7 @@ from bifactor.models.clicks import Strangers, as_choices, held_out_ranking
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.neighbours import nearest
+from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.settings import settings
@@ -198,7 +199,7 @@ class Recommender(Factorised):
         histories = self._histories(rows)
         given = self._features(features, histories.shape[0])
         factors = Strangers(self.model_).factors(histories, given)
-        return recommended(self.fit_, factors, Pairs.stored(histories), n, filter_seen, items)
+        return recommended(self.fit_, Order(factors, self.model_.V), Pairs.stored(histories), n, filter_seen, items)
 
     def transform(self, X: Any, features: Any = None) -> Array:
         """Factors of users who were not in the fit, from what they have chosen, and perhaps from their features."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+import scipy
 
 from bifactor.arrays import Array
 from bifactor.caching import cached_property
@@ -128,13 +129,28 @@ def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Lay
     n_tiles = int(max(1, min(-(-n_inner // TILE), per_row // RUN)))
     width = -(-n_inner // n_tiles)
     # One sortable key per entry; it fits because tile·n_outer·n_inner < 2⁶³ for any matrix one can hold.
-    key = (inner // width).astype(np.int64) * n_outer + outer
-    key *= n_inner
-    key += inner
+    place = (inner // width).astype(np.int64) * n_outer + outer
+    key = place * n_inner + inner
     order = None
     if np.any(key[1:] < key[:-1]):
-        order = np.argsort(key, kind="stable")
+        places = n_tiles * n_outer
+        few = places + n_inner <= 2 * key.size
+        order = _counted(place, inner, places, n_inner) if few else np.argsort(key, kind="stable")
         outer, inner = outer[order], inner[order]
     tile_of = inner // width
     tiles = np.searchsorted(tile_of, np.arange(n_tiles + 1)).astype(np.int64)
     return Layout(outer, inner, n_outer, n_inner, tiles), order
+
+
+def _counted(first: Array, second: Array, n_first: int, n_second: int) -> Array:
+    """The order by `first`, then `second`, then place; where there are few of them counting is quicker than sorting."""
+    order = _by_counts(second, n_second)
+    return order[_by_counts(first[order], n_first)]
+
+
+def _by_counts(values: Array, count: int) -> Array:
+    """The stable order of numbers below `count`: a sparse matrix with one of them in each row, column by column."""
+    rows = scipy.sparse.csr_array(
+        (np.ones(values.size, bool), values, np.arange(values.size + 1)), (values.size, count)
+    )
+    return np.asarray(rows.tocsc().indices)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.metrics import triplets
+from bifactor.models.clipping import stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
 from bifactor.solvers.parts.posterior import Posterior
@@ -65,6 +66,7 @@ def about_fit(model: Model) -> dict[str, Any]:
         "rank": model.rank,
         "alpha": model.ridge,
         "noise": about_noise(model),
+        "clip": stored_range(model.clip),
         "status": result.status.name,
         "sentence": str(result.status),
         "converged": result.status.converged,

@@ -11,6 +11,7 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.models.clicks import as_choices
 from bifactor.models.model import Model
+from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
@@ -145,7 +146,7 @@ class Fit:
         return_std : bool
             Tell the standard deviation of a new measurement too, where the fit has a posterior.
         """
-        told = self.model.loss.mean(self.decision_function(rows, cols, unknown))
+        told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
             return told
         return told, single_or_all(self.std(*self.pairs(rows, cols)), rows, cols)
@@ -161,7 +162,7 @@ class Fit:
         The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
         """
         posterior, i, j = self.model.doubt(*self.known_pairs(rows, cols, unknown))
-        ends = (end + self.model.intercept for end in posterior.interval(i, j, level))
+        ends = (self.model.clipped(end + self.model.intercept) for end in posterior.interval(i, j, level))
         lower, upper = (single_or_all(end.astype(self.model.U.dtype), rows, cols) for end in ends)
         return lower, upper
 
@@ -174,9 +175,17 @@ class Fit:
         return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(
-        self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None
+        self,
+        rows: Any = None,
+        n: int = 10,
+        *,
+        filter_seen: bool = True,
+        items: Any = None,
+        by: str = "mean",
+        level: float = 0.9,
+        random_state: Any = None,
     ) -> tuple[Array, Array]:
-        """For each row the n columns with the largest prediction, best first, and these predictions.
+        """For each row the n columns with the largest prediction, best first, and these predictions, not clipped.
 
         Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
         fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None. Of
@@ -192,13 +201,21 @@ class Fit:
             Leave out columns in which an entry of the row is known.
         items : sequence of names, optional
             Columns to choose from; by default all.
+        by : {"mean", "lower", "draw"}
+            Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
+            or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of
+            predictions these numbers are told, of what is below the noise. The last two need a posterior.
+        level : float
+            For "lower"; below ½ it is a bound from above, which puts first what is worth trying.
+        random_state : int, RandomState, Generator or None
+            For "draw".
         """
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
-        U = self.model.U if rows is None else self.model.U[index]
-        return recommended(self, U, self.seen.taken(index), n, filter_seen, items)
+        ordered = order(self.model, None if rows is None else index, by, level, random_state)
+        return recommended(self, ordered, self.seen.taken(index), n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
         """Of clicks: the n columns that a row has chosen which carry its score of another, and what each adds to it.

@@ -10,6 +10,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.models.clicks import as_choices
 from bifactor.models.fit import Fit
+from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import popular, served
 from bifactor.ranking import Evaluation, Split, by_entry, evaluate
@@ -30,7 +31,7 @@ class Ranked:
 
     def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
         fit = self.fit
-        columns, predicted, _ = served(fit, fit.model.U[rows], fit.seen.taken(rows), n, True, None)
+        columns, predicted, _ = served(fit, Order(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), n, True, None)
         return columns, predicted
 
 

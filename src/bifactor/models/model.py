@@ -10,6 +10,7 @@ from bifactor.errors import InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
 from bifactor.models.chosen import Clicks, ItemToItem
+from bifactor.models.clipping import Range
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
 from bifactor.models.side import SideInformation
@@ -46,6 +47,8 @@ class Model:
     """How the noise of the posterior was chosen."""
     clicks: Clicks | None = None
     side: SideInformation | None = None
+    clip: Range | None = None
+    """Where predictions are kept, for losses whose predictions are z itself."""
 
     @cached_property
     def shifted(self) -> Loss:
@@ -77,6 +80,13 @@ class Model:
         operator = Entries(rows, cols, (U.shape[0], V.shape[0]))
         z = operator.forward(U, V) if U.shape[1] else np.zeros(operator.size, U.dtype)
         return z + U.dtype.type(self.intercept)
+
+    def predicted(self, z: Array) -> Array:
+        """What z predicts: the mean by the loss, clipped."""
+        return self.loss.mean(self.clipped(z))
+
+    def clipped(self, z: Array) -> Array:
+        return z if self.clip is None else np.clip(z, *self.clip)
 
     def rows(self, new: Observations) -> Array:
         """Factors of new rows; `new` has all the columns."""
@@ -113,9 +123,7 @@ class Model:
         whole = _lengthened((self.U, self.V)[side], count, ones)
         factors, gaussians = self.found(new, side)
         whole[places[stay]] = factors[stay]
-        posterior, clicks = self.posterior, self.clicks
-        if side and clicks is not None:
-            clicks = clicks.with_columns(count)
+        posterior = self.posterior
         if posterior is not None:
             assert gaussians is not None
             before = (posterior.rows, posterior.cols)[side].padded(count)

@@ -16,17 +16,25 @@ Seen = Callable[[int], Array]
 
 
 def best_columns(
-    U: Array, V: Array, count: int, seen: Seen | None = None, allowed: Array | None = None
+    U: Array,
+    V: Array,
+    count: int,
+    seen: Seen | None = None,
+    allowed: Array | None = None,
+    margin: Callable[[slice], Array] | None = None,
 ) -> tuple[Array, Array]:
     """For each row of U the `count` columns with the largest u·v, best first, and these numbers.
 
-    There must be as many columns. Those that are `seen` in a row, and those that are not `allowed`, are left out; where
-    fewer remain the rest is -1, with NaN for numbers.
+    `margin` tells of some rows what is taken off these numbers in all columns. There must be as many columns. Those
+    that are `seen` in a row, and those that are not `allowed`, are left out; where fewer remain the rest is -1, with
+    NaN for numbers.
     """
     columns, scores = np.empty((len(U), count), np.int64), np.empty((len(U), count), U.dtype)
     step = max(1, BLOCK // V.shape[0])
     for first in range(0, len(U) if count else 0, step):
         z = matmul(U[first : first + step], V.T)
+        if margin is not None:
+            z -= margin(slice(first, first + step))
         if allowed is not None:
             z[:, ~allowed] = -np.inf
         if seen is not None:

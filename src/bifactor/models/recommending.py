@@ -7,6 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
 from bifactor.tables.names import listed
@@ -27,12 +28,12 @@ class Served(NamedTuple):
 
 
 def recommended(
-    fit: "Fit", U: Array, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
+    fit: "Fit", order: Order, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
 ) -> tuple[Array, Array]:
-    """Names and predictions for rows that have these factors, and of which this is known; see `Fit.recommend`."""
+    """Names and predictions for rows that are ordered like this, and of which this is known; see `Fit.recommend`."""
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
-    columns, predicted, strangers = served(fit, U, known, int(n), filter_seen, allowed_columns(fit, items))
+    columns, predicted, strangers = served(fit, order, known, int(n), filter_seen, allowed_columns(fit, items))
     if strangers.any():
         warnings.warn(
             f"{counted(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended "
@@ -43,14 +44,16 @@ def recommended(
     return gapped(fit.cols[columns], columns < 0), predicted
 
 
-def served(fit: "Fit", U: Array, known: Pairs, n: int, filter_seen: bool, allowed: Array | None) -> Served:
+def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, allowed: Array | None) -> Served:
     """The same by places; `allowed` says which columns may be recommended."""
     model = fit.model
-    least = int(known.counts.min()) if filter_seen and len(U) else 0
+    least = int(known.counts.min()) if filter_seen and len(order.U) else 0
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
-    columns, z = best_columns(U, model.V, count, known.__getitem__ if filter_seen else None, allowed)
+    columns, z = best_columns(
+        order.U, order.V, count, known.__getitem__ if filter_seen else None, allowed, order.margin
+    )
     predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
-    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(U, axis=1)  # features may tell of them
+    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may tell of them
     if strangers.any():
         columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)
     return Served(columns, predicted, strangers)

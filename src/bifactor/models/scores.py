@@ -16,8 +16,8 @@ from bifactor.words import counted
 
 def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
     """Errors at places, -1 for an unknown row or column, as numbers for a card; and the predictions."""
-    model, z = fit.model, fit.scores(i, j)
-    predicted = model.loss.mean(z)
+    model, z = fit.model, fit.model.clipped(fit.scores(i, j))
+    predicted = model.predicted(z)
     loss = model.loss.value(z.astype(np.float64), values)
     answer: dict[str, Any] = {"entries": int(values.size), "unknown": int(np.count_nonzero((i < 0) | (j < 0)))}
     if model.loss.targets is SIGNS:

@@ -23,7 +23,7 @@ def explained(model: Model, data: Observations, z: Array, null_z: Array | None =
     lowest = _least(model, y)
     null_z = np.full(y.shape, constant(data, model.loss)) if null_z is None else null_z.astype(np.float64)
     null = model.loss.value(null_z, y) - lowest
-    left = model.loss.value(z.astype(np.float64), y) - lowest
+    left = model.loss.value(model.clipped(z.astype(np.float64)), y) - lowest
     worst, here = (float(np.average(part, weights=w)) for part in (null, left))
     return 1 - here / worst if worst > 0 else float(here <= 0)
 

@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.errors import InputError
 from bifactor.losses import Loss, Squared
 from bifactor.losses.named import loss_of
+from bifactor.models.clipping import clip_of
 from bifactor.models.fitting import Settings
 from bifactor.solvers import Solver, Variational
 from bifactor.solvers.variational import NoiseModel
@@ -29,6 +30,7 @@ def settings(
     random_state: Any,
     verbose: Any,
     implicit_features: Any = False,
+    clip: Any = False,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
     require_flag(offsets, "offsets")
@@ -56,6 +58,7 @@ def settings(
         max_iter=int(max_iter),
         tol=positive(tol, "tol", "It is relative to X."),
         seed=seed_of(random_state),
+        clip=clip_of(clip, seen_through),
         progress=bool(verbose),
         implicit=bool(implicit_features),
     )

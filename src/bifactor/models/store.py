@@ -8,7 +8,7 @@ pinned by a folder of each in the tests.
 2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
 3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
 4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
-   their coefficients.
+   their coefficients. The range that predictions are clipped to.
 5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
    item-to-item scores their share, their ridge, and items.safetensors.
 """
@@ -32,6 +32,7 @@ from bifactor.losses.named import LOSSES
 from bifactor.models import posterior_file, side_file
 from bifactor.models.card import model_card
 from bifactor.models.chosen import Clicks, ItemToItem
+from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.names_file import packed_names, unpacked_names
@@ -65,6 +66,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "ridge": model.ridge,
         "features": model.side is not None,
         **_stored_clicks(model.clicks),
+        "clip": stored_range(model.clip),
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
@@ -166,6 +168,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         clicks = _clicks(core, result, folder)
         if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
             raise ValueError(f"unobserved is {clicks.unobserved}, which goes with a ridge and no offsets")
+        clip = restored_range(core.get("clip"))
         found = _restored_loss(core.get("loss"), loss, folder)
     except ValueError as error:
         if isinstance(error, InputError):
@@ -175,7 +178,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
         raise FileError(f"{folder / FACTORS} does not hold the factors of {folder / CARD}. Fit again.")
-    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks)
+    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks, clip=clip)
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))

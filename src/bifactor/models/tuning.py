@@ -26,7 +26,7 @@ FACTOR, LIGHTEST = 0.7, 1e-3
 LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
 """Ridges of a path."""
 
-PATIENCE = 3
+PATIENCE = 2
 """Ridges in a row without a better held-out loss after which no lighter ones are tried."""
 
 MOST = 40
@@ -77,7 +77,8 @@ def tuned(
 
     Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
     vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
-    geometric mean, are tried, and the best predictor is taken.
+    geometric mean, are tried, and the best predictor is taken. Their paths are one as long as the ridge leaves fewer
+    columns than the fewest, so each begins where the one before it ran out of columns.
 
     `start` are factors without any but the fixed columns and their partners, by default zero; `penalty` makes of a
     number the ridge that is meant.
@@ -92,16 +93,27 @@ def tuned(
     if not many or first == 0:
         return most, CAUTIOUS * first, None
     holdout = Holdout(problem, rng)
-    paths = {most: ridge_path(holdout, most, first, start, penalty, stage)}
-    if n_components is None and problem.loss.quadratic and not paths[most].interrupted:
+    ranks = {most}
+    if n_components is None and problem.loss.quadratic:
+        few = min(most, _free_rank(holdout.train, rng))
+        ranks |= {few, max(few, round((few * most) ** 0.5))}
+    walk = Walk(holdout, first, penalty, stage)
+    paths: dict[int, RidgePath] = {}
+    beginning = Steps(start)
+    for columns in sorted(ranks):
         try:
-            few = _free_rank(holdout.train, rng)
-            for columns in {few, max(few, round((few * most) ** 0.5))} - {most}:
-                paths[columns] = ridge_path(holdout, columns, first, start, penalty, stage)
-        except KeyboardInterrupt:  # what is there is a choice already
-            paths[most] = replace(paths[most], interrupted=True)
+            paths[columns], beginning = walk.to(columns, beginning)
+        except KeyboardInterrupt:  # before the first fit of all, or what is there is a choice already
+            if not paths:
+                raise
+            last = max(paths)
+            paths[last] = replace(paths[last], interrupted=True)
+            break
+        if paths[columns].interrupted:
+            break
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
-    return rank, paths[rank].chosen, paths[rank]
+    interrupted = any(path.interrupted for path in paths.values())
+    return rank, paths[rank].chosen, replace(paths[rank], interrupted=interrupted)
 
 
 def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
@@ -109,44 +121,69 @@ def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
     return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
 
 
-def ridge_path(
-    holdout: Holdout,
-    columns: int,
-    first: float,
-    start: Factors,
-    penalty: Callable[[float], Penalty],
-    stage: Stage | None = None,
-) -> RidgePath:
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Fits along a path of ridges, and the factors of the last one."""
+
+    x: Factors
+    ridges: tuple[float, ...] = ()
+    losses: tuple[Array, ...] = ()
+    """Held out."""
+    means: tuple[float, ...] = ()
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.means))
+
+    def on(self, x: Factors, ridge: float, losses: Array, mean: float) -> "Steps":
+        return Steps(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean))
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
     """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
-    train, x = holdout.train, start
-    ridges: list[float] = []
-    losses: list[Array] = []
-    means: list[float] = []
-    while True:
-        ridges.append(first * FACTOR ** (1 + len(ridges)))
-        try:
-            result = _fitted(train.penalized(penalty(ridges[-1])), x, columns)
-        except KeyboardInterrupt:  # between fits; in one it is a status
-            if not means:
-                raise
-            ridges, interrupted = ridges[:-1], True
-            break
-        losses.append(holdout.losses(result.U, result.V))
-        means.append(holdout.mean(losses[-1]))
-        if stage is not None:
-            stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(means), LONGEST)
-        best = int(np.argmin(means))
-        interrupted = result.status is Status.INTERRUPTED
-        if interrupted or len(means) - 1 - best >= PATIENCE or ridges[-1] < LIGHTEST * first:
-            break
-        x = without_vanished(train.kind.pair(result.U, result.V))
-    if not interrupted and ridges[-1] < LIGHTEST * first and train.loss.quadratic:  # such data may be exact
-        exact = solve(train, columns, rng=0)
-        ridges, losses = [*ridges, 0.0], [*losses, holdout.losses(exact.U, exact.V)]
-        means.append(holdout.mean(losses[-1]))
-    best = int(np.argmin(means))
-    errors = [holdout.standard_error(one - losses[best]) for one in losses]
-    return RidgePath(np.array(ridges), np.array(means), np.array(errors), interrupted)
+
+    holdout: Holdout
+    first: float
+    penalty: Callable[[float], Penalty]
+    stage: Stage | None
+
+    def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps]:
+        """The path with so many columns, and where it goes apart from one with more: before they are all in use.
+
+        `beginning` is that place of a path with fewer.
+        """
+        train, steps = self.holdout.train, beginning
+        free, interrupted = columns + train.kind.fixed_columns, False
+        while not (interrupted or self._over(steps)):
+            ridge = self.first * FACTOR ** (1 + len(steps.ridges))
+            try:
+                result = _fitted(train.penalized(self.penalty(ridge)), steps.x, columns)
+            except KeyboardInterrupt:  # between fits; in one it is a status
+                if not steps.means:
+                    raise
+                interrupted = True
+                break
+            x = without_vanished(train.kind.pair(result.U, result.V))
+            steps = self._scored(steps, x, ridge, result)
+            beginning = steps if x.width < free and len(beginning.means) == len(steps.means) - 1 else beginning
+            if self.stage is not None:
+                self.stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(steps.means), LONGEST)
+            interrupted = result.status is Status.INTERRUPTED
+        if not interrupted and steps.ridges[-1] < LIGHTEST * self.first and train.loss.quadratic:
+            exact = solve(train, columns, rng=0)  # such data may be exact
+            steps = self._scored(steps, steps.x, 0.0, exact)
+        errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
+        return RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted), beginning
+
+    def _over(self, steps: Steps) -> bool:
+        if not steps.means:
+            return False
+        return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.first
+
+    def _scored(self, steps: Steps, x: Factors, ridge: float, result: Result) -> Steps:
+        losses = self.holdout.losses(result.U, result.V)
+        return steps.on(x, ridge, losses, self.holdout.mean(losses))
 
 
 def _fitted(problem: Problem, x: Factors, columns: int) -> Result:

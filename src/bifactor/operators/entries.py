@@ -36,10 +36,7 @@ class Entries(Operator):
 
     def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]):
         self.shape = matrix_shape(shape)
-        i = indices(rows, "rows", self.shape[0])
-        j = indices(cols, "cols", self.shape[1])
-        if i.size != j.size:
-            raise InputError(f"rows has {i.size} indices and cols has {j.size}. Pass one pair per measurement.")
+        i, j = places(rows, cols, self.shape)
         if i.size == 0:
             raise InputError("Entries got no coordinates. Pass at least one observed entry.")
         self.size = int(i.size)
@@ -172,6 +169,14 @@ class Entries(Operator):
         if self._order is None:
             return measurements
         return on_host(_placed, measurements, self._order)
+
+
+def places(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """Coordinates in a matrix of this shape, checked."""
+    i, j = indices(rows, "rows", shape[0]), indices(cols, "cols", shape[1])
+    if i.size != j.size:
+        raise InputError(f"rows has {i.size} indices and cols has {j.size}. Pass one pair per measurement.")
+    return i, j
 
 
 def _placed(measurements: Array, order: Array) -> Array:

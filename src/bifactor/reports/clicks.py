@@ -9,6 +9,7 @@ from bifactor.arrays import Array
 from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
 from bifactor.models.judging import spelt, worth
+from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
 from bifactor.reports.completion import STYLE, provenance, run_charts
 from bifactor.reports.page import document, facts, numbers, table
@@ -108,7 +109,7 @@ def _some(fit: Fit, called: Array) -> str:
     order = np.argsort(-counts, kind="stable")[: int(np.count_nonzero(counts))]
     some = np.unique(np.linspace(0, order.size - 1, USERS).round().astype(np.int64))
     rows = order[some]
-    columns, scores, _ = served(fit, fit.model.U[rows], fit.seen.taken(rows), PLACES, True, None)
+    columns, scores, _ = served(fit, Order(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), PLACES, True, None)
     reasons, parts = Reasons(fit), []
     for row, found, score in zip(rows.tolist(), columns, scores, strict=True):
         there = found >= 0

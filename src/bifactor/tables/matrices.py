@@ -7,7 +7,7 @@ import scipy
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
-from bifactor.operators import Entries
+from bifactor.operators.entries import places
 from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.tables.observations import Observations
 from bifactor.validation import require_finite
@@ -52,9 +52,9 @@ def from_triples(X: Any, weights: Any = None, columns: int | None = None) -> Obs
             f"A column {largest[1] - 1} was given, but the fit had {columns}. Use partial_fit for new ones."
         )
     if values.size:
-        operator = Entries(sides[0], sides[1], shape)  # refuses what are no coordinates
-        if operator.size != values.size:
-            raise InputError(f"There are {operator.size} coordinates and {values.size} values. Pass one of each.")
+        i, _ = places(sides[0], sides[1], shape)
+        if i.size != values.size:
+            raise InputError(f"There are {i.size} coordinates and {values.size} values. Pass one of each.")
     w = None if weights is None else floating(weights, "weights")
     if w is not None and w.shape != values.shape:
         raise InputError(f"There are {values.size} values and {w.size} weights. Pass one per triple.")

@@ -42,7 +42,7 @@ class ObservedPredictedDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the entries that a fit knew."""
         data, model = fitted(estimator, "observations_"), estimator.model_
-        return cls(data.values, model.loss.mean(model.scores(data.rows, data.cols))).plot(ax)
+        return cls(data.values, model.predicted(model.scores(data.rows, data.cols))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 from bifactor.solvers.parts.moments import Places, pairs_of, second_moments
 
@@ -108,4 +109,15 @@ def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
         a, b = i[part], j[part]
         # Three sums that are positive, where E[z²] − E[z]² would cancel.
         found[part] = (spreads[0][a] * moments[b] + squares[a] * spreads[1][b]) @ double
+    return np.maximum(found, 0)
+
+
+def variance_table(rows: Gaussians, cols: Gaussians) -> Array:
+    """Of uᵢ·vⱼ, for all rows and columns."""
+    first, second = triangle(rows.places.width)
+    double, found = np.where(first == second, 1.0, 2.0), np.empty((len(rows), len(cols)))
+    ours = np.hstack([rows.spread, rows.means[:, first] * rows.means[:, second]]) * np.tile(double, 2)
+    for part in chunks(len(cols), ours.shape[1]):
+        some = cols.take(np.arange(part.start, part.stop))
+        found[:, part] = matmul(ours, np.hstack([some.moments, some.spread]).T)
     return np.maximum(found, 0)

@@ -8,7 +8,7 @@ import scipy
 
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
-from bifactor.operators import Entries
+from bifactor.operators.entries import places
 from bifactor.problems.problem import Problem
 from bifactor.solvers.parts.gamma import expected_precisions
 from bifactor.solvers.parts.gaussians import Gaussians, variances
@@ -116,5 +116,4 @@ class Posterior:
         """Coordinates, checked."""
         if np.size(rows) == 0 and np.size(cols) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        entries = Entries(rows, cols, (len(self.rows), len(self.cols)))
-        return entries.rows, entries.cols
+        return places(rows, cols, (len(self.rows), len(self.cols)))

@@ -4,6 +4,9 @@ Dividing each row of the gradient by its block of curvature makes the iteration 
 (Tong, Ma and Chi, 2021), and to the factorisation: (UR, VR⁻ᴴ) gives the same X.
 """
 
+import numpy as np
+
+from bifactor.arrays import host
 from bifactor.blocks import Blocks
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
@@ -11,6 +14,9 @@ from bifactor.problems.state import Point
 
 LIFT = 0.01
 """The multiple of the estimated distance to the solution by which Gram matrices are damped."""
+
+SMOOTH = 0.003
+"""The share of the curvature of f from which on a ridge by itself keeps columns that vanish from being blown up."""
 
 
 def distance(problem: Objective, decrement: float) -> float:
@@ -28,10 +34,17 @@ def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -
     """A gradient at x, each row divided by the block of curvature to expect.
 
     `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a column that vanishes would be blown up until the
-    whole step is cut short because of it.
+    whole step is cut short because of it. Where entries are observed and nothing else bounds the blocks it is added to
+    their mean, which is many times as much: with less, fits without a ridge end in worse minima, and with it, fits
+    under one take up to twice the iterations.
     """
 
     def blocks(side: int) -> Blocks:
-        return problem.f.expected(x, side).damped(damping) + problem.blocks_of_terms(x, side)
+        terms = problem.blocks_of_terms(x, side)
+        ridge = float(np.min(host(terms.ridge)))
+        own = problem.f.expected(x, side, alone=ridge == 0)
+        if 0 < ridge < SMOOTH * own.typical:
+            own = problem.f.expected(x, side)
+        return own.damped(damping) + terms
 
     return g.divided(blocks)

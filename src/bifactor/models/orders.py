@@ -1,0 +1,65 @@
+"""What the columns of a row are ranked by: the mean of z, a bound that holds with some probability, or a draw."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from bifactor.arrays import Array, generator
+from bifactor.errors import InputError
+from bifactor.models.model import Model
+from bifactor.models.settings import seed_of
+from bifactor.solvers.parts.gaussians import variance_table
+from bifactor.solvers.parts.posterior import Posterior
+
+BY = ("mean", "lower", "draw")
+"""What columns may be ranked by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """What is taken off z of some rows: a multiple of its standard deviation."""
+
+    posterior: Posterior
+    rows: Array
+    multiple: float
+
+    def __call__(self, part: slice) -> Array:
+        """Of a part of the rows, in all columns."""
+        some = self.posterior.rows.take(self.rows[part])
+        return self.multiple * np.sqrt(variance_table(some, self.posterior.cols))
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Columns are ranked by UVᵀ, less a margin."""
+
+    U: Array
+    V: Array
+    margin: Margin | None = None
+
+
+def order(model: Model, rows: Array | None, by: str, level: float, random_state: Any) -> Order:
+    """That of these rows, by their places; of all, where these are None. See `Fit.recommend`."""
+    if by not in BY:
+        raise InputError(f"by={by!r} is not one of {', '.join(map(repr, BY))}.")
+    if by == "mean":
+        return Order(model.U if rows is None else model.U[rows], model.V)
+    if model.posterior is None:
+        raise InputError(f"by={by!r} needs a posterior, and this fit has a ridge. Fit numbers without alpha.")
+    places = np.arange(len(model.U)) if rows is None else rows
+    if by == "draw":
+        return _drawn(model, model.posterior, places, random_state)
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level={level!r} is not between 0 and 1.")
+    return Order(model.U[places], model.V, Margin(model.posterior, places, float(scipy.special.ndtri(level))))
+
+
+def _drawn(model: Model, posterior: Posterior, places: Array, random_state: Any) -> Order:
+    """By one draw of the factors; of a row that is asked for twice it is the same."""
+    rng, dtype = generator(seed_of(random_state)), model.U.dtype
+    V = posterior.cols.sample(rng)  # first, so that it does not depend on the rows
+    once, back = np.unique(places, return_inverse=True)
+    U = posterior.rows.take(once).sample(rng)[back]
+    return Order(U.astype(dtype), V.astype(dtype))
