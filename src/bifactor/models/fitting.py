@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from bifactor.models.tuning import FEW, tuned, without_vanished
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
+from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG, Solver, Variational
@@ -55,10 +57,15 @@ class Settings:
     progress: bool = False
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
-    stage: Callable[[str, int, int], None] | None = None
-    """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
+    stage: Stage | None = None
+    """Told what is chosen before the fit."""
     expect: Callable[[float], None] | None = None
     """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
+
+    @property
+    def choosing(self) -> AbstractContextManager[Stage | None]:
+        """Who is told of choices while they are made."""
+        return nullcontext(self.stage) if self.stage is not None else choice_bar(self.progress)
 
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
@@ -78,7 +85,8 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
 
 def _with_ridge(problem: Problem, intercept: float, settings: Settings, start: Model | None) -> Model:
     rng = np.random.default_rng(settings.seed)
-    rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=settings.stage)
+    with settings.choosing as stage:
+        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
     init = resumed(start, penalized, rank)
     solver = settings.solver if init is None or settings.solver is not None else PCG()
@@ -104,7 +112,8 @@ def _with_posterior(
         if data.values.size >= FEW:
             some = some_rows(data, rng)
             part = problem if some is data else as_problem(some, settings, intercept)
-            choice = noise_choice(part, tried, rng, settings.stage)
+            with settings.choosing as stage:
+                choice = noise_choice(part, tried, rng, stage)
             best = choice.chosen
     result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), settings)
     fixed = OFFSETS if settings.offsets else (0, 0)
