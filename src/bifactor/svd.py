@@ -25,8 +25,8 @@ from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
-DEPTH, WARM_DEPTH = 4, 2
-"""Blocks of a Krylov space; fewer serve where it begins with good directions."""
+DEPTH, WARM_DEPTH, COLUMNS = 4, 2, 512
+"""Blocks of a Krylov space; fewer serve where it begins with good directions, or has so many columns without them."""
 MAX_RESTARTS = 25
 PASSES = 5
 """How often a block is made orthogonal to the others, at most."""
@@ -122,7 +122,7 @@ def top_eigenpairs(
     AQ = apply(Q)
     for _ in range(restarts):
         K, AK = Q, AQ
-        for _ in range((DEPTH if start is None else WARM_DEPTH) - 1):
+        for _ in range((max(WARM_DEPTH, min(DEPTH, COLUMNS // block)) if start is None else WARM_DEPTH) - 1):
             Q = _orthonormal_against(K, AQ)
             AQ = apply(Q)
             K, AK = hstack(K, Q), hstack(AK, AQ)

@@ -206,7 +206,7 @@ def test_few_users_and_a_rank_that_is_too_large(folder):
 
 
 def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
-    from bifactor.models import clicks
+    from bifactor.models import click_choices as clicks
 
     choices(400, 30).to_csv("more.csv", index=False)
     found, count = clicks._Fold.ndcg, 0

@@ -40,3 +40,22 @@ def test_nothing_is_shown_elsewhere(monkeypatch):
     assert shown.getvalue().strip() == ""
     with progress.share_bar(False, "filling in") as show:
         assert show is None
+
+
+def test_choices_are_counted_with_the_time_that_is_left(terminal):
+    with progress.choice_bar(True) as show:
+        for what, most in (("choosing the rank", 3), ("choosing the ridge", 7)):
+            for done in range(3):
+                show(what, done, most)
+                time.sleep(0.15)
+    said = terminal.getvalue()
+    assert re.search(r"choosing the rank 2/3", said)
+    assert re.search(r"choosing the ridge 2/7 .*left at most \d:\d\d:\d\d", said)
+
+
+def test_nothing_to_choose_shows_nothing(terminal):
+    with progress.choice_bar(True):
+        pass
+    assert terminal.getvalue() == ""
+    with progress.choice_bar(False) as show:
+        assert show is None

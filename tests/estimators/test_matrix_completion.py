@@ -486,6 +486,17 @@ def test_verbose_shows_a_bar(table, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "words"), [({"alpha": None}, "choosing the noise"), ({"alpha": "auto"}, "choosing the ridge")]
+)
+def test_verbose_counts_choices_too(table, capsys, options, words):
+    make(verbose=1, **options).fit(table)
+    said = capsys.readouterr().out
+    assert words in said
+    assert "left at most" in said
+    assert "objective" in said
+
+
 def test_unfitted(table):
     model = make()
     for use in (

@@ -19,7 +19,8 @@ from bifactor.errors import FileError, InputError
 from bifactor.estimators.imputer import LowRankImputer
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables.fields import cells
-from bifactor.tables.layout import DELIMITERS, INDEX, plain
+from bifactor.tables.headers import INDEX, plain
+from bifactor.tables.layout import DELIMITERS
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import Progress, content, head, require_file
 from bifactor.words import counted

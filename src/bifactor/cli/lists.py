@@ -102,9 +102,8 @@ class Lists:
     def _block(self, rows: Array, names: list[Any]) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
         known = fit.seen.taken(rows[there])
-        found = served(
-            fit, Order(fit.model.U[rows[there]], fit.model.V), known, self.count, not self.include_seen, self.allowed
-        )
+        order = Order(fit.model.U[rows[there]], fit.model.V)
+        found = served(fit, order, known, self.count, not self.include_seen, self.allowed)
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
             if row < 0:

@@ -18,7 +18,7 @@ from bifactor.cli.newcomers import entries_for, history_option
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.models.fit import known
+from bifactor.models.told import known
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed

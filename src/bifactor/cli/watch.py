@@ -17,6 +17,7 @@ from rich.progress import (
 
 from bifactor.cli.look import in_time, stderr
 from bifactor.problems.state import State
+from bifactor.running.progress import turned
 from bifactor.tables.source import Progress as Read
 
 LONG = 10.0
@@ -48,7 +49,7 @@ class Fitting:
 
     def stage(self, what: str, done: int, most: int) -> None:
         """A step of what comes before the iterations."""
-        self._bar.update(self._task, description=what, completed=done, total=most)
+        turned(self._bar, self._task, what, done, most)
 
     def expect(self, seconds: float) -> None:
         """Tell how long it will take, where that is worth knowing."""

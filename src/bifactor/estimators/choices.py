@@ -6,11 +6,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from bifactor.errors import InputError
 from bifactor.estimators.checked import frame_header
 from bifactor.estimators.inputs import observations
 from bifactor.tables import Observations
-from bifactor.tables.layout import usual_columns
+from bifactor.tables.headers import usual_columns
 from bifactor.tables.matrices import is_triples
+from bifactor.validation import is_at_least_zero, is_count
 
 
 def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
@@ -30,3 +32,17 @@ def is_long(X: Any) -> bool:
         return False
     found = usual_columns(tuple(header))
     return len(header) == 2 or (found[0] is not None and found[1] is not None)
+
+
+def require_settings(n_components: Any, unobserved: Any, alpha: Any, item_share: Any, item_alpha: Any) -> None:
+    """`InputError` where these are not settings of a `Recommender`."""
+    if unobserved != "auto" and not (is_at_least_zero(unobserved) and float(unobserved) > 0):
+        raise InputError(f"unobserved={unobserved!r} is not a number above 0, nor 'auto'.")
+    if alpha is None:
+        raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+    if item_share != "auto" and not (is_at_least_zero(item_share) and float(item_share) < 1):
+        raise InputError(f"item_share={item_share!r} is not a number from 0 to below 1, nor 'auto'.")
+    if item_alpha != "auto" and not (is_at_least_zero(item_alpha) and float(item_alpha) > 0):
+        raise InputError(f"item_alpha={item_alpha!r} is not a number above 0, nor 'auto'.")
+    if not is_count(n_components, 1):
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1.")

@@ -18,10 +18,11 @@ from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.side_information import with_features
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
-from bifactor.models.fit import Fit, single_or_all
+from bifactor.models.fit import Fit
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.model import Model
 from bifactor.models.scoring import mean_noise
+from bifactor.models.told import single_or_all
 from bifactor.models.updating import updated
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.matrices import is_triples

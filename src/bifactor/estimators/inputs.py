@@ -11,7 +11,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header
 from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
-from bifactor.tables.layout import usual_columns
+from bifactor.tables.headers import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples
 from bifactor.validation import require_finite
 from bifactor.words import counted

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.choices import given_choices, is_long
+from bifactor.estimators.choices import given_choices, is_long, require_settings
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
@@ -25,7 +25,6 @@ from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.settings import settings
 from bifactor.tables import Observations
-from bifactor.validation import is_at_least_zero, is_count
 
 
 class Recommender(Factorised):
@@ -45,9 +44,8 @@ class Recommender(Factorised):
     alpha : float or "auto"
         The ridge of one entry: a row's is alpha times the sum of the weights in it. "auto" chooses it in the same way.
     item_share : float or "auto"
-        The share of scores by item-to-item regression, from 0 to below 1. They tell what is chosen together without a
-        detour by factors, which helps most where users have few choices among few items. "auto" chooses it in the
-        same way, after the others; 0 is for none.
+        The share of scores by item-to-item regression, from 0 to below 1, which help most where users have few choices
+        among few items. "auto" chooses it in the same way, after the others; 0 is for none.
     item_alpha : float or "auto"
         The ridge of that regression.
     solver : Solver, optional
@@ -280,24 +278,13 @@ class Recommender(Factorised):
         return self.model_.clicks.tried
 
     def _settings(self) -> Settings:
-        if self.unobserved != "auto" and not (is_at_least_zero(self.unobserved) and float(self.unobserved) > 0):
-            raise InputError(f"unobserved={self.unobserved!r} is not a number above 0, nor 'auto'.")
-        if self.alpha is None:
-            raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
-        share = self.item_share
-        if share != "auto" and not (is_at_least_zero(share) and float(share) < 1):
-            raise InputError(f"item_share={share!r} is not a number from 0 to below 1, nor 'auto'.")
-        if self.item_alpha != "auto" and not (is_at_least_zero(self.item_alpha) and float(self.item_alpha) > 0):
-            raise InputError(f"item_alpha={self.item_alpha!r} is not a number above 0, nor 'auto'.")
-        if not is_count(self.n_components, 1):
-            raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 1.")
+        require_settings(self.n_components, self.unobserved, self.alpha, self.item_share, self.item_alpha)
         names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
         return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
         named = (self.unobserved, self.alpha, self.item_share, self.item_alpha)
-        given = Choices(*(None if value == "auto" else float(value) for value in named))
-        return fit_clicks(data, settings, start, given)
+        return fit_clicks(data, settings, start, Choices(*(None if a == "auto" else float(a) for a in named)))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         return as_choices(data)

@@ -41,9 +41,8 @@ def fit_components(data: Observations, settings: Settings, earlier: Model | None
     start = problem.zero(0)
     start.right[:, EFFECTS] = _column_effects(data, settings, intercept, LIGHT)
     rng = np.random.default_rng(settings.seed)
-    rank, ridge, path = tuned(
-        problem, settings.n_components, settings.alpha, rng, start, component_ridge, settings.stage
-    )
+    with settings.choosing as stage:
+        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:

@@ -15,14 +15,12 @@ from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
+from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
 from bifactor.tables.names import listed
 from bifactor.validation import require_finite
 from bifactor.words import counted
-
-KNOWN = ("neither", "row", "column", "both")
-"""What is known of a pair, by 1 for the row plus 2 for the column."""
 
 UNKNOWN = ("mean", "raise")
 """What to do about names that were not in the fit."""
@@ -296,13 +294,3 @@ class Fit:
         from bifactor.models.store import save
 
         save(self, folder, force, report, error_bars)
-
-
-def single_or_all(told: Array, rows: Any, cols: Any) -> Array:
-    """What is told of pairs: a single value where both sides are a single name."""
-    return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
-
-
-def known(i: Array, j: Array) -> Array:
-    """What is known of pairs of places."""
-    return np.array(KNOWN)[(i >= 0) + 2 * (j >= 0)]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.models.tuning import Stage
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import State
 from bifactor.running.holdout import Holdout
+from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Variational
@@ -74,6 +74,8 @@ def noise_choice(
     losses: list[Array] = []
     interrupted = False
     for one in tried:
+        if stage is not None:
+            stage("choosing the noise", len(losses), len(tried))
         try:
             result = _fitted(holdout, one, min(map(holdout.mean, losses), default=np.inf))
         except KeyboardInterrupt:  # between fits; in one it is a status
@@ -83,8 +85,6 @@ def noise_choice(
             break
         losses.append(holdout.losses(result.U, result.V))
         interrupted = result.status is Status.INTERRUPTED
-        if stage is not None:
-            stage("choosing the noise", len(losses), len(tried))
         if interrupted:
             break
     means = np.array([holdout.mean(part) for part in losses])

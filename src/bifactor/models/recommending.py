@@ -49,9 +49,8 @@ def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, al
     model = fit.model
     least = int(known.counts.min()) if filter_seen and len(order.U) else 0
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
-    columns, z = best_columns(
-        order.U, order.V, count, known.__getitem__ if filter_seen else None, allowed, order.margin
-    )
+    seen = known.__getitem__ if filter_seen else None
+    columns, z = best_columns(order.U, order.V, count, seen, allowed, order.margin)
     predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
     strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may tell of them
     if strangers.any():

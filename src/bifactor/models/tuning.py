@@ -13,6 +13,7 @@ from bifactor.inits import Given
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.problem import Problem
 from bifactor.running.holdout import Holdout
+from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG
@@ -42,10 +43,6 @@ alike, and counts that are all 0, drive a fit to infinity."""
 
 VANISHED = 1e-6
 """The share of the longest below which a column counts as zero."""
-
-
-Stage = Callable[[str, int, int], None]
-"""Told what is chosen, how many choices were tried, and how many there are at most."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,8 @@ def tuned(
     holdout = Holdout(problem, rng)
     ranks = {most}
     if n_components is None and problem.loss.quadratic:
+        if stage is not None:
+            stage("choosing the rank", 0, 1)
         few = min(most, _free_rank(holdout.train, rng))
         ranks |= {few, max(few, round((few * most) ** 0.5))}
     walk = Walk(holdout, first, penalty, stage)
@@ -156,6 +155,7 @@ class Walk:
         train, steps = self.holdout.train, beginning
         free, interrupted = columns + train.kind.fixed_columns, False
         while not (interrupted or self._over(steps)):
+            self._tell(columns, steps)
             ridge = self.first * FACTOR ** (1 + len(steps.ridges))
             try:
                 result = _fitted(train.penalized(self.penalty(ridge)), steps.x, columns)
@@ -167,14 +167,16 @@ class Walk:
             x = without_vanished(train.kind.pair(result.U, result.V))
             steps = self._scored(steps, x, ridge, result)
             beginning = steps if x.width < free and len(beginning.means) == len(steps.means) - 1 else beginning
-            if self.stage is not None:
-                self.stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(steps.means), LONGEST)
             interrupted = result.status is Status.INTERRUPTED
         if not interrupted and steps.ridges[-1] < LIGHTEST * self.first and train.loss.quadratic:
             exact = solve(train, columns, rng=0)  # such data may be exact
             steps = self._scored(steps, steps.x, 0.0, exact)
         errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
         return RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted), beginning
+
+    def _tell(self, columns: int, steps: Steps) -> None:
+        if self.stage is not None:
+            self.stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(steps.means), LONGEST)
 
     def _over(self, steps: Steps) -> bool:
         if not steps.means:

@@ -2,8 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from bifactor.running.run import Run
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+Stage = Callable[[str, int, int], None]
+"""Told what is chosen, how many choices were tried, and how many there are at most."""
 
 
 @contextmanager
@@ -12,22 +19,52 @@ def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[
     if not wanted:
         yield lambda run: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    with _counted("objective {task.fields[objective]:.4e}") as bar:
+        task = bar.add_task(label, total=max_iter, objective=float("nan"))
+        yield lambda run: bar.update(task, completed=run.iteration, objective=run.best_value)
 
-    columns = (
+
+@contextmanager
+def choice_bar(wanted: bool) -> Iterator[Stage | None]:
+    """Yields a function that shows what is chosen and how far that is, from the first time that it is told; or None."""
+    if not wanted:
+        yield None
+        return
+    bar = _counted()
+
+    def show(what: str, done: int, most: int) -> None:
+        if not bar.tasks:
+            bar.start()
+            bar.add_task(what, total=most, completed=done)
+        else:
+            turned(bar, bar.task_ids[0], what, done, most)
+
+    try:
+        yield show
+    finally:
+        if bar.tasks:
+            bar.stop()
+
+
+def turned(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> None:
+    """A step of a task or, where it is called otherwise than before, of the next one, whose time is counted anew."""
+    if bar.tasks[bar.task_ids.index(task)].description != what:
+        bar.reset(task, description=what, completed=done, total=most)
+    bar.update(task, completed=done, total=most)
+
+
+def _counted(*more: str) -> "Progress":
+    """A line that fits into 80 columns."""
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
         TextColumn("[bold]{task.description}"),
-        BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("objective {task.fields[objective]:.4e}  change {task.fields[change]:.1e}"),
+        TextColumn("left at most"),
+        TimeRemainingColumn(),
+        *map(TextColumn, more),
     )
-    with Progress(*columns) as bar:
-        task = bar.add_task(label, total=max_iter, objective=float("nan"), change=1.0)
-
-        def show(run: Run) -> None:
-            bar.update(task, completed=run.iteration, objective=run.best_value, change=run.records[-1].relative_change)
-
-        yield show
 
 
 @contextmanager

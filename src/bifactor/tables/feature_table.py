@@ -14,7 +14,8 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.tables.columns import Columns, Frame, Records, parquet_columns
 from bifactor.tables.fields import cells
-from bifactor.tables.layout import INDEX, USUAL, Asked, looked_at, plain
+from bifactor.tables.headers import INDEX, USUAL, plain
+from bifactor.tables.layout import Asked, looked_at
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import content, head, require_file, silent
 from bifactor.words import counted

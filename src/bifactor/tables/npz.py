@@ -9,7 +9,8 @@ from scipy import sparse
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.operators.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
-from bifactor.tables.layout import USUAL, Asked, hinted, plain
+from bifactor.tables.headers import USUAL, plain
+from bifactor.tables.layout import Asked, hinted
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
 from bifactor.tables.source import Progress

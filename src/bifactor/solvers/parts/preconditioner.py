@@ -35,8 +35,8 @@ def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -
 
     `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a column that vanishes would be blown up until the
     whole step is cut short because of it. Where entries are observed and nothing else bounds the blocks it is added to
-    their mean, which is many times as much: with less, fits without a ridge end in worse minima, and with it, fits
-    under one take up to twice the iterations.
+    their mean, which is many times as much. Under a ridge worth the name that costs iterations, up to 1.7 times as
+    many were measured; under hardly any, less of it ended in worse minima in some cases and better ones in others.
     """
 
     def blocks(side: int) -> Blocks:
