@@ -30,6 +30,9 @@ class MatrixCompletion(ErrorBars, Completion):
     noise : {"auto", "one", "columns", "rows", "both", "student"}
         Of the posterior: whether all entries have one variance, or each column, row or both its own, or Student's t;
         see `bifactor.solvers.Variational`. "auto" takes the one that predicts a tenth of the entries, held out, best.
+    implicit_features : {"auto", True, False}
+        Of the posterior: whether it tells of a row which columns it is known in, whatever the values, and of a column
+        in which rows (SVD++). "auto" finds out by a tenth of the entries, held out.
     offsets : bool
         Fit an intercept and an offset for every row and column.
     solver : Solver, optional
@@ -80,6 +83,7 @@ class MatrixCompletion(ErrorBars, Completion):
         loss: Any = "squared",
         alpha: float | str | None = None,
         noise: str = "auto",
+        implicit_features: bool | str = "auto",
         offsets: bool = True,
         solver: Any = None,
         max_iter: int = 1000,
@@ -93,6 +97,7 @@ class MatrixCompletion(ErrorBars, Completion):
         self.loss = loss
         self.alpha = alpha
         self.noise = noise
+        self.implicit_features = implicit_features
         self.offsets = offsets
         self.solver = solver
         self.max_iter = max_iter
@@ -139,7 +144,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
     def _settings(self) -> Settings:
         names = ["n_components", "loss", "alpha", "noise", "offsets", "solver", "max_iter", "tol"]
-        names += ["verbose", "random_state"]
+        names += ["verbose", "random_state", "implicit_features"]
         return settings(**{name: getattr(self, name) for name in names})
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:

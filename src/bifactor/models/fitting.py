@@ -50,6 +50,8 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = None
     stage: Callable[[str, int, int], None] | None = None
     """Told what is chosen before the fit, how many choices were tried, and how many there are at most."""
+    implicit: bool | None = False
+    """Whether a posterior has the pattern of entries as features; None where it does if that predicts better."""
     expect: Callable[[float], None] | None = None
     """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
 
@@ -89,17 +91,17 @@ def _with_posterior(
         rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
         best = Candidate(solver, min(*problem.shape, rank))
     else:
-        tried = candidates(settings.noise, settings.n_components, problem.shape)
+        tried = candidates(settings.noise, settings.n_components, problem.shape, bool(settings.implicit))
         best = tried[0]
         if data.values.size >= FEW:
             some = some_rows(data, rng)
             part = problem if some is data else as_problem(some, settings, intercept)
-            choice = noise_choice(part, tried, rng, settings.stage)
+            choice = noise_choice(part, tried, rng, settings.stage, some.features, settings.implicit is None)
             best = choice.chosen
-    result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), settings)
+    result = run(problem, best.rank, best.solver.told(*data.features), resumed(start, problem, best.rank), settings)
     fixed = OFFSETS if settings.offsets else (0, 0)
     model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
-    return model.with_living() if settings.n_components is None else model
+    return (model.with_living() if settings.n_components is None else model).with_side()
 
 
 def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:

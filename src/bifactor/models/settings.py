@@ -28,6 +28,7 @@ def settings(
     tol: Any,
     random_state: Any,
     verbose: Any,
+    implicit_features: Any = "auto",
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
     require_flag(offsets, "offsets")
@@ -41,6 +42,12 @@ def settings(
         require_instance(solver, Solver, "solver")
     seen_through = loss_of(loss)
     posterior = _wants_posterior(seen_through, alpha, noise, solver)
+    if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
+        raise InputError(f"implicit_features={implicit_features!r} is not True, False or 'auto'.")
+    if implicit_features is True and not posterior:
+        raise InputError(
+            "implicit_features=True needs a posterior. Leave out alpha and pass loss='squared', or 'auto'."
+        )
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
@@ -55,6 +62,7 @@ def settings(
         tol=positive(tol, "tol", "It is relative to X."),
         seed=seed_of(random_state),
         progress=bool(verbose),
+        implicit=None if implicit_features == "auto" else bool(implicit_features),
     )
 
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
+from bifactor.arrays import Array
 from bifactor.models.model import Model
 from bifactor.tables import Observations
 
@@ -23,12 +25,17 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
         place[touched] = np.arange(touched.size)
         used = (place[every.rows] >= 0) & (every.cols < n)
         some = every.part(used)
-        some = replace(some, rows=place[some.rows], shape=(touched.size, n))
+        some = replace(
+            some, rows=place[some.rows], shape=(touched.size, n), row_features=_lines(every.row_features, touched)
+        )
         model = model.with_found(0, shape[0], some, touched)
     if shape[1] > n:
         some = every.part(every.cols >= n)
-        some = replace(some, cols=some.cols - n, shape=(shape[0], shape[1] - n))
-        model = model.with_found(1, shape[1], some, np.arange(n, shape[1]))
+        added = np.arange(n, shape[1])
+        some = replace(
+            some, cols=some.cols - n, shape=(shape[0], added.size), column_features=_lines(every.column_features, added)
+        )
+        model = model.with_found(1, shape[1], some, added)
     return model, every
 
 
@@ -45,4 +52,11 @@ def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Ob
     values = np.concatenate([known.values, new.values])
     row_names = known.row_names if new.row_names is None else new.row_names
     column_names = known.column_names if new.column_names is None else new.column_names
-    return Observations(rows[stay], cols[stay], values[stay], shape, weights, row_names, column_names, known.origin)
+    features = (first if second is None else second for first, second in zip(known.features, new.features, strict=True))
+    names = row_names, column_names, known.origin
+    return Observations(rows[stay], cols[stay], values[stay], shape, weights, *names, *features)
+
+
+def _lines(features: sparse.csr_array | None, places: Array) -> sparse.csr_array | None:
+    """Of some rows; None where those of any are not known."""
+    return None if features is None or places.max() >= features.shape[0] else features[places]

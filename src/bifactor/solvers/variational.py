@@ -131,6 +131,13 @@ class Variational(Solver[Inferred]):
         for name in FEATURES:
             object.__setattr__(self, name, Features.of(getattr(self, name), name))
 
+    def told(self, row_features: Any, column_features: Any) -> "Variational":
+        """With features; None leaves those that it has."""
+        given = {
+            name: one for name, one in zip(FEATURES, (row_features, column_features), strict=True) if one is not None
+        }
+        return replace(self, **given) if given else self
+
     @property
     def _shared(self) -> bool:
         return self.prior == "shared"
@@ -165,7 +172,8 @@ class Variational(Solver[Inferred]):
         if given is None and not self.implicit:
             return 0
         count, known = (1, rows) if given is None else (given.matrix.shape[1] + 1, given.matrix.nnz + rows)
-        count, known = (count + others, known + problem.f.size) if self.implicit else (count, known)
+        entries = problem.f.footprint(width).z // np.dtype(problem.dtype).itemsize
+        count, known = (count + others, known + entries) if self.implicit else (count, known)
         return 8 * (6 * width * (rows + count) + 6 * known + 5 * min(count, WHOLE) ** 2)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:

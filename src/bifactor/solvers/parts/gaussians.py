@@ -8,7 +8,6 @@ from scipy import sparse
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.blocks_reference import chunks, transposed, triangle
-from bifactor.solvers.parts.features import Features
 from bifactor.solvers.parts.moments import Places, pairs_of, second_moments
 from bifactor.solvers.parts.weights import Weights
 
@@ -65,15 +64,15 @@ class Gaussians:
         covariance = None if self.covariance is None else self.covariance[index]
         return replace(self, means=self.means[index], covariance=covariance, precision=self.precision[index])
 
-    def padded(self, rows: int, features: Features | None = None) -> "Gaussians":
+    def padded(self, rows: int, features: sparse.csr_array | None = None) -> "Gaussians":
         """With more rows, of which only features are known, if these are: they are as before the data.
 
-        Fixed columns are ones.
+        Fixed columns are ones. Features have a one behind.
         """
         more = rows - len(self)
         means = np.zeros((more, self.places.width))
         means[:, self.places.fixed] = 1
-        return self.joined(self.before(means, None if features is None else features.with_ones))
+        return self.joined(self.before(means, features))
 
     def before(self, means: Array, features: sparse.csr_array | None) -> "Gaussians":
         """Rows as they are before the data, with the fixed columns of `means`."""
