@@ -94,12 +94,8 @@ class Regression:
     def fitted(self, rest: Array, prior: Array) -> "Regression":
         """With the best weights for what is left of each row, then the precisions that go with them."""
         product = np.asarray(self.features.T @ np.where(self.seen[:, None], rest, 0.0))
-        mean, lines, volumes = np.empty_like(self.weights.mean), [], []
-        for k, part in enumerate(self.weights.groups):
-            found, K, volume = self._solved(k, part, product[:, part])
-            mean[:, part] = found
-            lines.append(K)
-            volumes.append(volume)
+        solve = self._solved_whole if self.learned.gram.ndim == 2 else self._solved_apart
+        mean, lines, volumes = solve(product)
         weights = replace(self.weights, mean=mean, lines=tuple(lines), columns=np.diag(1 / prior))
         new = replace(self, learned=replace(self.learned, weights=weights, volumes=tuple(volumes)))
         apart = new.expected[self.seen] - weights.average @ mean
@@ -107,25 +103,34 @@ class Regression:
         new = replace(new, learned=replace(new.learned, weights=replace(weights, scatter=scatter)))
         return new._with_best_precisions(prior)
 
-    def _solved(self, k: int, part: slice, product: Array) -> tuple[Array, Array, float]:
-        """The mean, K and log det K of some columns, from FᵀU."""
-        precision, gram = self._precision(k), self.learned.gram
-        if gram.ndim == 2:
-            L = scipy.linalg.cholesky(gram + np.diag(precision), lower=True)
-            K = scipy.linalg.cho_solve((L, True), np.eye(len(L)))
-            return scipy.linalg.cho_solve((L, True), product), K, -2 * float(np.sum(np.log(np.diag(L))))
-        K = 1 / (gram + precision)
-        return self._descended(precision, product, self.weights.mean[:, part], K), K, float(np.sum(np.log(K)))
+    def _solved_whole(self, product: Array) -> tuple[Array, list[Array], list[float]]:
+        """The mean, and K and its log det for each group of columns, from FᵀU."""
+        mean, lines, volumes = np.empty_like(product), [], []
+        for k, part in enumerate(self.weights.groups):
+            L = scipy.linalg.cholesky(self.learned.gram + np.diag(self._precision(k)), lower=True)
+            mean[:, part] = scipy.linalg.cho_solve((L, True), product[:, part])
+            lines.append(scipy.linalg.cho_solve((L, True), np.eye(len(L))))
+            volumes.append(-2 * float(np.sum(np.log(np.diag(L)))))
+        return mean, lines, volumes
 
-    def _descended(self, precision: Array, product: Array, x: Array, K: Array) -> Array:
-        """A few rounds of conjugate gradients towards (FᵀF + precision)⁻¹·product, column by column, from x."""
-        seen = self.seen[:, None]
+    def _solved_apart(self, product: Array) -> tuple[Array, list[Array], list[float]]:
+        """The same where K is diagonal, and the mean improved by some rounds."""
+        groups = self.weights.groups
+        lines = [1 / (self.learned.gram + self._precision(k)) for k in range(len(groups))]
+        precision, K = np.empty_like(product), np.empty_like(product)
+        for k, part in enumerate(groups):
+            precision[:, part], K[:, part] = self._precision(k)[:, None], lines[k][:, None]
+        return self._descended(precision, product, K), lines, [float(np.sum(np.log(line))) for line in lines]
+
+    def _descended(self, precision: Array, product: Array, K: Array) -> Array:
+        """Conjugate gradients for FᵀFA + precision∘A = product, column by column, from the last A."""
+        x, seen = self.weights.mean, self.seen[:, None]
 
         def image(A: Array) -> Array:
-            return np.asarray(self.features.T @ np.where(seen, self.features @ A, 0.0)) + precision[:, None] * A
+            return np.asarray(self.features.T @ np.where(seen, self.features @ A, 0.0)) + precision * A
 
         residual = product - image(x)
-        direction = s = K[:, None] * residual
+        direction = s = K * residual
         size = np.sum(residual * s, axis=0)
         limit = ENOUGH * size
         for _ in range(ROUNDS):
@@ -134,7 +139,7 @@ class Regression:
             along = image(direction)
             step = size / np.maximum(np.sum(direction * along, axis=0), 1e-300)
             x, residual = x + step * direction, residual - step * along
-            s = K[:, None] * residual
+            s = K * residual
             size, before = np.sum(residual * s, axis=0), size
             direction = s + size / np.maximum(before, 1e-300) * direction
         return x
