@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bifactor.arrays import digest
 
@@ -15,6 +16,9 @@ def describe(value: Any) -> str:
     """A repr that is the same in every process: settings by value, arrays by content, callables by name."""
     if isinstance(value, np.ndarray):
         return f"array({value.shape}, {value.dtype}, {digest(value)})"
+    if sparse.issparse(value):
+        entries = value.tocoo()
+        return f"sparse({value.shape}, {value.dtype}, {digest(entries.row, entries.col, entries.data)})"
     if isinstance(value, np.random.Generator):
         return f"Generator({zlib.crc32(repr(value.bit_generator.state).encode())})"
     if isinstance(value, partial):

@@ -178,11 +178,13 @@ def test_saved_and_loaded(tmp_path, named, noise):
 def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     model = bf.MatrixCompletion(n_components=3, random_state=0).fit(table)
     choice = model.noise_choice_
-    assert len(choice.candidates) == len(noise_choice.CANDIDATES)
-    assert choice.chosen is choice.candidates[int(np.argmin(choice.held_out))]
+    plain = len(noise_choice.CANDIDATES)
+    assert [one.solver.implicit for one in choice.candidates] == [False] * plain + [True]
+    assert choice.chosen is choice.candidates[int(np.argmin(choice.held_out[:plain]))]  # the pattern tells nothing here
     assert choice.standard_error[int(np.argmin(choice.held_out))] == 0
     assert choice.chosen.solver.noise in model.result_.solver
-    one = bf.MatrixCompletion(n_components=3, noise="columns", random_state=0).fit(table).noise_choice_
+    never = bf.MatrixCompletion(n_components=3, noise="columns", implicit_features=False, random_state=0)
+    one = never.fit(table).noise_choice_
     assert [(c.solver.noise, c.solver.prior) for c in one.candidates] == [
         ("columns", "shared"),
         ("columns", "separate"),
@@ -192,13 +194,31 @@ def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     assert given.model_.posterior.strengths[0] is not None
 
 
+@pytest.mark.parametrize(("gain", "implicit"), [(0.001, False), (0.1, True)])
+def test_implicit_features_are_taken_where_they_are_clearly_better(gain, implicit):
+    plain = noise_choice.candidates(None, 3, (9, 9))
+    held = np.array([0.5, 0.4, 0.6, 0.7, 0.4 - gain])
+    choice = noise_choice.NoiseChoice((*plain, plain[1].with_pattern()), held, np.array([0.01] * 4 + [0.0]))
+    assert choice.chosen.solver.implicit == implicit
+    assert choice.chosen.solver.noise == plain[1].solver.noise
+
+
+def test_implicit_features_on_request(table):
+    model = bf.MatrixCompletion(n_components=3, implicit_features=True, random_state=0).fit(table)
+    assert all(one.solver.implicit for one in model.noise_choice_.candidates)
+    assert model.model_.posterior.rows.weights[1].mean.shape == (N, 4)
+    told, std = model.predict(table[:3], return_std=True)
+    again = model.predict(np.repeat(np.arange(3), N), np.tile(np.arange(N), 3))
+    assert np.corrcoef(told.ravel(), again)[0, 1] > 0.99
+    assert np.all(std > 0)
+
+
 def test_a_candidate_that_falls_behind_is_given_up(table):
     i, j = np.nonzero(~np.isnan(table))
     noise = np.random.default_rng(0).standard_normal(i.size)
     problem = bf.Problem("squared", bf.operators.Entries(i, j, table.shape), noise, offsets=True)
     holdout = Holdout(problem, np.random.default_rng(0))
-    endless = noise_choice.Candidate(Variational(tol=0), 3)
-    behind, ahead = (noise_choice._fitted(holdout, endless, best) for best in (0.0, np.inf))
+    behind, ahead = (noise_choice._fitted(holdout, Variational(tol=0), 3, best) for best in (0.0, np.inf))
     assert behind.status is bf.Status.CALLBACK
     assert behind.n_iter < noise_choice.SWEEPS == ahead.n_iter
 
@@ -313,6 +333,7 @@ def test_levels_are_probabilities(fitted, level):
         ({"alpha": 1.0, "solver": Variational()}, "Leave out alpha, or the solver"),
         ({"alpha": "auto", "solver": Variational()}, "Leave out alpha, or the solver"),
         ({"loss": "poisson", "solver": Variational()}, "Variational is for loss='squared'"),
+        ({"implicit_features": 1}, "implicit_features=1 is not True, False or 'auto'"),
         ({"alpha": "none"}, "nor 'auto' or None"),
     ],
 )

@@ -380,8 +380,6 @@ def test_mistakes():
         completion(user_features=left).fit_long(long_form(known))
     with pytest.raises(InputError, match="no column beside the names"):
         completion(user_features=pd.DataFrame({"user": ["u1"]})).fit_long(long_form(known))
-    with pytest.raises(InputError, match="Pass alpha"):
-        completion(user_features=left, alpha=None).fit(known)
     with pytest.raises(InputError, match="implicit_features"):
         completion(implicit_features=1).fit(known)
     model = completion(user_features=left, item_features=right).fit(known)
@@ -401,3 +399,22 @@ def test_mistakes():
     chosen = clicks()[1]
     with pytest.raises(InputError, match="features go with histories"):
         recommender(user_features=left).fit(chosen).recommend([1], features=left[:1])
+
+
+def test_a_posterior_tells_of_cold_rows_by_their_features(tmp_path):
+    rng = np.random.default_rng(0)
+    F, A, V = (rng.standard_normal(shape) for shape in ((120, 4), (4, 3), (60, 3)))
+    X = (F @ A + 0.3 * rng.standard_normal((120, 3))) @ V.T
+    i, j = np.nonzero(rng.random((100, 60)) < 0.3)  # of the last 20 rows nothing is known but features
+    y = X[i, j] + 0.3 * rng.standard_normal(i.size)
+    model = bf.MatrixCompletion(n_components=3, user_features=F, random_state=0).fit((i, j, y))
+    rows, cols = np.divmod(np.arange(20 * 60), 60)
+    rows += 100
+    told, std = model.predict(rows, cols, return_std=True)
+    off = told - X[rows, cols]
+    assert np.sqrt(np.mean(off**2)) < 0.25 * X[100:].std()
+    assert 0.8 < np.mean(np.abs(off) < 1.645 * std) < 0.99
+    unseen = model.transform(np.full((2, 60), np.nan), features=F[100:102])
+    np.testing.assert_allclose(unseen[:, 1:], model.row_factors_[100:102], atol=1e-9)
+    model.save(tmp_path / "fit")
+    np.testing.assert_array_equal(bf.load(tmp_path / "fit").predict(rows, cols), told)

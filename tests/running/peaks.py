@@ -58,6 +58,8 @@ SOLVERS = {
     "FGD": solvers.FGD(),
     "Variational": solvers.Variational(),
     "Variational, student": solvers.Variational("student"),
+    "Variational, features": solvers.Variational(row_features=np.ones((SHAPE[0], 5)), column_features=np.eye(SHAPE[1])),
+    "Variational, implicit": solvers.Variational(implicit=True),
     "GuaranteedMC": solvers.GuaranteedMC(),
     "MiFGD": solvers.MiFGD(),
     "Newton": solvers.Newton(),

@@ -195,7 +195,10 @@ def _needed(entries: Observations, chosen: Settings) -> int:
     """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
     tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
-        tried = [(one.rank, one.solver) for one in candidates(chosen.noise, chosen.n_components, entries.shape)]
+        tried = [
+            (one.rank, one.solver)
+            for one in candidates(chosen.noise, chosen.n_components, entries.shape, chosen.implicit is not False)
+        ]
     size, dtype = int(entries.values.size), entries.values.dtype
     needed = max(entries_memory(entries.shape, size, rank, dtype, solver) for rank, solver in tried)
     require_memory(needed)

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.inputs import note_columns
-from bifactor.models.fit import Fit, known
+from bifactor.models.fit import Fit
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.scoring import explained
+from bifactor.models.told import known
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.observations import named
 

@@ -47,10 +47,10 @@ class MatrixCompletion(ErrorBars, Completion):
     user_features, item_features : matrix, frame or path, optional
         What else is known of rows and columns, such as ages and genres: bᵢ and uᵢ are then expected at fᵢA for a row
         with the features fᵢ, and cⱼ and vⱼ likewise. Rows and columns of which nothing else is known are predicted from
-        these alone. See `Recommender` for the forms that they may have. They go with `alpha`.
-    implicit_features : bool
-        Count in, as features, which columns a row is known in, and which rows a column, as SVD++ does: what somebody
-        has rated tells something of them, whatever the rating. It goes with `alpha`.
+        these alone. See `Recommender` for the forms that they may have.
+    implicit_features : {"auto", True, False}
+        Whether it tells of a row which columns it is known in, whatever the values, and of a column in which rows
+        (SVD++). "auto" finds out by a tenth of the entries, held out, for a posterior, and is False for a ridge.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -103,7 +103,7 @@ class MatrixCompletion(ErrorBars, Completion):
         warm_start: bool = False,
         user_features: Any = None,
         item_features: Any = None,
-        implicit_features: bool = False,
+        implicit_features: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,

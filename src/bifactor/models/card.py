@@ -96,7 +96,13 @@ def about_noise(model: Model) -> dict[str, Any] | None:
         "living": int(np.count_nonzero(posterior.living(model.fixed_columns))),
         "evidence": -model.result.objective,
         "tried": [
-            {"noise": one.solver.noise, "prior": one.solver.prior, "held_out": float(held), "standard_error": float(se)}
+            {
+                "noise": one.solver.noise,
+                "prior": one.solver.prior,
+                "implicit": one.solver.implicit,
+                "held_out": float(held),
+                "standard_error": float(se),
+            }
             for one, held, se in tried
         ],
     }

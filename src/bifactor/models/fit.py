@@ -89,15 +89,8 @@ class Fit:
         return i, j
 
     def scores(self, i: Array, j: Array) -> Array:
-        """z at places, before the link of the loss; by intercept and offsets alone where one of the two is -1."""
-        model = self.model
-        both = (i >= 0) & (j >= 0)
-        if both.all():
-            return model.scores(i, j)
-        b, c = (F[:, k] if model.offsets else np.zeros(F.shape[0], F.dtype) for F, k in ((model.U, 1), (model.V, 0)))
-        z = model.intercept + np.where(i >= 0, b[i], 0) + np.where(j >= 0, c[j], 0)
-        z[both] = model.scores(i[both], j[both])
-        return z.astype(model.U.dtype)
+        """z at places, before the link of the loss; by what is expected of the other one where one of the two is -1."""
+        return self.model.expected_scores(i, j)
 
     def decision_function(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """z at the pairs (rows[t], cols[t]) of names, before the link of the loss; see `predict`."""
@@ -243,7 +236,7 @@ class Fit:
         model, values = self.model, self.encoded(here.values)
         model.loss.targets.check(values, type(model.loss).__name__)
         part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
-        known_of = np.isin(np.arange(part.shape[0]), part.rows)
+        known_of = np.isin(np.arange(part.shape[0]), part.rows) | (part.row_features is not None)
         model = model.with_found(0, len(rows), part, np.where(known_of, places, -1))
         placed = replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols)))
         seen = self.seen.with_rows(placed, weighted=model.clicks is not None)

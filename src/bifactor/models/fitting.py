@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.errors import InputError
 from bifactor.inits import Given, Init
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
@@ -63,8 +62,11 @@ class Settings:
     """Told what is chosen before the fit."""
     expect: Callable[[float], None] | None = None
     """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
-    implicit: bool = False
-    """Whether the columns that a row is known in count as features of it, and the other way round."""
+    implicit: bool | None = False
+    """Whether the columns that a row is known in count as features of it, and the other way round.
+
+    None where a posterior has them if that predicts better, and a ridge has not.
+    """
 
     @property
     def choosing(self) -> AbstractContextManager[Stage | None]:
@@ -77,13 +79,11 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     clip = clip_range(settings.clip, data.values)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
-    sides = Sides(data, settings.implicit)
-    if settings.posterior and not sides.none:
-        raise InputError("Features go with a ridge so far. Pass alpha, a number or 'auto'.")
+    sides = None if settings.posterior else Sides(data, bool(settings.implicit))
     problem = as_problem(data, settings, intercept, sides=sides)
     if settings.expect is not None:
         settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
-    if settings.posterior:
+    if sides is None:
         model = _with_posterior(data, problem, intercept, settings, start)
     else:
         model = _with_ridge(problem, sides, intercept, settings, start)
@@ -112,18 +112,18 @@ def _with_posterior(
         rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
         best = Candidate(solver, min(*problem.shape, rank))
     else:
-        tried = candidates(settings.noise, settings.n_components, problem.shape)
+        tried = candidates(settings.noise, settings.n_components, problem.shape, bool(settings.implicit))
         best = tried[0]
         if data.values.size >= FEW:
             some = some_rows(data, rng)
             part = problem if some is data else as_problem(some, settings, intercept)
             with settings.choosing as stage:
-                choice = noise_choice(part, tried, rng, stage)
+                choice = noise_choice(part, tried, rng, stage, some.features, settings.implicit is None)
             best = choice.chosen
-    result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), settings)
+    result = run(problem, best.rank, best.solver.told(*data.features), resumed(start, problem, best.rank), settings)
     fixed = OFFSETS if settings.offsets else (0, 0)
     model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
-    return model.with_living() if settings.n_components is None else model
+    return (model.with_living() if settings.n_components is None else model).with_side()
 
 
 def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:

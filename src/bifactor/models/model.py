@@ -73,6 +73,26 @@ class Model:
         """z at some entries, the intercept included."""
         return self.entries(self.U, self.V, rows, cols)
 
+    def expected_scores(self, rows: Array, cols: Array) -> Array:
+        """The same, where -1 stands for a row or column of which nothing is known."""
+        both = (rows >= 0) & (cols >= 0)
+        if both.all():
+            return self.scores(rows, cols)
+        if self.expects:
+            posterior, i, j = self.doubt(rows, cols)
+            U, V = (part.means.astype(self.U.dtype) for part in (posterior.rows, posterior.cols))
+            return self.entries(U, V, i, j)
+        b, c = (F[:, k] if self.offsets else np.zeros(F.shape[0], F.dtype) for F, k in ((self.U, 1), (self.V, 0)))
+        z = self.intercept + np.where(rows >= 0, b[rows], 0) + np.where(cols >= 0, c[cols], 0)
+        z[both] = self.scores(rows[both], cols[both])
+        return z.astype(self.U.dtype)
+
+    @property
+    def expects(self) -> bool:
+        """Whether anything is expected of rows or columns before their entries are seen."""
+        parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
+        return any(weights is not None for part in parts for weights in part.weights)
+
     def entries(self, U: Array, V: Array, rows: Array, cols: Array) -> Array:
         """z at some entries, by other factors."""
         if np.size(rows) == 0:
@@ -103,14 +123,16 @@ class Model:
             assert self.ridge is not None
             centre = None if self.side is None else self.side.centre(new, side)
             return (self._columns(new, centre) if side else self._folded(new, self.V, centre)), None
+        features = new.features[side]
         if new.values.size == 0:
             kept = (self.posterior.rows, self.posterior.cols)[side]
-            found = kept.take(np.arange(0)).padded(new.shape[side])
+            known = self.posterior.known_features(features, new.shape[side], side)
+            found = kept.take(np.arange(0)).padded(new.shape[side], known)
         else:
             y = new.values.astype(self.U.dtype) - self.U.dtype.type(self.intercept)
             operator = Entries(new.rows, new.cols, new.shape)
             problem = Problem(self.loss, operator, y, new.weights, fixed=self._ones(new.shape))
-            found = self.posterior.fold_in(problem, side)
+            found = self.posterior.fold_in(problem, side, features)
         return found.means.astype(self.U.dtype), found
 
     def with_found(self, side: int, count: int, new: Observations, places: Array) -> "Model":
@@ -128,6 +150,7 @@ class Model:
             assert gaussians is not None
             before = (posterior.rows, posterior.cols)[side].padded(count)
             after = before.replaced(places[stay], gaussians.take(np.flatnonzero(stay)))
+            whole = after.means.astype(whole.dtype) if self.expects else whole
             posterior = replace(posterior, cols=after) if side else replace(posterior, rows=after)
         clicks = self.clicks
         if clicks is not None:
@@ -154,6 +177,24 @@ class Model:
             return self
         cut = replace(posterior, rows=posterior.rows.columns(stay), cols=posterior.cols.columns(stay))
         return replace(self, U=self.U[:, stay], V=self.V[:, stay], posterior=cut)
+
+    def with_side(self) -> "Model":
+        """With the weights of features for all to see; that of the one that is added to them is left out."""
+        parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
+        found: list[Array | None] = []
+        for part, factor in zip(parts, (self.U, self.V), strict=False):
+            weights = part.weights[0]
+            A = (
+                None
+                if weights is None or len(weights.mean) == 1
+                else np.zeros((len(weights.mean) - 1, factor.shape[1]))
+            )
+            if A is not None and weights is not None:
+                A[:, part.places.free] = weights.mean[:-1]
+            found.append(A)
+        if not any(A is not None for A in found):
+            return self
+        return replace(self, side=SideInformation(found[0], found[1]))
 
     def doubt(self, rows: Array, cols: Array) -> tuple[Posterior, Array, Array]:
         """The posterior, and the places of pairs in it; -1 stands for a row or column of which nothing is known."""

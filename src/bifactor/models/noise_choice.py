@@ -5,6 +5,7 @@ largest error of all.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,9 @@ MANY = 100_000
 SWEEPS, COLUMNS = 100, 10
 """Of each candidate at most; more components are not needed to tell which predicts best."""
 
+CLEAR = 2.0
+"""Standard errors by which implicit features must predict better; a fit with them takes two to four times as long."""
+
 LOOK = 10
 """Sweeps after which a candidate is given up if it is behind the best one, and no longer gaining."""
 
@@ -49,7 +53,14 @@ class NoiseChoice:
 
     @property
     def chosen(self) -> "Candidate":
-        return self.candidates[int(np.argmin(self.held_out))]
+        """The best; with the pattern of entries as features only where that is clearly better than without."""
+        best = int(np.argmin(self.held_out))
+        plain = [k for k, one in enumerate(self.candidates) if not one.solver.implicit]
+        if self.candidates[best].solver.implicit and plain:
+            second = min(plain, key=lambda k: float(self.held_out[k]))
+            clear = self.held_out[second] - self.held_out[best] > CLEAR * self.standard_error[second]
+            best = best if clear else second
+        return self.candidates[best]
 
 
 @dataclass(frozen=True)
@@ -59,25 +70,43 @@ class Candidate:
     solver: Variational
     rank: int
 
+    def with_pattern(self) -> "Candidate":
+        """With which entries are known as features."""
+        return replace(self, solver=replace(self.solver, implicit=True))
 
-def candidates(noise: NoiseModel | None, rank: int | None, shape: tuple[int, int]) -> tuple[Candidate, ...]:
+
+def candidates(
+    noise: NoiseModel | None, rank: int | None, shape: tuple[int, int], implicit: bool = False
+) -> tuple[Candidate, ...]:
     """The solvers to choose from, for a noise that is given its two priors; None leaves either to the data."""
     solvers = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
-    return tuple(Candidate(one, min(*shape, ENOUGH[one.prior] if rank is None else rank)) for one in solvers)
+    bare = (Candidate(one, min(*shape, ENOUGH[one.prior] if rank is None else rank)) for one in solvers)
+    return tuple(one.with_pattern() if implicit else one for one in bare)
 
 
 def noise_choice(
-    problem: Problem, tried: tuple[Candidate, ...], rng: np.random.Generator, stage: Stage | None = None
+    problem: Problem,
+    tried: tuple[Candidate, ...],
+    rng: np.random.Generator,
+    stage: Stage | None = None,
+    features: tuple[Any, Any] = (None, None),
+    implicit: bool = False,
 ) -> NoiseChoice:
-    """Fits each candidate without a tenth of the entries, and scores it there."""
-    holdout = Holdout(problem, rng)
+    """Fits each candidate without a tenth of the entries, and scores it there.
+
+    `features` are those of rows and columns. `implicit` has the best fitted once more, with the pattern of entries.
+    """
+    holdout, count = Holdout(problem, rng), len(tried) + implicit
     losses: list[Array] = []
     interrupted = False
-    for one in tried:
+    while len(losses) < count and not interrupted:
         if stage is not None:
-            stage("choosing the noise", len(losses), len(tried))
+            stage("choosing the noise", len(losses), count)
+        if len(losses) == len(tried):
+            tried = (*tried, tried[int(np.argmin([holdout.mean(part) for part in losses]))].with_pattern())
         try:
-            result = _fitted(holdout, one, min(map(holdout.mean, losses), default=np.inf))
+            solver, rank = tried[len(losses)].solver.told(*features), tried[len(losses)].rank
+            result = _fitted(holdout, solver, rank, min(map(holdout.mean, losses), default=np.inf))
         except KeyboardInterrupt:  # between fits; in one it is a status
             if not losses:
                 raise
@@ -85,8 +114,6 @@ def noise_choice(
             break
         losses.append(holdout.losses(result.U, result.V))
         interrupted = result.status is Status.INTERRUPTED
-        if interrupted:
-            break
     means = np.array([holdout.mean(part) for part in losses])
     best = losses[int(np.argmin(means))]
     errors = np.array([holdout.standard_error(part - best) for part in losses])
@@ -106,12 +133,16 @@ def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
     number = np.full(data.shape[side], -1)
     number[order[:count]] = np.arange(count)
     part = data.part(number[places] >= 0)
+    features = data.features[side]
+    cut = None if features is None else features[order[:count]]
     if side:
-        return replace(part, cols=number[part.cols], shape=(data.shape[0], count), column_names=None)
-    return replace(part, rows=number[part.rows], shape=(count, data.shape[1]), row_names=None)
+        shape = (data.shape[0], count)
+        return replace(part, cols=number[part.cols], shape=shape, column_names=None, column_features=cut)
+    shape = (count, data.shape[1])
+    return replace(part, rows=number[part.rows], shape=shape, row_names=None, row_features=cut)
 
 
-def _fitted(holdout: Holdout, one: Candidate, best: float) -> Result:
+def _fitted(holdout: Holdout, solver: Variational, rank: int, best: float) -> Result:
     """A fit, given up where it will not be the best."""
     problem, last = holdout.train, np.inf
 
@@ -122,5 +153,5 @@ def _fitted(holdout: Holdout, one: Candidate, best: float) -> Result:
         before, last = last, holdout.mean(holdout.losses(state.U, state.V))
         return last > best and last >= before
 
-    columns = min(one.rank, COLUMNS, *problem.shape)
-    return solve(problem, columns, one.solver, rng=0, max_iter=SWEEPS, tol=0, callback=behind)
+    columns = min(rank, COLUMNS, *problem.shape)
+    return solve(problem, columns, solver, rng=0, max_iter=SWEEPS, tol=0, callback=behind)

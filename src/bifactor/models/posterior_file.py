@@ -12,8 +12,12 @@ from bifactor.running import files
 from bifactor.solvers.parts.gaussians import Gaussians
 from bifactor.solvers.parts.moments import Places
 from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.parts.weights import Weights, parts_of
 
 SIDES = ("row", "column")
+
+KINDS = ("features", "pattern")
+"""What weights may belong to; files of earlier versions have none."""
 
 NUMBERS = ("variance", "degrees", "row_strength", "column_strength")
 
@@ -25,6 +29,9 @@ def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
         arrays |= {f"{name}_prior": part.prior, f"{name}_precision": part.precision}
         if whole and part.covariance is not None:
             arrays[f"{name}_covariance"] = part.covariance.astype(dtype)
+        for kind, weights in zip(KINDS, part.weights, strict=True):
+            if weights is not None:
+                arrays |= {f"{name}_{kind}_{key}": one for key, one in _packed(weights, whole).items()}
     numbers = zip(NUMBERS, (posterior.variance, posterior.degrees, *posterior.strengths), strict=True)
     files.write(path, "posterior", arrays, {name: repr(float(one)) for name, one in numbers if one is not None})
 
@@ -54,7 +61,28 @@ def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussi
         covariance = _array(arrays, f"{name}_covariance", (len(means), places.rank * (places.rank + 1) // 2))
         if np.any(covariance[:, places.diagonal] < 0):
             raise ValueError(f"some variances of {name}s are negative")
-    return Gaussians(means, covariance, places, prior, precision)
+    first, second = (_weights(arrays, f"{name}_{kind}", places) for kind in KINDS)
+    return Gaussians(means, covariance, places, prior, precision, (first, second))
+
+
+def _packed(weights: Weights, whole: bool) -> dict[str, Array]:
+    """By the names of fields; K only in a `whole` posterior."""
+    names = ("mean", "columns", "average", "scatter")
+    lines = {f"lines_{k}": K for k, K in enumerate(weights.lines if whole else ())}
+    return {name: getattr(weights, name) for name in names} | lines
+
+
+def _weights(arrays: dict[str, Array], name: str, places: Places) -> Weights | None:
+    if f"{name}_mean" not in arrays:
+        return None
+    d, k = places.rank, len(arrays[f"{name}_mean"])
+    lines = []
+    for part in range(len(parts_of(places.effects, d)) if f"{name}_lines_0" in arrays else 0):
+        whole = arrays.get(f"{name}_lines_{part}", np.empty(0)).ndim == 2
+        lines.append(_array(arrays, f"{name}_lines_{part}", (k, k) if whole else (k,)))
+    mean, average = _array(arrays, f"{name}_mean", (k, d)), _array(arrays, f"{name}_average", (k,))
+    columns, scatter = (_array(arrays, f"{name}_{field}", (d, d)) for field in ("columns", "scatter"))
+    return Weights(mean, tuple(lines), columns, places.effects, average, scatter)
 
 
 def _array(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:

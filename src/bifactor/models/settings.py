@@ -29,12 +29,11 @@ def settings(
     tol: Any,
     random_state: Any,
     verbose: Any,
-    implicit_features: Any = False,
+    implicit_features: Any = "auto",
     clip: Any = False,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
     require_flag(offsets, "offsets")
-    require_flag(implicit_features, "implicit_features")
     least = 0 if offsets else 1  # there is nothing to fit without either
     if n_components != "auto" and not is_count(n_components, least):
         alone = "0 leaves offsets alone." if offsets else "Without offsets there must be a component."
@@ -45,6 +44,8 @@ def settings(
         require_instance(solver, Solver, "solver")
     seen_through = loss_of(loss)
     posterior = _wants_posterior(seen_through, alpha, noise, solver)
+    if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
+        raise InputError(f"implicit_features={implicit_features!r} is not True, False or 'auto'.")
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
@@ -60,7 +61,7 @@ def settings(
         seed=seed_of(random_state),
         clip=clip_of(clip, seen_through),
         progress=bool(verbose),
-        implicit=bool(implicit_features),
+        implicit=None if implicit_features == "auto" else bool(implicit_features),
     )
 
 

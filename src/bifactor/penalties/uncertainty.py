@@ -11,23 +11,47 @@ from bifactor.penalties.base import Penalty
 
 
 @dataclass(frozen=True, eq=False)
+class Around:
+    """½Σᵢₖ aₖ(uᵢₖ − mᵢₖ)²: a prior with precisions a, whose means are not 0."""
+
+    precision: Array
+    means: Array
+
+    def slope(self, rows: Array) -> Array:
+        return (rows - self.means) * self.precision
+
+    def value(self, rows: Array) -> float:
+        return 0.5 * _dot(rows - self.means, self.slope(rows))
+
+
+@dataclass(frozen=True, eq=False)
 class Uncertainty(Penalty):
-    """½Σᵢ uᵢAᵢuᵢᵀ + ½Σⱼ vⱼBⱼvⱼᵀ + constant, with a matrix for each row of U and of V.
+    """½Σᵢ uᵢAᵢuᵢᵀ + ½Σⱼ vⱼBⱼvⱼᵀ + constant, with a matrix for each row of U and of V, and priors for both.
 
     `solvers.Variational` ends with one: where factors have covariances, E‖z − y‖² is that of their means plus such a
-    form, in which Aᵢ collects the covariances of the columns that row i has met, and the prior.
+    form, in which Aᵢ collects the covariances of the columns that row i has met, and the prior where its mean is 0.
     """
 
     left: Exact
     right: Exact
     constant: float
+    priors: tuple[Around, Around] | None = None
+    """Where their means are not 0."""
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         g = self._times(x)
-        return self.constant + 0.5 * (_dot(x.left, g[0]) + _dot(x.right, g[1])), x.gradient(*g)
+        value = self.constant + 0.5 * (_dot(x.left, g[0]) + _dot(x.right, g[1]))
+        if self.priors is None:
+            return value, x.gradient(*g)
+        first, second = self.priors
+        value += first.value(x.left) + second.value(x.right)
+        return value, x.gradient(g[0] + first.slope(x.left), g[1] + second.slope(x.right))
 
     def hessian(self, x: Factors, d: Factors) -> Factors:
-        return x.gradient(*self._times(d))
+        g = self._times(d)
+        if self.priors is not None:
+            g = g[0] + self.priors[0].precision * d.left, g[1] + self.priors[1].precision * d.right
+        return x.gradient(*g)
 
     def _times(self, x: Factors) -> tuple[Array, Array]:
         return self.left.times(x.left), self.right.times(x.right)

@@ -101,7 +101,10 @@ def _tried(tried: list[dict[str, Any]]) -> str:
     """The kinds of noise that were tried, and how well they predict."""
     text = "A tenth of the entries was held out, and each kind of noise and prior tried on it; the best was taken."
     lines = [
-        (f"noise {one['noise']}, {one['prior']} prior", f"held-out RMSE {(2 * one['held_out']) ** 0.5:.5g}")
+        (
+            f"noise {one['noise']}, {one['prior']} prior{', implicit features' if one['implicit'] else ''}",
+            f"held-out RMSE {(2 * one['held_out']) ** 0.5:.5g}",
+        )
         for one in sorted(tried, key=lambda one: one["held_out"])
     ]
     return f"<section><h2>How the noise was chosen</h2>{facts(lines)}<p>{escape(text)}</p></section>"

@@ -1,7 +1,7 @@
 """Variational Bayes: the posterior of the factors, with nothing to tune."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,17 +16,22 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import Moving, Phase, Point, Settled, State, Value
 from bifactor.solvers.base import Solver
+from bifactor.solvers.parts.features import Features, ones
 from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
-from bifactor.solvers.parts.half import Half, Side
+from bifactor.solvers.parts.gaussians import Gaussians
+from bifactor.solvers.parts.half import Half, Matrices, Side
 from bifactor.solvers.parts.moments import Data, Sums
 from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.parts.regression import WHOLE
 from bifactor.solvers.parts.requirements import require_no_penalty, require_numpy, require_two_factors
 from bifactor.solvers.parts.turn import best_turn
-from bifactor.validation import is_at_least_zero
+from bifactor.validation import is_at_least_zero, require_flag
 
 NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
 PriorModel = Literal["separate", "shared"]
+
+FEATURES = ("row_features", "column_features")
 
 HEAVIEST = 4.0
 """Degrees of freedom of Student's t at least. Where most values are alike, as some ratings are, they would fall
@@ -87,6 +92,13 @@ class Variational(Solver[Inferred]):
         all components have one in common, beside effects of rows and columns. The bound mostly prefers separate ones.
         Where rows have few entries and one component outdoes the others, a shared one may predict better, as it holds
         that component back; it needs a rank that is not too large.
+    row_features, column_features : array or sparse matrix, optional
+        What is known of the rows, and of the columns, one line of numbers for each. They move the means of the priors,
+        uᵢ ~ N(fᵢA, 1/a), where A is fitted with a posterior of its own; features that tell nothing do no harm. A one is
+        added to them, so they need not be around zero. Rows without entries are expected at fᵢA.
+    implicit : bool
+        Whether it also tells of a row which columns it is known in, and of a column in which rows, whatever the values
+        (SVD++). These are features too: 1/√n at each of the n columns of a row.
     tol : float
         The run has converged when predictions of the entries move by less than this share of the noise, by root mean
         square, three sweeps in a row. 0 leaves the end to the tests of `solve`.
@@ -95,12 +107,17 @@ class Variational(Solver[Inferred]):
     ----------
     Y. J. Lim and Y. W. Teh, Variational Bayesian approach to movie rating prediction, KDD Cup 2007. A. Ilin and
     T. Raiko, Practical approaches to principal component analysis in the presence of missing values, JMLR 11 (2010).
-    B. Lakshminarayanan, G. Bouchard and C. Archambeau, Robust Bayesian matrix factorisation, AISTATS 2011.
+    B. Lakshminarayanan, G. Bouchard and C. Archambeau, Robust Bayesian matrix factorisation, AISTATS 2011. D. Agarwal
+    and B.-C. Chen, Regression-based latent factor models, KDD 2009. Y. Koren, Factorization meets the neighborhood: a
+    multifaceted collaborative filtering model, KDD 2008.
     """
 
     noise: NoiseModel = "one"
     prior: PriorModel = "separate"
     tol: float = 3e-3
+    row_features: Any = None
+    column_features: Any = None
+    implicit: bool = False
     outermost = True
 
     def __post_init__(self) -> None:
@@ -110,6 +127,16 @@ class Variational(Solver[Inferred]):
             raise InputError(f"prior={self.prior!r} is neither 'separate' nor 'shared'.")
         if not is_at_least_zero(self.tol):
             raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
+        require_flag(self.implicit, "implicit")
+        for name in FEATURES:
+            object.__setattr__(self, name, Features.of(getattr(self, name), name))
+
+    def told(self, row_features: Any, column_features: Any) -> "Variational":
+        """With features; None leaves those that it has."""
+        given = {
+            name: one for name, one in zip(FEATURES, (row_features, column_features), strict=True) if one is not None
+        }
+        return replace(self, **given) if given else self
 
     @property
     def _shared(self) -> bool:
@@ -124,6 +151,9 @@ class Variational(Solver[Inferred]):
             raise InputError("Variational is made for squared errors of real entries. Use PCG here.")
         if problem.f.data is not problem.f:
             raise InputError("Variational knows the entries that are observed, and not all_cells. Use PCG here.")
+        for given, name, rows in zip((self.row_features, self.column_features), FEATURES, problem.shape, strict=True):
+            if given is not None:
+                given.require_rows(rows, name)
         least, range_of = _data(problem).least_noise, np.finfo(problem.dtype)
         if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
             raise InputError(f"The size of y leaves no room for precisions in {problem.dtype}. Rescale it to around 1.")
@@ -133,12 +163,26 @@ class Variational(Solver[Inferred]):
         packed = 8 * width * (width + 1) // 2
         tables, lengths = (8, 11) if self.noise == "student" else (6, 5)
         wide = 8 / np.dtype(problem.dtype).itemsize  # sums are taken in double precision
-        return run_memory(problem, rank, pairs=8, lengths=wide * lengths) + tables * sum(problem.shape) * packed
+        usual = run_memory(problem, rank, pairs=8, lengths=wide * lengths) + tables * sum(problem.shape) * packed
+        given = zip((self.row_features, self.column_features), problem.shape, problem.shape[::-1], strict=True)
+        return usual + sum(self._features_memory(problem, width, *side) for side in given)
+
+    def _features_memory(self, problem: Objective, width: int, given: Features | None, rows: int, others: int) -> int:
+        """Bytes that the features of one side take, the tables that they came in aside."""
+        if given is None and not self.implicit:
+            return 0
+        count, known = (1, rows) if given is None else (given.matrix.shape[1] + 1, given.matrix.nnz + rows)
+        entries = problem.f.footprint(width).z // np.dtype(problem.dtype).itemsize
+        count, known = (count + others, known + entries) if self.implicit else (count, known)
+        return 8 * (6 * width * (rows + count) + 6 * known + 5 * min(count, WHOLE) ** 2)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
         data = _data(problem)
         variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
-        rows, cols = (Half.vague(x, side, data.counts[side], data.mean_square, self._shared) for side in (0, 1))
+        rows, cols = (
+            Half.vague(x, side, data.counts[side], data.mean_square, self._shared, self._features(data, side))
+            for side in (0, 1)
+        )
         trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
         return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust)
 
@@ -173,12 +217,30 @@ class Variational(Solver[Inferred]):
         varies = self.noise in ("rows", "both"), self.noise in ("columns", "both")
         rows, cols = (half.noise.strength if own else None for half, own in zip(halves, varies, strict=True))
         degrees = None if own.trust is None else own.trust.strength
-        return Posterior(halves[0].rows, halves[1].rows, own.variance, degrees, (rows, cols))
+        first, second = (self._with_weights(half, side) for side, half in enumerate(halves))
+        return Posterior(first, second, own.variance, degrees, (rows, cols))
+
+    def _with_weights(self, half: Half, side: int) -> Gaussians:
+        """The rows of a factor, with what is expected of new ones; those without measurements are like these."""
+        if not half.regressions:
+            return half.rows
+        told = [one.weights for one in half.regressions]
+        rows = replace(half.rows, weights=(told[0], told[1] if self.implicit else None))
+        given = (self.row_features, self.column_features)[side]
+        return rows.with_cold(half.counts, None if given is None else given.with_ones)
 
     def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
         x, sides = state.point.x, (state.own.rows, state.own.cols)
-        rows, cols = (Half.of(x, k, data.counts[k], sides[k], self._shared) for k in (0, 1))
+        rows, cols = (Half.of(x, k, data.counts[k], sides[k], self._shared, self._features(data, k)) for k in (0, 1))
         return rows, cols
+
+    def _features(self, data: Data, side: int) -> Matrices:
+        """What the means of the prior are made from: features with a one behind, and the pattern of entries."""
+        given = (self.row_features, self.column_features)[side]
+        if given is None and not self.implicit:
+            return ()
+        known = ones(data.shape[side]) if given is None else given.with_ones
+        return (known, data.pattern(side)) if self.implicit else (known,)
 
 
 def _data(problem: Objective, state: State[Inferred] | None = None) -> Data:
@@ -205,7 +267,7 @@ def _state(
 
 def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
     """The same X by factors that the priors agree with best, and the slope of the columns there."""
-    together = (rows.seen, cols.seen) if shared else None
+    together = (rows.drawn, cols.drawn) if shared else None
     R = best_turn(rows.component_moments(fixed), cols.component_moments(fixed), together)
     if R is None:
         return rows, cols, slope
@@ -228,9 +290,11 @@ def _conditional(data: Data, rows: Half, cols: Half, variance: float, cost: floa
         blocks.append(packed * (means[side] / variance)[:, None])
     constant = cost + data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
     constant += 0.5 * rows.traces(blocks[0])
+    priors = (rows.around, cols.around) if rows.regressions or cols.regressions else None
     for half, packed in zip(halves, blocks, strict=True):
-        packed[:, half.places.pairs[half.places.diagonal]] += half.rows.prior
+        if priors is None:
+            packed[:, half.places.pairs[half.places.diagonal]] += half.rows.prior
     width = rows.places.width
-    term = Uncertainty(Exact(blocks[0], width), Exact(blocks[1], width), constant)
+    term = Uncertainty(Exact(blocks[0], width), Exact(blocks[1], width), constant, priors)
     weights = data.weights * means[0][problem.operator.rows] * means[1][problem.operator.cols] / variance
     return problem.reweighted(cast(weights, problem.dtype)).penalized(term)

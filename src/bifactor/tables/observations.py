@@ -42,6 +42,11 @@ class Observations:
     """What else is known of the rows, one line of numbers for each; None where nothing is."""
     column_features: sparse.csr_array | None = None
 
+    @property
+    def features(self) -> tuple[sparse.csr_array | None, sparse.csr_array | None]:
+        """Those of rows and of columns."""
+        return self.row_features, self.column_features
+
     def replaced(self, values: Array) -> "Observations":
         return replace(self, values=values)
 

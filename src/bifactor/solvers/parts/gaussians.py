@@ -3,12 +3,14 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 from bifactor.solvers.parts.moments import Places, pairs_of, second_moments
+from bifactor.solvers.parts.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,8 @@ class Gaussians:
     """The precision of each unknown column before the data."""
     precision: Array
     """That of the measurements of each row, relative to the others."""
+    weights: tuple[Weights | None, Weights | None] = (None, None)
+    """Of features, with a one behind, and of the pattern of entries: where rows are expected before the data."""
 
     def __len__(self) -> int:
         return len(self.means)
@@ -61,14 +65,43 @@ class Gaussians:
         covariance = None if self.covariance is None else self.covariance[index]
         return replace(self, means=self.means[index], covariance=covariance, precision=self.precision[index])
 
-    def padded(self, rows: int) -> "Gaussians":
-        """With more rows, of which nothing is known: they are as before the data, and fixed columns are ones."""
+    def padded(self, rows: int, features: sparse.csr_array | None = None) -> "Gaussians":
+        """With more rows, of which only features are known, if these are: they are as before the data.
+
+        Fixed columns are ones. Features have a one behind.
+        """
         more = rows - len(self)
         means = np.zeros((more, self.places.width))
         means[:, self.places.fixed] = 1
-        covariance = np.zeros((more, self.places.rank * (self.places.rank + 1) // 2))
+        return self.joined(self.before(means, features))
+
+    def before(self, means: Array, features: sparse.csr_array | None) -> "Gaussians":
+        """Rows as they are before the data, with the fixed columns of `means`."""
+        covariance, means = np.zeros((len(means), self.places.rank * (self.places.rank + 1) // 2)), means.copy()
         covariance[:, self.places.diagonal] = 1 / self.prior
-        return self.joined(replace(self, means=means, covariance=covariance, precision=np.ones(more)))
+        means[:, self.places.free] = 0
+        for weights, known in zip(self.weights, (features, None), strict=True):
+            if weights is not None:
+                expected, spread = weights.told(known, len(means))
+                means[:, self.places.free] += expected
+                covariance += spread
+        return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)))
+
+    def with_cold(self, counts: Array, features: sparse.csr_array | None) -> "Gaussians":
+        """With rows that have no measurements as they are before the data."""
+        cold = np.flatnonzero(counts == 0)
+        known = None if features is None else features[cold]
+        return self.replaced(cold, self.before(self.means[cold], known)) if cold.size else self
+
+    def expected(self, rows: int, features: sparse.csr_array | None, pattern: sparse.csr_array) -> Array | None:
+        """Where the unknown columns of rows are expected by their features and by which entries they have."""
+        found = None
+        for weights, known in zip(self.weights, (features, pattern), strict=True):
+            if weights is not None:
+                wide = weights if known is None else weights.of_features(known.shape[1])
+                told = wide.told(known, rows)[0]
+                found = told if found is None else found + told
+        return found
 
     def joined(self, other: "Gaussians") -> "Gaussians":
         """With the rows of another behind."""
@@ -90,7 +123,8 @@ class Gaussians:
         """With some of the columns, by a mask; the others are forgotten."""
         places, left = self.places.columns(stay), np.flatnonzero(stay[self.places.free])
         covariance = None if self.covariance is None else self.covariance[:, pairs_of(left)]
-        return replace(self, means=self.means[:, stay], covariance=covariance, places=places, prior=self.prior[left])
+        first, second = (None if one is None else one.of_columns(left) for one in self.weights)
+        return Gaussians(self.means[:, stay], covariance, places, self.prior[left], self.precision, (first, second))
 
     @property
     def _spread(self) -> Array:

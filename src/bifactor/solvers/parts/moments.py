@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from bifactor import kernels
 from bifactor.arrays import Array
@@ -12,7 +13,9 @@ from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.linear_map import LinearMap
+from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
+from bifactor.solvers.parts.features import pattern
 
 LEAST_NOISE = 1e-8
 """Of the mean square of y: data may be exact, but then sums of squares cancel down to their rounding."""
@@ -27,6 +30,8 @@ class Places:
     fixed: Array
     groups: Array
     """Of each unknown column, the first one that it shares a prior with."""
+    effects: int
+    """How many of the unknown columns have a partner that is given; they come first."""
 
     @classmethod
     def of(cls, x: Factors, side: int, shared: bool) -> "Places":
@@ -37,7 +42,7 @@ class Places:
         groups, components = np.arange(free.size), np.flatnonzero(unknown[1 - side][free])
         if shared:
             groups[components] = components[:1]
-        return cls(x.width, free, np.flatnonzero(~unknown[side]), groups)
+        return cls(x.width, free, np.flatnonzero(~unknown[side]), groups, int(free.size - components.size))
 
     @property
     def rank(self) -> int:
@@ -49,7 +54,13 @@ class Places:
         fixed = self.fixed[stay[self.fixed]]
         _, groups = np.unique(self.groups[kept], return_inverse=True)
         firsts = np.array([np.argmax(groups == group) for group in groups], np.int64)
-        return Places(int(np.count_nonzero(stay)), number[self.free[kept]], number[fixed], firsts)
+        return Places(
+            int(np.count_nonzero(stay)),
+            number[self.free[kept]],
+            number[fixed],
+            firsts,
+            int(np.count_nonzero(kept[: self.effects])),
+        )
 
     @property
     def pairs(self) -> Array:
@@ -104,6 +115,12 @@ class Data:
         seen = self.problem.f.pull_back((self.given > 0).astype(np.float64))
         return [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
 
+    def pattern(self, side: int) -> sparse.csr_array:
+        """Which columns each row is known in, or which rows each column; see `features.pattern`."""
+        operator = self.problem.operator
+        assert isinstance(operator, Entries)
+        return pattern(operator.rows, operator.cols, self.given, self.shape, side)
+
     def normalisation(self, variance: float) -> float:
         """½Σ log(2πψ/w), ψ the variance of the noise."""
         logarithms = float(np.sum(np.log(self.given[self.given > 0])))
@@ -145,15 +162,23 @@ def second_moments(rows: Array, covariance: Array | None, places: Places) -> Arr
     return find.moments(rows, covariance, pairs)
 
 
-def solved(sums: Sums, rows: Array, places: Places, prior: Array, precision: Array) -> tuple[Array, Exact]:
-    """Means, in the place of the unknown columns of `rows`, and M = C⁻¹ of each row."""
+def solved(
+    sums: Sums, rows: Array, places: Places, prior: Array, precision: Array, expected: Array | None = None
+) -> tuple[Array, Exact]:
+    """Means, in the place of the unknown columns of `rows`, and M = C⁻¹ of each row.
+
+    `expected` are the means of the prior, where they are not 0.
+    """
     q = precision[:, None]
     packed = q * sums.packed[:, places.pairs]
     packed[:, places.diagonal] += prior
     met = np.einsum("iak,ik->ia", sums.packed[:, places.cross], rows[:, places.fixed])
     inverse = Exact(packed, places.rank)
     found = rows.copy()
-    found[:, places.free] = inverse.divide(np.ascontiguousarray(q * (sums.linear[:, places.free] - met)))
+    linear = q * (sums.linear[:, places.free] - met)
+    if expected is not None:
+        linear += prior * expected
+    found[:, places.free] = inverse.divide(np.ascontiguousarray(linear))
     return found, inverse
 
 

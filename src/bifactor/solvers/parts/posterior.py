@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy
+from scipy import sparse
 
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.operators.entries import places
 from bifactor.problems.problem import Problem
+from bifactor.solvers.parts.features import Features
 from bifactor.solvers.parts.gamma import expected_precisions
 from bifactor.solvers.parts.gaussians import Gaussians, variances
 from bifactor.solvers.parts.moments import Data, solved
+from bifactor.words import counted
 
 ROUNDS, STILL = 100, 1e-8
 """Of finding new rows and the precisions of their entries in turn: at most, and the change that ends it."""
@@ -81,20 +85,23 @@ class Posterior:
         sizes = [np.mean(part.means[:, fixed:] ** 2, axis=0) if len(part) else 0.0 for part in (self.rows, self.cols)]
         return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance)
 
-    def fold_in(self, problem: Problem, side: int = 0) -> Gaussians:
+    def fold_in(self, problem: Problem, side: int = 0, features: Any = None) -> Gaussians:
         """The posterior of new rows (`side` 0), or columns (1), from their entries, while the other factor is held.
 
         `problem` has a matrix with these rows alone and all columns, and the fixed columns of the fit. The noise and
-        the priors are those of the fit.
+        the priors are those of the fit. `features` are those of the new rows, if the fit had any and they are known.
         """
         own, other = (self.rows, self.cols) if side == 0 else (self.cols, self.rows)
         x = problem.zero(own.places.width - problem.kind.fixed_columns)
         means = np.array((x.left, x.right)[side], np.float64)
         found = replace(own, means=means, covariance=np.empty((len(means), 0)), precision=np.ones(len(means)))
         data, t, held = Data(problem), self.strengths[side], other.known
+        given = self.known_features(features, len(means), side)
+        expected = own.expected(len(means), given, data.pattern(side))
         for _ in range(ROUNDS if own.places.rank else 0):
             before, sums = found.means, data.sums(side, *held)
-            means, inverse = solved(sums, before, own.places, own.prior, found.precision / self.variance)
+            precision = found.precision / self.variance
+            means, inverse = solved(sums, before, own.places, own.prior, precision, expected)
             found = replace(found, means=means, covariance=inverse.inverse().packed)
             if t is None and self.degrees is None:
                 break
@@ -107,7 +114,21 @@ class Posterior:
                 data = Data(problem, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
-        return found
+        return found if expected is None else found.with_cold(data.counts[side], given)
+
+    def known_features(self, features: Any, rows: int, side: int) -> sparse.csr_array | None:
+        """Features of new rows as the fit takes them, checked; None where they are not known, or the fit had none."""
+        own, name = (self.rows, self.cols)[side].weights[0], ("row_features", "column_features")[side]
+        if features is None:
+            return None
+        if own is None:
+            raise InputError(f"The fit had no {name}, so there is no use for them. Leave them out.")
+        given = Features.of(features, name) or Features(sparse.csr_array(np.shape(features)))
+        given.require_rows(rows, name)
+        if given.matrix.shape[1] + 1 != len(own.mean):
+            counts = counted(given.matrix.shape[1], "column"), len(own.mean) - 1
+            raise InputError(f"{name} has {counts[0]}, and in the fit there were {counts[1]}. Pass the same ones.")
+        return given.with_ones
 
     def _scale(self, i: Array, j: Array) -> Array:
         return self.variance / (self.rows.precision[i] * self.cols.precision[j])

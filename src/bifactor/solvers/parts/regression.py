@@ -1,0 +1,191 @@
+"""The rows of a factor explained by their features: a regression whose weights have a posterior.
+
+    uᵢₖ ~ N(fᵢA, 1/aₖ),  Aₗₖ ~ N(0, 1/(aₖ·c·τₗ)),  τₗ ~ Gamma(t/2, t/2)
+
+c, one number for the effects and one for the components, and t are fitted. Where features are alike in how much they
+tell, t is large; else those that tell nothing get a large τ, and do no harm. As A has the scale of its column, 1/aₖ, a
+turn of the factors acts on U − FA and on A alike.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.caching import cached_property
+from bifactor.problems.state import Value
+from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
+from bifactor.solvers.parts.weights import Weights, parts_of
+
+WHOLE = 300
+"""Features up to which their weights have a full covariance; those of more are independent in q."""
+
+ROUNDS, ENOUGH = 10, 1e-4
+"""Of conjugate gradients for the weights of many features: at most, and the squared share of the residual that ends
+them. They begin where the last sweep ended, and each round raises the bound."""
+
+LEAST, MOST = 1e-12, 1e100
+"""c: at least, in shares of the largest ‖f‖² of a feature, as features may be duplicates; and at most."""
+
+
+@dataclass(frozen=True)
+class Learned(Value):
+    """What a regression has found."""
+
+    weights: Weights
+    volumes: tuple[float, ...]
+    """log det K of each part."""
+    precisions: tuple[Precisions, ...]
+    """τ."""
+    scales: tuple[float, ...]
+    """c."""
+    gram: Array
+    """FᵀF over the rows with measurements, or its diagonal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Features of the rows of a factor, which rows have measurements, and the weights."""
+
+    features: sparse.csr_array
+    seen: Array
+    learned: Learned
+
+    @classmethod
+    def vague(cls, features: sparse.csr_array, seen: Array, prior: Array, effects: int) -> "Regression":
+        """Around weights of 0."""
+        used, count = features[np.flatnonzero(seen)], features.shape[1]
+        norms = np.asarray(used.multiply(used).sum(axis=0)).ravel()
+        parts, K = parts_of(effects, prior.size), 1 / (norms + 1)
+        small = count <= WHOLE
+        average = np.asarray(used.sum(axis=0)).ravel() / max(used.shape[0], 1)
+        weights = Weights(
+            np.zeros((count, prior.size)),
+            tuple(np.diag(K) if small else K for _ in parts),
+            np.diag(1 / prior),
+            effects,
+            average,
+            np.zeros((prior.size, prior.size)),
+        )
+        volume, alike = float(np.sum(np.log(K))), Precisions(np.ones(count))
+        gram = (used.T @ used).toarray() if small else norms
+        return cls(
+            features,
+            seen,
+            Learned(weights, (volume,) * len(parts), (alike,) * len(parts), (1.0,) * len(parts), gram),
+        )
+
+    @property
+    def weights(self) -> Weights:
+        return self.learned.weights
+
+    @property
+    def count(self) -> int:
+        """Features."""
+        return len(self.weights.mean)
+
+    @cached_property
+    def expected(self) -> Array:
+        """fA of each row."""
+        return np.asarray(self.features @ self.weights.mean)
+
+    def fitted(self, rest: Array, prior: Array) -> "Regression":
+        """With the best weights for what is left of each row, then the precisions that go with them."""
+        product = np.asarray(self.features.T @ np.where(self.seen[:, None], rest, 0.0))
+        solve = self._solved_whole if self.learned.gram.ndim == 2 else self._solved_apart
+        mean, lines, volumes = solve(product)
+        weights = replace(self.weights, mean=mean, lines=tuple(lines), columns=np.diag(1 / prior))
+        new = replace(self, learned=replace(self.learned, weights=weights, volumes=tuple(volumes)))
+        apart = new.expected[self.seen] - weights.average @ mean
+        scatter = apart.T @ apart / max(len(apart), 1)
+        new = replace(new, learned=replace(new.learned, weights=replace(weights, scatter=scatter)))
+        return new._with_best_precisions(prior)
+
+    def _solved_whole(self, product: Array) -> tuple[Array, list[Array], list[float]]:
+        """The mean, and K and its log det for each group of columns, from FᵀU."""
+        mean, lines, volumes = np.empty_like(product), [], []
+        for k, part in enumerate(self.weights.groups):
+            L = scipy.linalg.cholesky(self.learned.gram + np.diag(self._precision(k)), lower=True)
+            mean[:, part] = scipy.linalg.cho_solve((L, True), product[:, part])
+            lines.append(scipy.linalg.cho_solve((L, True), np.eye(len(L))))
+            volumes.append(-2 * float(np.sum(np.log(np.diag(L)))))
+        return mean, lines, volumes
+
+    def _solved_apart(self, product: Array) -> tuple[Array, list[Array], list[float]]:
+        """The same where K is diagonal, and the mean improved by some rounds."""
+        groups = self.weights.groups
+        lines = [1 / (self.learned.gram + self._precision(k)) for k in range(len(groups))]
+        precision, K = np.empty_like(product), np.empty_like(product)
+        for k, part in enumerate(groups):
+            precision[:, part], K[:, part] = self._precision(k)[:, None], lines[k][:, None]
+        return self._descended(precision, product, K), lines, [float(np.sum(np.log(line))) for line in lines]
+
+    def _descended(self, precision: Array, product: Array, K: Array) -> Array:
+        """Conjugate gradients for FᵀFA + precision∘A = product, column by column, from the last A."""
+        x, seen = self.weights.mean, self.seen[:, None]
+
+        def image(A: Array) -> Array:
+            return np.asarray(self.features.T @ np.where(seen, self.features @ A, 0.0)) + precision * A
+
+        residual = product - image(x)
+        direction = s = K * residual
+        size = np.sum(residual * s, axis=0)
+        limit = ENOUGH * size
+        for _ in range(ROUNDS):
+            if not np.any(size > limit):
+                break
+            along = image(direction)
+            step = size / np.maximum(np.sum(direction * along, axis=0), 1e-300)
+            x, residual = x + step * direction, residual - step * along
+            s = K * residual
+            size, before = np.sum(residual * s, axis=0), size
+            direction = s + size / np.maximum(before, 1e-300) * direction
+        return x
+
+    def _with_best_precisions(self, prior: Array) -> "Regression":
+        learned, weights = self.learned, self.weights
+        largest = float(np.max(_diagonal(learned.gram), initial=0.0))
+        precisions, scales = [], []
+        for k, (part, K) in enumerate(zip(weights.groups, weights.lines, strict=True)):
+            a, width = prior[part], part.stop - part.start
+            squares = weights.mean[:, part] ** 2 @ a + _diagonal(K) * float(a @ np.diag(weights.columns)[part])
+            tau = fitted_precisions(
+                np.full(self.count, float(width)), learned.scales[k] * squares, learned.precisions[k].strength
+            )
+            c = self.count * width / max(float(tau.mean @ squares), 1 / MOST)
+            precisions.append(tau)
+            scales.append(float(np.clip(c, LEAST * largest, MOST)))
+        return replace(self, learned=replace(learned, precisions=tuple(precisions), scales=tuple(scales)))
+
+    @cached_property
+    def moments(self) -> Array:
+        """What weights add to Σ E(u − fA)ᵀ(u − fA) beside their mean, and Σ c·τₗ·E[AₗᵀAₗ]."""
+        weights, total = self.weights, np.zeros_like(self.weights.columns)
+        for k, (part, K) in enumerate(zip(weights.groups, weights.lines, strict=True)):
+            precision, mean = self._precision(k), weights.mean[:, part]
+            doubt = float(np.sum(self.learned.gram * K) + np.sum(precision * _diagonal(K)))
+            total[part, part] = (mean * precision[:, None]).T @ mean + doubt * weights.columns[part, part]
+        return total
+
+    def cost(self, prior: Array) -> float:
+        """The divergence of A and τ from their priors, but for the squares of A, which `moments` has."""
+        total, count = 0.0, self.count
+        for k, part in enumerate(self.weights.groups):
+            width, T = part.stop - part.start, self.weights.columns[part, part]
+            volume = width * self.learned.volumes[k] + count * float(np.linalg.slogdet(T)[1])
+            volume += count * float(np.sum(np.log(prior[part])) + width * np.log(self.learned.scales[k]))
+            total += self.learned.precisions[k].cost - 0.5 * (volume + count * width)
+        return total
+
+    def turned(self, R: Array) -> "Regression":
+        """For a factor whose columns are multiplied by R."""
+        return replace(self, learned=replace(self.learned, weights=self.weights.turned(R)))
+
+    def _precision(self, k: int) -> Array:
+        return self.learned.scales[k] * self.learned.precisions[k].mean
+
+
+def _diagonal(K: Array) -> Array:
+    return K if K.ndim == 1 else np.diagonal(K)

@@ -1,0 +1,87 @@
+"""Weights by which features tell where the rows of a factor are expected."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.kernels.blocks_reference import triangle
+from bifactor.problems.state import Value
+
+
+@dataclass(frozen=True)
+class Weights(Value):
+    """A, with one line for each feature and one column for each unknown one of a factor: uᵢ ~ N(fᵢA, diag(1/a)).
+
+    It is Gaussian, with Cov(Aₗₖ, Aₗ′ₖ′) = Kₗₗ′Tₖₖ′. Effects of rows have a K of their own and are independent of the
+    components.
+    """
+
+    mean: Array
+    lines: tuple[Array, ...]
+    """K, or its diagonal: of the effects, where there are any, and of the components. Empty where only
+    means were kept."""
+    columns: Array
+    """T."""
+    effects: int
+    """How many of the columns are effects; they come first."""
+    average: Array
+    """The mean features of all rows with measurements, which stand for those of a row that are not known."""
+    scatter: Array
+    """The covariance of fA over these rows."""
+
+    @property
+    def groups(self) -> list[slice]:
+        """Columns that share a K."""
+        return parts_of(self.effects, self.mean.shape[1])
+
+    def told(self, features: sparse.csr_array | None, rows: int) -> tuple[Array, Array]:
+        """The mean and the packed covariance of fA for some rows, whose features may not be known."""
+        if features is not None:
+            return np.asarray(features @ self.mean), self._spread(features)
+        first, second = triangle(self.mean.shape[1])
+        spread = self._spread(sparse.csr_array(self.average[None])) + self.scatter[first, second]
+        return np.tile(self.average @ self.mean, (rows, 1)), np.tile(spread, (rows, 1))
+
+    def _spread(self, features: sparse.csr_array) -> Array:
+        first, second = triangle(self.mean.shape[1])
+        packed = np.zeros((features.shape[0], first.size))
+        for part, K in zip(self.groups if self.lines else [], self.lines, strict=True):
+            inside = (np.minimum(first, second) >= part.start) & (np.maximum(first, second) < part.stop)
+            packed[:, inside] = _lengths(features, K)[:, None] * self.columns[first, second][inside]
+        return packed
+
+    def turned(self, R: Array) -> "Weights":
+        """For a factor whose columns are multiplied by R."""
+        return replace(self, mean=self.mean @ R, columns=R.T @ self.columns @ R, scatter=R.T @ self.scatter @ R)
+
+    def of_columns(self, left: Array) -> "Weights":
+        """For some columns of the factor."""
+        square, kept = np.ix_(left, left), zip(self.groups if self.lines else [], self.lines, strict=True)
+        return replace(
+            self,
+            mean=self.mean[:, left],
+            lines=tuple(K for part, K in kept if np.any((left >= part.start) & (left < part.stop))),
+            columns=self.columns[square],
+            effects=int(np.count_nonzero(left < self.effects)),
+            scatter=self.scatter[square],
+        )
+
+    def of_features(self, count: int) -> "Weights":
+        """With zeros for features beyond those that there were."""
+        more = (0, count - len(self.mean))
+        lines = tuple(np.pad(K, more) for K in self.lines)
+        return replace(self, mean=np.pad(self.mean, (more, (0, 0))), lines=lines, average=np.pad(self.average, more))
+
+
+def parts_of(effects: int, columns: int) -> list[slice]:
+    """The effects and the components, as far as there are any."""
+    return [part for part in (slice(0, effects), slice(effects, columns)) if part.stop > part.start]
+
+
+def _lengths(features: sparse.csr_array, K: Array) -> Array:
+    """fKfᵀ for each row f."""
+    if K.ndim == 1:
+        return np.asarray(features.multiply(features) @ K)
+    return np.asarray(features.multiply(features @ K).sum(axis=1)).ravel()
