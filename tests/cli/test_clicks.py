@@ -205,6 +205,14 @@ def test_few_users_and_a_rank_that_is_too_large(folder):
     assert any("cut to 2" in note for note in told["notes"])
 
 
+@pytest.fixture
+def ctrl_c():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start us with Ctrl-C turned off
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
     from bifactor.models import click_choices as clicks
 
@@ -225,6 +233,7 @@ def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
     assert any("Ctrl-C ended the choice" in note for note in told["notes"])
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("holdout", [0, 0.1])
 def test_ctrl_c_ends_a_fit_with_the_best_so_far(monkeypatch, holdout):
     from bifactor.cli import watch

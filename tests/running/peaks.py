@@ -29,6 +29,7 @@ OPERATORS = {
     "Comparisons, wide": lambda rng: comparisons(rng, SHAPE[::-1]),
     "DCT": lambda rng: operators.DCT(SENSED, SIZE, 0),
     "Entries": lambda rng: entries(rng, SHAPE[::-1]),
+    "Featured": lambda rng: operators.Featured(entries(rng), rng.standard_normal((SHAPE[0], 4))),
     "Fourier": lambda rng: operators.Fourier(SENSED, SIZE, 0),
     "Fourier, complex": lambda rng: operators.Fourier(SENSED, SIZE, 0, complex=True),
     "Full": lambda rng: operators.Full(SENSED),

@@ -16,6 +16,7 @@ from bifactor.operators.base import Operator, power_norm_squared, probed_mean_sq
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
 from bifactor.operators.coupled import coupled
 from bifactor.operators.features import Sides, features_of
+from bifactor.operators.followed import Followed
 from bifactor.operators.footprint import Footprint
 from bifactor.validation import require_pair
 
@@ -175,7 +176,8 @@ class FeaturedBound(Bound):
         return lambda d: self.sides.back(*inner(self.effective(d)))
 
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
-        return FeaturedCurve(self, self.bound.curve(self.at(x), self.effective(d), z, ahead))
+        curve = self.bound.curve(self.at(x), self.effective(d), z, ahead)
+        return Followed(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         features, blocks = self.sides[side], self.bound.expected(self.at(x), side, alone)
@@ -267,20 +269,3 @@ class FeaturedData(FeaturedBound, DataBound):
 
     def recomputed(self) -> DataBound:
         return self.with_bound(self.bound.recomputed())
-
-
-class FeaturedCurve(Curve):
-    """φ of effective factors."""
-
-    def __init__(self, bound: FeaturedBound, curve: Curve):
-        self.bound, self.curve, self.reach = bound, curve, curve.reach
-
-    @property
-    def quartic(self) -> Array | None:
-        return self.curve.quartic
-
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        return self.curve.at(a)
-
-    def to(self, a: float, x: Factors) -> Evaluated:
-        return self.bound.pulled(self.curve.to(a, self.bound.at(x)))

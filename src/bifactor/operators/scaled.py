@@ -14,6 +14,7 @@ from bifactor.linear_map import LinearMap, ScaledMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import Ahead, Apply, Curve, DataBound, Evaluated
+from bifactor.operators.followed import Followed
 from bifactor.operators.footprint import Footprint
 from bifactor.validation import LARGEST, SMALLEST
 
@@ -122,7 +123,8 @@ class ScaledBound(DataBound):
         return apply
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
-        return ScaledCurve(self, self.bound.curve(self.scaled(x), self.scaled(d), z, ahead))
+        curve = self.bound.curve(self.scaled(x), self.scaled(d), z, ahead)
+        return Followed(curve, lambda a, x: self.unscaled(curve.to(a, self.scaled(x))))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
@@ -168,23 +170,6 @@ class ScaledBound(DataBound):
     def unscaled(self, at: Evaluated) -> Evaluated:
         """∇f of cX as a function of X: c̄·∇f(cX). Its product with U has the factor in U already."""
         return at if self.factor == 1 else at._replace(GV=self.factor.conjugate() * at.GV)
-
-
-class ScaledCurve(Curve):
-    """φ of scaled factors."""
-
-    def __init__(self, bound: ScaledBound, curve: Curve):
-        self.bound, self.curve, self.reach = bound, curve, curve.reach
-
-    @property
-    def quartic(self) -> Array | None:
-        return self.curve.quartic
-
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        return self.curve.at(a)
-
-    def to(self, a: float, x: Factors) -> Evaluated:
-        return self.bound.unscaled(self.curve.to(a, self.bound.scaled(x)))
 
 
 def _number(factor: Any) -> complex:

@@ -5,7 +5,8 @@ from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
-from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated
+from bifactor.operators.bound import Ahead, Apply, Curve, DataBound, Evaluated
+from bifactor.operators.followed import Followed
 from bifactor.operators.footprint import Footprint
 
 
@@ -58,7 +59,7 @@ class Symbolic(DataBound):
         return self.bound.hessian(x)
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
-        return SymbolicCurve(self, self.bound.curve(x, d))
+        return Followed(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         return self.bound.exact(x, side, score, rows)
@@ -81,20 +82,3 @@ class Symbolic(DataBound):
 
     def recomputed(self) -> DataBound:
         return self
-
-
-class SymbolicCurve(Curve):
-    """φ of a bound, or of its passes over the data, after which nothing is kept."""
-
-    def __init__(self, bound: Bound, curve: Curve):
-        self.bound, self.curve = bound, curve
-
-    @property
-    def quartic(self) -> Array | None:
-        return self.curve.quartic
-
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        return self.curve.at(a)
-
-    def to(self, a: float, x: Factors) -> Evaluated:
-        return self.bound.evaluate(x)
