@@ -80,20 +80,24 @@ def sums(
     return out
 
 
+# Rows of a triangle are taken out as arrays of their own: an index that starts at 0 is never negative, so that the
+# compiler may use SIMD.
+
+
 @register_jitable
 def factorise(A, rank):  # type: ignore[no-untyped-def]
     """The Cholesky factor of a lower triangle, in its place; a pivot that is not positive becomes infinite."""
     at = 0
     for j in range(rank):
-        above = 0
+        mine, above = A[at : at + j + 1], 0
         for k in range(j + 1):
-            total = A[at + k]
+            theirs, total = A[above : above + k + 1], mine[k]
             for h in range(k):
-                total -= A[at + h] * A[above + h]
+                total -= mine[h] * theirs[h]
             if k < j:
-                A[at + k] = total / A[above + k]
+                mine[k] = total / theirs[k]
             else:
-                A[at + k] = np.sqrt(total) if total > 0 else np.inf
+                mine[k] = np.sqrt(total) if total > 0 else np.inf
             above += k + 1
         at += j + 1
 
@@ -103,42 +107,42 @@ def substitute(L, b, rank):  # type: ignore[no-untyped-def]
     """The solution of LLᵀx = b, in the place of b."""
     at = 0
     for j in range(rank):
-        total = b[j]
+        mine, total = L[at : at + j + 1], b[j]
         for k in range(j):
-            total -= L[at + k] * b[k]
-        b[j] = total / L[at + j]
+            total -= mine[k] * b[k]
+        b[j] = total / mine[j]
         at += j + 1
     for j in range(rank - 1, -1, -1):
         at -= j + 1
-        total = b[j]
-        below = at + j + 1 + j  # (j + 1, j)
-        for k in range(j + 1, rank):
-            total -= L[below] * b[k]
-            below += k + 1
-        b[j] = total / L[at + j]
+        mine = L[at : at + j + 1]
+        b[j] /= mine[j]
+        for k in range(j):
+            b[k] -= mine[k] * b[j]
 
 
 @register_jitable
 def invert(L, Z, out, rank):  # type: ignore[no-untyped-def]
     """The inverse of LLᵀ in `out`, by way of Z = L⁻¹."""
     at = 0
+    out[:] = 0
     for j in range(rank):
+        given, mine, above = L[at : at + j + 1], Z[at : at + j + 1], 0
+        mine[:] = 0
+        for h in range(j):
+            theirs, share = Z[above : above + h + 1], given[h]
+            for k in range(h + 1):
+                mine[k] -= share * theirs[k]
+            above += h + 1
+        pivot = 1 / given[j]
         for k in range(j):
-            total, below = L.dtype.type(0), k * (k + 1) // 2 + k  # (k, k) of Z, and then down its column
-            for h in range(k, j):
-                total += L[at + h] * Z[below]
-                below += h + 1
-            Z[at + k] = -total / L[at + j]
-        Z[at + j] = 1 / L[at + j]
-        at += j + 1
-    at = 0
-    for j in range(rank):
-        for k in range(j + 1):
-            total, below = L.dtype.type(0), at  # row j of Z, and then down
-            for h in range(j, rank):
-                total += Z[below + j] * Z[below + k]
-                below += h + 1
-            out[at + k] = total
+            mine[k] *= pivot
+        mine[j] = pivot
+        above = 0
+        for h in range(j + 1):
+            theirs, share = out[above : above + h + 1], mine[h]
+            for k in range(h + 1):
+                theirs[k] += share * mine[k]
+            above += h + 1
         at += j + 1
 
 

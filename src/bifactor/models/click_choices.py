@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from bifactor.arrays import Array
 from bifactor.inits import Given, Init
 from bifactor.models.chosen import Clicks, Trial
 from bifactor.models.clicks import Strangers, chosen_entries, clicks_problem
@@ -186,10 +187,11 @@ class _Fold:
         self.last, self.rank = None, min(self.most, *self.data.shape)
         self.model = self._model(unobserved, alpha)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
+        self.own = Strangers(self.model).factors(self.split.known)
         return self._judged(self.model)
 
     def mixed(self, odds: float, ridge: float) -> float:
-        return self._judged(with_items(self.model, self.data, self.together, odds, ridge))
+        return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
 
     def _model(self, unobserved: float, alpha: float) -> Model:
         problem = clicks_problem(self.data, Clicks(unobserved), alpha)
@@ -199,8 +201,8 @@ class _Fold:
         self.last = Given(result.U, result.V)
         return Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
 
-    def _judged(self, model: Model) -> float:
-        return evaluate(Strangers(model), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]
+    def _judged(self, model: Model, own: Array | None = None) -> float:
+        return evaluate(Strangers(model, own), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]
 
 
 class _Search:

@@ -77,10 +77,13 @@ class Strangers:
     """Recommends to users by their histories."""
 
     model: Model
+    own: Array | None = None
+    """The factors of all who are asked for, item-to-item scores aside, where they are known."""
 
     def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
         """Of each row of chosen entries, with their weights, and perhaps features."""
-        return self.model.rows(replace(chosen_entries(rows), row_features=features))
+        data = replace(chosen_entries(rows), row_features=features)
+        return self.model.rows(data) if self.own is None else self.model.with_item_scores(self.own, data)
 
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
         """For each row of chosen entries, with their weights, the n best columns that are not among these."""

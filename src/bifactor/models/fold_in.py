@@ -41,7 +41,7 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array, centre: Array | No
     first, compiled = int(columns[0]), fit.compiled(U.dtype, width)
     terms = _ridges(ridge, (len(U), columns.size)), *_forms(problem, V)
     if compiled is not None:
-        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, *terms)
+        return kernels.compiled("rows").fit(*compiled, *places, U, V, first, *terms, loss.quadratic)
     parts = loss.value, loss.gradient, loss.curvature
     return rows_reference.fit(*parts, *fit.arrays(), *places, U, V, first, *terms)
 

@@ -9,7 +9,7 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss, Shifted
-from bifactor.models.chosen import Clicks, ItemToItem
+from bifactor.models.chosen import Clicks
 from bifactor.models.clipping import Range
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
@@ -118,7 +118,8 @@ class Model:
         `new` has these rows alone and all columns, or the other way round.
         """
         if self.clicks is not None and self.clicks.items is not None:
-            return self._with_item_scores(new, side, self.clicks.items), None
+            own = self.alone().found(new, side)[0]
+            return self.with_item_scores(own, new, side), None
         if self.posterior is None:
             assert self.ridge is not None
             centre = None if self.side is None else self.side.centre(new, side)
@@ -210,9 +211,10 @@ class Model:
             raise InputError("This fit has a ridge and no posterior, so no error bars. Fit numbers without alpha.")
         return self.posterior
 
-    def _with_item_scores(self, new: Observations, side: int, items: ItemToItem) -> Array:
-        """Factors of new rows, or columns; what else is chosen with a new column is not known."""
-        own = self.alone().found(new, side)[0]
+    def with_item_scores(self, own: Array, new: Observations, side: int = 0) -> Array:
+        """Factors of new rows, or columns, from their own; what else is chosen with a new column is not known."""
+        items = None if self.clicks is None else self.clicks.items
+        assert items is not None
         if side:
             return np.hstack([(1 - items.share) * own, np.zeros((len(own), items.rank))]).astype(own.dtype)
         return np.hstack([own, items.rows(new)]).astype(own.dtype)
