@@ -13,8 +13,8 @@ from bifactor.operators.bound import Curve
 from bifactor.problems.footprint import search_memory
 from bifactor.problems.objective import Objective
 
-TOL, RESTARTS = 1e-3, 4
-"""Accuracy of the singular vectors, and the work they may cost: a start need not be better."""
+TOL, RESTARTS = 1e-2, 4
+"""Accuracy of the singular vectors, and the work they may cost: a better start is not worth its time."""
 
 FLAT = 0.01
 """The share of its first slope at which a function that falls without end counts as flat."""
@@ -57,19 +57,19 @@ class Spectral(Init):
         return best_multiple(problem.f.straight(None, x), 1 / problem.scale)
 
 
-def best_multiple(line: Curve, guess: float, ridge: float = 0.0) -> float:
-    """argmin over s > 0 of φ(s) + ridge·s, for a convex φ that falls at s = 0.
+def best_multiple(line: Curve, guess: float) -> float:
+    """argmin over s > 0 of φ(s), for a convex φ that falls at s = 0.
 
     Where the slope dies out without crossing zero (labels that X can separate, an f that falls without end), the s is
     taken at which it has fallen to a hundredth. `guess` is where the search begins; the answer does not depend on it.
     """
     quartic = line.quartic
     if quartic is not None and quartic[2] > 0:  # f is quadratic, so φ is
-        return max(float(-(quartic[1] + ridge) / (2 * quartic[2])), 0.0)
-    first = line.at(0.0)[1] + ridge
+        return max(float(-quartic[1] / (2 * quartic[2])), 0.0)
+    first = line.at(0.0)[1]
 
     def slope(s: float) -> float:
-        value = line.at(s)[1] + ridge
+        value = line.at(s)[1]
         return value if np.isfinite(value) else 1e6 * abs(first)
 
     if not first < 0:
