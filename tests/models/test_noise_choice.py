@@ -41,41 +41,42 @@ def completion(**options):
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize(
-    ("features", "pattern", "taken"),
+    ("without", "pattern", "taken"),
     [
-        (3.0, 1.0, (True, False)),
-        (-1.0, 3.0, (True, True)),  # not clearly worse
-        (-3.0, 1.0, (False, False)),
-        (-3.0, 3.0, (False, True)),
+        (-3.0, 1.0, (True, False)),
+        (1.0, 3.0, (True, True)),  # features do no harm that is clear
+        (3.0, 1.0, (False, False)),
+        (3.0, 3.0, (False, True)),
         (None, 3.0, (False, True)),
-        (3.0, None, (True, False)),
+        (-3.0, None, (True, False)),
     ],
 )
 def test_features_stay_unless_they_do_harm_and_the_pattern_is_taken_where_it_helps(
-    problem, monkeypatch, features, pattern, taken, keep
+    problem, monkeypatch, without, pattern, taken, keep
 ):
+    """By how many standard errors it is better to go without features, and then with the pattern."""
     tried, rng = candidates(None, 3, (M, N)), np.random.default_rng(0)
-    signs = np.where(np.arange(problem.y.size // 10) % 2, 1.0, -1.0)
+    told, signs = without is not None, np.where(np.arange(problem.y.size // 10) % 2, 1.0, -1.0)
     unit = Holdout(problem, rng).standard_error(signs)
 
     def scored(self, one):
-        """The second noise is the best; what is added to it gains so many standard errors over what it is added to."""
-        losses = np.full(signs.size, BASE[min(len(self.losses), 3)])
-        if one.solver.implicit:
-            losses = self.losses[4 if one.features else 1] - pattern * unit + signs
-        elif one.features:
-            losses = self.losses[1] - features * unit + signs
+        """The second noise is the best."""
+        if len(self.losses) < len(BASE):
+            losses = np.full(signs.size, BASE[len(self.losses)])
+        else:
+            first = len(self.losses) == len(BASE) or one.features == told
+            losses = self.losses[1 if first else -1] - (pattern if one.solver.implicit else without) * unit + signs
         self.candidates.append(one)
         self.losses.append(losses)
         return True
 
     monkeypatch.setattr(Trials, "scored", scored)
-    given = (None if features is None else np.ones((M, 1)), None)
+    given = (np.ones((M, 1)) if told else None, None)
     choice = noise_choice.noise_choice(problem, tried, rng, None, given, pattern is not None, keep)
-    wanted = (taken[0] or (keep and features is not None), taken[1])
+    wanted = (taken[0] or (keep and told), taken[1])
     assert (choice.chosen.features, choice.chosen.solver.implicit) == wanted
     assert choice.chosen.solver.noise == tried[1].solver.noise
-    assert len(choice.candidates) == choice.held_out.size == 4 + (features is not None) + (pattern is not None)
+    assert len(choice.candidates) == choice.held_out.size == 4 + (told and not keep) + (pattern is not None)
 
 
 def test_a_candidate_that_falls_behind_is_given_up(problem):
@@ -120,8 +121,8 @@ def test_features_that_tell_much_are_used(told):
     table, F = told
     model = completion(user_features=F).fit(table)
     assert model.features_used_
-    assert [one.features for one in model.noise_choice_.candidates] == [False, False, True]
-    assert model.noise_choice_.held_out[2] < 0.9 * min(model.noise_choice_.held_out[:2])
+    assert [one.features for one in model.noise_choice_.candidates] == [True, True, False]
+    assert min(model.noise_choice_.held_out[:2]) < 0.9 * model.noise_choice_.held_out[2]
     assert not completion().fit(table).features_used_
     assert completion(user_features=F, noise="auto", alpha=1.0).fit(table).features_used_
     assert completion(user_features=F[:3, :1]).fit(table[:3, :9]).features_used_  # too few entries for a choice
@@ -130,8 +131,9 @@ def test_features_that_tell_much_are_used(told):
 def test_a_model_without_the_features_that_do_harm_is_that_of_a_fit_without(told, monkeypatch):
     table, F = told
     monkeypatch.setattr(noise_choice, "CLEAR", -np.inf)  # whatever they gain
-    model, plain = completion(user_features=F).fit(table), completion().fit(table)
+    model = completion(user_features=F).fit(table)
     assert not model.features_used_
+    plain = completion(noise="auto", solver=model.noise_choice_.chosen.solver).fit(table)
     np.testing.assert_array_equal(model.complete(), plain.complete())
     np.testing.assert_array_equal(model.transform(table[:4], features=F[:4]), plain.transform(table[:4]))
     value, std = model.predict([M - 1], [3], return_std=True)  # a row without entries
@@ -154,7 +156,7 @@ def test_the_fit_ends_after_the_sweeps_that_were_best(told, monkeypatch):
 
 
 @pytest.mark.parametrize("where", [2, 3])
-def test_ctrl_c_before_features_are_tried_keeps_them(told, monkeypatch, where):
+def test_ctrl_c_before_a_fit_without_features_keeps_them(told, monkeypatch, where):
     calls, function = [], noise_choice._fitted
 
     def pressed(*arguments):

@@ -116,7 +116,7 @@ def _with_posterior(
         best = Candidate(solver, min(*problem.shape, rank), features=True)
     else:
         tried = candidates(settings.noise, settings.n_components, problem.shape, bool(settings.implicit))
-        best = tried[0].with_features()
+        best = replace(tried[0], features=True)
         if data.values.size >= FEW:
             some = some_rows(data, rng)
             part, auto = problem if some is data else as_problem(some, settings, intercept), settings.implicit is None

@@ -34,8 +34,8 @@ SWEEPS, COLUMNS = 100, 10
 """Of each candidate at most; more components are not needed to tell which predicts best."""
 
 CLEAR = 2.0
-"""Standard errors by which implicit features must predict better, as a fit with them takes two to four times as long;
-and by which other features may predict worse, as they may be there for rows and columns without entries."""
+"""Standard errors by which it must be better to go without features, which rows and columns without entries may need;
+or with implicit ones, with which a fit takes two to four times as long."""
 
 LOOK, PATIENCE = 10, 2
 """Sweeps after which held-out losses are looked at, and looks without a better one after which features are given up.
@@ -75,8 +75,8 @@ class Candidate:
         """With which entries are known as features."""
         return replace(self, solver=replace(self.solver, implicit=True), sweeps=None)
 
-    def with_features(self) -> "Candidate":
-        return replace(self, features=True)
+    def without_features(self) -> "Candidate":
+        return replace(self, features=False, sweeps=None)
 
     def told(self, features: Features) -> Variational:
         """The solver, with features if it is to know them."""
@@ -103,22 +103,17 @@ def noise_choice(
 ) -> NoiseChoice:
     """Fits each candidate without a tenth of the entries, and scores it there.
 
-    The best is fitted once more with `features` of rows and columns, if there are any; `keep` takes these whatever
-    comes of it. `implicit` has the best of these fitted with the pattern of entries, too.
+    With `features` of rows or columns, all of them know these, and the best is fitted once more without, unless they
+    are to be kept in any case. `implicit` has the better of the two fitted with the pattern of entries, too.
     """
     told = any(one is not None for one in features)
-    trials = Trials(Holdout(problem, rng), features, stage, len(tried) + told + implicit)
-    going = all(trials.scored(one) for one in tried)
+    trials = Trials(Holdout(problem, rng), features, stage, len(tried) + (told and not keep) + implicit)
+    going = all(trials.scored(replace(one, features=told)) for one in tried)
     best = int(np.argmin(trials.means))
-    if told:
-        going = going and trials.scored(trials.candidates[best].with_features())
-        if len(trials.losses) <= len(tried):  # Ctrl-C came before they were tried
-            return trials.choice(trials.candidates[best].with_features(), interrupted=True)
-        best = best if trials.gain(best) < -CLEAR and not keep else len(tried)
-    if implicit and going:
-        going = trials.scored(trials.candidates[best].with_pattern())
-        last = len(trials.losses) - 1
-        best = last if last == len(tried) + told and trials.gain(best) > CLEAR else best
+    for more in [Candidate.without_features] * (told and not keep) + [Candidate.with_pattern] * implicit:
+        count = len(trials.losses)
+        going = going and trials.scored(more(trials.candidates[best]))
+        best = count if len(trials.losses) > count and trials.gain(best) > CLEAR else best
     return trials.choice(trials.candidates[best], not going)
 
 
