@@ -165,8 +165,8 @@ def test_bounds_in_a_file_and_of_newcomers(invoke, posterior):
     assert all(line["lower"] < expected[line["column"]] for line in told[0]["recommended"])
 
 
-def test_bounds_need_error_bars_in_the_folder(invoke):
-    invoke("complete", "data.csv", "--rank", 1, "--noise", "one", "--no-error-bars", "-o", "bare")
+def test_bounds_need_error_bars_in_the_folder(invoke, posterior):
+    bf.load(posterior).save("bare", error_bars=False)
     done = invoke("recommend", "bare", "--user", "u3", "--by", "draw", code=1)
     assert "--by draw needs error bars, and this folder was written without" in done.stderr
 

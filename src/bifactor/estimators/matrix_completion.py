@@ -49,7 +49,8 @@ class MatrixCompletion(ErrorBars, Completion):
         with the features fᵢ, and cⱼ and vⱼ likewise. Rows and columns of which nothing else is known are predicted from
         these alone. See `Recommender` for the forms that they may have. A posterior leaves them out where a tenth of
         the entries, held out, is predicted clearly worse with them, by two standard errors; rows and columns without
-        entries are then predicted by the means of the others.
+        entries are then predicted by the means of the others. With them it ends after as many sweeps as predicted these
+        entries best.
     keep_features : bool
         Use features in any case. They may help rows and columns without entries even where they harm the others.
     implicit_features : {"auto", True, False}
