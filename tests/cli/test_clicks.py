@@ -435,6 +435,11 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
         (("fit", "--users", "none.txt"), 1, "There is no file none.txt"),
         (("numbers", "--user", "u1", "--explain"), 1, "--explain is for clicks"),
         (("numbers", "--user", "zz", "--unknown", "popular"), 1, "--unknown popular is for clicks"),
+        (("numbers", "--user", "u1", "--by", "lower"), 1, "--by lower needs error bars, and this fit has a ridge"),
+        (("fit", "--user", "u1", "--by", "draw"), 1, "--by draw needs error bars, and a fit to clicks has none"),
+        (("fit", "--user", "u1", "--by", "best"), 2, "'best' is not one of"),
+        (("fit", "--user", "u1", "--level", 0.9), 2, "--level goes with --by lower, and not with --by mean"),
+        (("fit", "--user", "u1", "--by", "lower", "--level", 1), 2, "'--level'"),
     ):
         assert message in invoke("recommend", *arguments, code=code).stderr, arguments
 

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import bifactor as bf
+from bifactor.cli import lists
 from bifactor.cli.main import main
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import noise_choice, tuning
@@ -53,6 +54,16 @@ def invoke(folder):
         return done
 
     return run
+
+
+@pytest.fixture(scope="module")
+def posterior(tmp_path_factory):
+    """A folder with error bars."""
+    place = tmp_path_factory.mktemp("posterior")
+    (place / "data.csv").write_text(lines(*ratings()))
+    arguments = ["complete", place / "data.csv", "--rank", 2, "--noise", "one", "-o", place / "fit"]
+    assert CliRunner().invoke(main, [str(argument) for argument in arguments]).exit_code == 0
+    return place / "fit"
 
 
 def test_a_fit_predicts_what_the_estimator_predicts(invoke):
@@ -118,6 +129,46 @@ def test_recommendations_leave_out_what_was_seen(invoke):
     every = json.loads(invoke("recommend", "fit", "--user", "u3", "-n", 100, "--include-seen", "--json").stdout)
     assert len(every["rows"][0]["recommended"]) == 30
     assert "no row named 'nobody'" in invoke("recommend", "fit", "--user", "nobody", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("by", "more"), [("mean", {}), ("lower", {}), ("lower", {"level": 0.2}), ("draw", {"seed": 3})]
+)
+def test_recommendations_by_error_bars_are_those_of_python(invoke, posterior, monkeypatch, by, more):
+    monkeypatch.setattr(lists, "BLOCK", 7)
+    asked = [part for name, value in more.items() for part in (f"--{name}", value)]
+    answer = json.loads(invoke("recommend", posterior, "--all", "-n", 4, "--by", by, *asked, "--json").stdout)
+    options = {"random_state": more.get("seed", 0)} if by == "draw" else more
+    names, values = bf.load(posterior).recommend(n=4, by=by, **options)
+    measure = "prediction" if by == "mean" else by
+    for one, columns, numbers in zip(answer["rows"], names.tolist(), values, strict=True):
+        kept = ~np.isnan(numbers)
+        assert [line["column"] for line in one["recommended"]] == [c for c, k in zip(columns, kept, strict=True) if k]
+        assert [line[measure] for line in one["recommended"]] == pytest.approx(numbers[kept])
+    one = json.loads(invoke("recommend", posterior, "--user", "u3", "-n", 4, "--by", by, *asked, "--json").stdout)
+    if by != "draw":  # which is another for other rows
+        same = next(row for row in answer["rows"] if row["row"] == "u3")["recommended"]
+        assert [list(line.values()) for line in one["rows"][0]["recommended"]] == [
+            pytest.approx(list(line.values())) for line in same
+        ]
+
+
+def test_bounds_in_a_file_and_of_newcomers(invoke, posterior):
+    invoke("recommend", posterior, "--all", "-n", 2, "--by", "lower", "-o", "bounds.csv")
+    with open("bounds.csv") as file:
+        assert next(csv.reader(file)) == ["user", "rank", "item", "lower"]
+    Path("new.csv").write_text("user,item,rating\nme,1,5\nme,2,1\n")
+    told = json.loads(invoke("recommend", posterior, "--history", "new.csv", "--by", "lower", "--json").stdout)["rows"]
+    assert told[0]["row"] == "me"
+    means = json.loads(invoke("recommend", posterior, "--history", "new.csv", "-n", 100, "--json").stdout)["rows"]
+    expected = {line["column"]: line["prediction"] for line in means[0]["recommended"]}
+    assert all(line["lower"] < expected[line["column"]] for line in told[0]["recommended"])
+
+
+def test_bounds_need_error_bars_in_the_folder(invoke, posterior):
+    bf.load(posterior).save("bare", error_bars=False)
+    done = invoke("recommend", "bare", "--user", "u3", "--by", "draw", code=1)
+    assert "--by draw needs error bars, and this folder was written without" in done.stderr
 
 
 def test_scores_and_card(invoke, folder):

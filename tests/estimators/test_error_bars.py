@@ -12,7 +12,6 @@ import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.estimators import inputs
 from bifactor.models import noise_choice
-from bifactor.running.holdout import Holdout
 from bifactor.solvers import PCG, Variational
 
 M, N, NOISE = 120, 60, 0.5
@@ -194,15 +193,6 @@ def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     assert given.model_.posterior.strengths[0] is not None
 
 
-@pytest.mark.parametrize(("gain", "implicit"), [(0.001, False), (0.1, True)])
-def test_implicit_features_are_taken_where_they_are_clearly_better(gain, implicit):
-    plain = noise_choice.candidates(None, 3, (9, 9))
-    held = np.array([0.5, 0.4, 0.6, 0.7, 0.4 - gain])
-    choice = noise_choice.NoiseChoice((*plain, plain[1].with_pattern()), held, np.array([0.01] * 4 + [0.0]))
-    assert choice.chosen.solver.implicit == implicit
-    assert choice.chosen.solver.noise == plain[1].solver.noise
-
-
 def test_implicit_features_on_request(table):
     model = bf.MatrixCompletion(n_components=3, implicit_features=True, random_state=0).fit(table)
     assert all(one.solver.implicit for one in model.noise_choice_.candidates)
@@ -211,16 +201,6 @@ def test_implicit_features_on_request(table):
     again = model.predict(np.repeat(np.arange(3), N), np.tile(np.arange(N), 3))
     assert np.corrcoef(told.ravel(), again)[0, 1] > 0.99
     assert np.all(std > 0)
-
-
-def test_a_candidate_that_falls_behind_is_given_up(table):
-    i, j = np.nonzero(~np.isnan(table))
-    noise = np.random.default_rng(0).standard_normal(i.size)
-    problem = bf.Problem("squared", bf.operators.Entries(i, j, table.shape), noise, offsets=True)
-    holdout = Holdout(problem, np.random.default_rng(0))
-    behind, ahead = (noise_choice._fitted(holdout, Variational(tol=0), 3, best) for best in (0.0, np.inf))
-    assert behind.status is bf.Status.CALLBACK
-    assert behind.n_iter < noise_choice.SWEEPS == ahead.n_iter
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -1,5 +1,7 @@
 """Clicks, plays and purchases, as users have them."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.base import clone
 
 import bifactor as bf
 from bifactor.errors import InputError
+from bifactor.models import fitting
 from bifactor.ranking import by_entry, by_user, evaluate
 
 
@@ -48,9 +51,11 @@ def test_it_ranks_better_than_popularity(chosen, split):
     assert found > popular + 0.1
 
 
-def test_settings_are_chosen_by_what_is_held_out():
+def test_settings_are_chosen_by_what_is_held_out(monkeypatch):
     everyone = choices(400, 60)
     train, fresh = everyone[:200], everyone[200:]
+    shown = []
+    monkeypatch.setattr(fitting, "choice_bar", lambda wanted: nullcontext(lambda *step: shown.append(step)))
     model = bf.Recommender(n_components=6, random_state=0).fit(train)
     poor = bf.Recommender(n_components=6, unobserved=10, alpha=0.1, item_share=0, random_state=0).fit(train)
     assert model.score(fresh) > poor.score(fresh) + 0.05
@@ -59,6 +64,19 @@ def test_settings_are_chosen_by_what_is_held_out():
     best = max((trial for trial in model.trials_ if trial.users == most), key=lambda trial: trial.ndcg)
     assert (model.unobserved_, model.alpha_) == (best.unobserved, best.alpha)
     assert (model.item_share_, model.item_alpha_) == pytest.approx((best.item_share, best.item_alpha))
+    # Each trial is told of when it is done, and each search before its first.
+    weights = [step for step in shown if step[0] == "choosing weights"]
+    items = [step for step in shown if step[0] == "choosing item-to-item scores"]
+    assert shown == weights + items
+    assert weights[0][1] == items[0][1] == 0
+    assert weights[-1][1] + items[-1][1] + 1 == len(model.trials_)  # one is without item-to-item scores
+    assert all(done <= most for _, done, most in shown)
+
+
+def test_a_choice_is_shown_on_request(capsys):
+    for verbose in (0, 1):
+        bf.Recommender(n_components=2, unobserved=0.2, item_share=0, verbose=verbose).fit(choices(240, 40))
+        assert ("choosing weights" in capsys.readouterr().out) == bool(verbose)
 
 
 def test_the_objective_is_that_of_dense_sums(chosen, exact):

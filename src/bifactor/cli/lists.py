@@ -80,6 +80,9 @@ class Lists:
     allowed: Array | None
     titles: Array | None
     reasons: Reasons | None
+    order: Order
+    """Of the rows that it knows."""
+    by: str
 
     @property
     def popular(self) -> int:
@@ -89,20 +92,20 @@ class Lists:
         return int(np.count_nonzero((self.rows < 0) | (self.fit.seen.counts[self.rows] == 0)))
 
     def __iter__(self) -> Iterator[RowList]:
+        known = np.concatenate([[0], np.cumsum(self.rows >= 0)])
         for first in range(0, self.rows.size, BLOCK):
             rows = self.rows[first : first + BLOCK]
             names = listed(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
-            yield from self._block(rows, names)
+            yield from self._block(rows, names, self.order.part(slice(known[first], known[first + rows.size])))
 
     @cached_property
     def fallback(self) -> tuple[Array, Array]:
         """What is popular, and the share of rows that chose it."""
         return popular(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
 
-    def _block(self, rows: Array, names: list[Any]) -> Iterator[RowList]:
+    def _block(self, rows: Array, names: list[Any], order: Order) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
         known = fit.seen.taken(rows[there])
-        order = Order(fit.model.U[rows[there]], fit.model.V)
         found = served(fit, order, known, self.count, not self.include_seen, self.allowed)
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
@@ -147,7 +150,7 @@ class Lists:
     @property
     def measure(self) -> str:
         """What the numbers are."""
-        return "prediction" if self.fit.model.clicks is None else "score"
+        return "score" if self.fit.model.clicks is not None else "prediction" if self.by == "mean" else self.by
 
     def table(self, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
         """The lines of a file, some at a time; `done` is told which share of the rows was served."""

@@ -16,11 +16,12 @@ from bifactor.cli.lists import POPULARITY, Lists, RowList, require_ending, write
 from bifactor.cli.look import emit_json, say, stderr, wants_json
 from bifactor.cli.newcomers import entries_for, history_option
 from bifactor.cli.one_column import names_in
-from bifactor.cli.options import INPUT, force_option, json_option
+from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.cli.titles import titles_of
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
 from bifactor.models.explanation import Reasons
+from bifactor.models.orders import BY, order
 from bifactor.models.recommending import allowed_columns
 from bifactor.running.places import require_free
 from bifactor.tables.names import listed
@@ -32,6 +33,7 @@ Examples:
   bifactor recommend fit --user alice --user bob -n 5 --names titles.csv
   bifactor recommend fit --history new.csv
   bifactor recommend fit --all -n 20 -o lists.parquet
+  bifactor recommend fit --user 42 --by lower --level 0.95
 """
 
 
@@ -45,6 +47,19 @@ Examples:
 @click.option("--include-seen", is_flag=True, help="Do not leave out the columns that the row is known in.")
 @click.option("--items", type=INPUT, help="File of the columns to choose from, one per line; by default all.")
 @click.option("--names", type=INPUT, help="File of columns and their titles, which are shown.")
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default="mean",
+    show_default=True,
+    help="Rank by predictions, by what they are at least, or by a draw, which gives others a chance.",
+)
+@click.option(
+    "--level",
+    type=Within(0, 1, min_open=True, max_open=True),
+    help="With --by lower: the probability of the bound; by default 0.9.",
+)
+@seed_option
 @click.option("--explain/--no-explain", default=None, help="Of clicks: which choices carry each recommendation.")
 @click.option(
     "--unknown",
@@ -64,7 +79,12 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
     file of what is known of them, --history; a row of the fit that is in this file is found from the file alone. A fit
     to clicks gives rows without any choice what is most popular, and says so. For one row on the screen it shows why,
     too.
+
+    A fit with error bars can rank by these: --by lower puts first what is surely good, --by draw (Thompson sampling)
+    also tries what is not known well. The numbers that are shown are then the bounds, or what was drawn.
     """
+    if options["level"] is not None and options["by"] != "lower":
+        raise click.UsageError(f"--level goes with --by lower, and not with --by {options['by']}. Pass both.")
     if options["everybody"] and (options["users"] or options["listing"]):
         raise click.UsageError("--all goes with neither --user nor --users. Pass one of them.")
     if not (options["users"] or options["listing"] or options["everybody"] or options["history"]):
@@ -104,10 +124,15 @@ def _lists(
     unknown: str,
     count: int,
     include_seen: bool,
+    by: str,
+    level: float | None,
+    seed: int,
     on_screen: bool,
 ) -> Lists:
     """Who is served, and with what."""
     of_clicks = model.model.clicks is not None
+    if by != "mean":
+        _require_error_bars(model, by)
     if not of_clicks and (explain or unknown == "popular"):
         option = "--explain" if explain else "--unknown popular"
         raise InputError(f"{option} is for clicks, and this is a fit of values. Leave it out, or fit with --implicit.")
@@ -125,7 +150,20 @@ def _lists(
     titles = None if names is None else titles_of(names, model.cols)
     why = (on_screen and rows.size == 1) if explain is None else explain
     reasons = Reasons(model) if why and of_clicks else None
-    return Lists(model, rows, called, count, include_seen, allowed, titles, reasons)
+    ordered = order(model.model, None if everybody else rows[rows >= 0], by, 0.9 if level is None else level, seed)
+    return Lists(model, rows, called, count, include_seen, allowed, titles, reasons, ordered, by)
+
+
+def _require_error_bars(model: Fit, by: str) -> None:
+    posterior = model.model.posterior
+    if posterior is not None and posterior.rows.covariance is not None:
+        return
+    why = "this fit has a ridge and none. Fit without --alpha"
+    if model.model.clicks is not None:
+        why = "a fit to clicks has none. Leave it out"
+    elif posterior is not None:
+        why = "this folder was written without. Fit without --no-error-bars"
+    raise InputError(f"--by {by} needs error bars, and {why}.")
 
 
 def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:

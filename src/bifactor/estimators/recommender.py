@@ -66,7 +66,7 @@ class Recommender(Factorised):
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
-        1 shows a progress bar.
+        1 shows what is chosen and fitted, with counts and the time that is left at most.
     random_state : int, RandomState or None
 
     Attributes

@@ -100,6 +100,7 @@ def about_noise(model: Model) -> dict[str, Any] | None:
                 "noise": one.solver.noise,
                 "prior": one.solver.prior,
                 "implicit": one.solver.implicit,
+                "features": one.features,
                 "held_out": float(held),
                 "standard_error": float(se),
             }

@@ -43,6 +43,9 @@ ITEM_LEAST, ITEM_LARGEST = (0.05, 1.0), (20.0, 1e4)
 MOST, ITEM_MOST = 20, 24
 """Pairs that are tried, of weights in each of two rounds."""
 
+LAST = 5
+"""By how many the last steps of a search may go beyond that."""
+
 TRIAL_RANK, TRIAL_TOL = 64, 1e-3
 """Of fits that are only compared."""
 
@@ -109,6 +112,7 @@ def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choi
             found.best = max(found.tried[first:], key=_ndcg)
             _tell(settings, "choosing weights", len(found.tried), first + MOST)
 
+        _tell(settings, "choosing weights", seen, seen + MOST)
         search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, note)
         starts = (search.best(starts, step),)
     if given.item_share != 0:
@@ -117,6 +121,7 @@ def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choi
 
 def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
     best, seen, share = found.best, len(found.tried), given.item_share
+    _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
     alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
     first = seen if share is None else seen + 1  # without any is a choice, unless some were asked for
     found.tried.append(alone)
@@ -125,7 +130,7 @@ def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given
         odds, ridge = pair
         found.tried.append(replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg))
         found.best = max(found.tried[first:], key=_ndcg)
-        _tell(settings, "choosing item-to-item scores", len(found.tried) - seen, ITEM_MOST)
+        _tell(settings, "choosing item-to-item scores", len(found.tried) - seen - 1, ITEM_MOST)
 
     fixed = None if share is None else share / (1 - share), given.item_alpha
     _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
@@ -133,7 +138,7 @@ def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given
 
 def _tell(settings: Settings, what: str, count: int, most: int) -> None:
     if settings.stage is not None:
-        settings.stage(what, count, most)
+        settings.stage(what, count, most + LAST)
 
 
 def _ndcg(trial: Trial) -> float:

@@ -20,9 +20,10 @@ from bifactor.models.tuning import FEW, tuned, without_vanished
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
+from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result
-from bifactor.running.solve import solve
+from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Solver, Variational
 from bifactor.solvers.variational import NoiseModel
 from bifactor.tables import Observations
@@ -67,6 +68,8 @@ class Settings:
 
     None where a posterior has them if that predicts better, and a ridge has not.
     """
+    keep_features: bool = False
+    """Whether features count even where a posterior predicts held-out entries clearly worse with them."""
 
     @property
     def choosing(self) -> AbstractContextManager[Stage | None]:
@@ -110,20 +113,33 @@ def _with_posterior(
     rng, solver, choice = np.random.default_rng(settings.seed), settings.solver, None
     if isinstance(solver, Variational):
         rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
-        best = Candidate(solver, min(*problem.shape, rank))
+        best = Candidate(solver, min(*problem.shape, rank), features=True)
     else:
         tried = candidates(settings.noise, settings.n_components, problem.shape, bool(settings.implicit))
-        best = tried[0]
+        best = replace(tried[0], features=True)
         if data.values.size >= FEW:
             some = some_rows(data, rng)
-            part = problem if some is data else as_problem(some, settings, intercept)
+            part, auto = problem if some is data else as_problem(some, settings, intercept), settings.implicit is None
             with settings.choosing as stage:
-                choice = noise_choice(part, tried, rng, stage, some.features, settings.implicit is None)
+                choice = noise_choice(part, tried, rng, stage, some.features, auto, settings.keep_features)
             best = choice.chosen
-    result = run(problem, best.rank, best.solver.told(*data.features), resumed(start, problem, best.rank), settings)
+    within = replace(settings, callback=_until(best.sweeps, settings.callback))
+    result = run(problem, best.rank, best.told(data.features), resumed(start, problem, best.rank), within)
     fixed = OFFSETS if settings.offsets else (0, 0)
     model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
     return (model.with_living() if settings.n_components is None else model).with_side()
+
+
+def _until(sweeps: int | None, callback: Callback | None) -> Callback | None:
+    """A callback that ends a run after so many sweeps, if it is not ended before."""
+    if sweeps is None:
+        return callback
+
+    def over(sweep: int, state: State) -> bool:
+        asked = callback is not None and callback(sweep, state)
+        return bool(asked) or sweep >= sweeps
+
+    return over
 
 
 def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:

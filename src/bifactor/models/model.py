@@ -93,6 +93,11 @@ class Model:
         parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
         return any(weights is not None for part in parts for weights in part.weights)
 
+    @property
+    def dropped_features(self) -> bool:
+        """Whether features, if there were any, are left out as they do harm; those of new rows are then, too."""
+        return self.choice is not None and not self.choice.chosen.features
+
     def entries(self, U: Array, V: Array, rows: Array, cols: Array) -> Array:
         """z at some entries, by other factors."""
         if np.size(rows) == 0:
@@ -124,7 +129,7 @@ class Model:
             assert self.ridge is not None
             centre = None if self.side is None else self.side.centre(new, side)
             return (self._columns(new, centre) if side else self._folded(new, self.V, centre)), None
-        features = new.features[side]
+        features = None if self.dropped_features else new.features[side]
         if new.values.size == 0:
             kept = (self.posterior.rows, self.posterior.cols)[side]
             known = self.posterior.known_features(features, new.shape[side], side)

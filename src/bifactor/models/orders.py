@@ -1,6 +1,6 @@
 """What the columns of a row are ranked by: the mean of z, a bound that holds with some probability, or a draw."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,11 @@ class Order:
     U: Array
     V: Array
     margin: Margin | None = None
+
+    def part(self, rows: slice) -> "Order":
+        """Of some of its rows."""
+        margin = None if self.margin is None else replace(self.margin, rows=self.margin.rows[rows])
+        return Order(self.U[rows], self.V, margin)
 
 
 def order(model: Model, rows: Array | None, by: str, level: float, random_state: Any) -> Order:

@@ -30,6 +30,7 @@ def settings(
     random_state: Any,
     verbose: Any,
     implicit_features: Any = "auto",
+    keep_features: Any = False,
     clip: Any = False,
 ) -> Settings:
     """What a user passed, or an `InputError` that says what is wrong with it."""
@@ -46,6 +47,7 @@ def settings(
     posterior = _wants_posterior(seen_through, alpha, noise, solver)
     if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
         raise InputError(f"implicit_features={implicit_features!r} is not True, False or 'auto'.")
+    require_flag(keep_features, "keep_features")
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
     return Settings(
@@ -62,6 +64,7 @@ def settings(
         clip=clip_of(clip, seen_through),
         progress=bool(verbose),
         implicit=None if implicit_features == "auto" else bool(implicit_features),
+        keep_features=bool(keep_features),
     )
 
 

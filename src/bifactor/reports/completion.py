@@ -102,7 +102,8 @@ def _tried(tried: list[dict[str, Any]]) -> str:
     text = "A tenth of the entries was held out, and each kind of noise and prior tried on it; the best was taken."
     lines = [
         (
-            f"noise {one['noise']}, {one['prior']} prior{', implicit features' if one['implicit'] else ''}",
+            f"noise {one['noise']}, {one['prior']} prior{', implicit features' if one['implicit'] else ''}"
+            f"{', features' if one['features'] else ''}",
             f"held-out RMSE {(2 * one['held_out']) ** 0.5:.5g}",
         )
         for one in sorted(tried, key=lambda one: one["held_out"])

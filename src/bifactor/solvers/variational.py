@@ -94,8 +94,8 @@ class Variational(Solver[Inferred]):
         that component back; it needs a rank that is not too large.
     row_features, column_features : array or sparse matrix, optional
         What is known of the rows, and of the columns, one line of numbers for each. They move the means of the priors,
-        uᵢ ~ N(fᵢA, 1/a), where A is fitted with a posterior of its own; features that tell nothing do no harm. A one is
-        added to them, so they need not be around zero. Rows without entries are expected at fᵢA.
+        uᵢ ~ N(fᵢA, 1/a), where A is fitted with a posterior of its own; thousands that tell little may do harm. A one
+        is added to them, so they need not be around zero. Rows without entries are expected at fᵢA.
     implicit : bool
         Whether it also tells of a row which columns it is known in, and of a column in which rows, whatever the values
         (SVD++). These are features too: 1/√n at each of the n columns of a row.
