@@ -28,9 +28,10 @@ from bifactor.solvers import PCG, Solver, Variational
 from bifactor.solvers.variational import NoiseModel
 from bifactor.tables import Observations
 
-PLATEAU = 3.0
+PLATEAU = 30.0
 """Under a ridge a fit ends where ten iterations lower the objective by no more than this many times `tol`. With the
-default, errors held out were then within 0.25 % of those after 300 iterations, up or down, on six sets of ratings."""
+default, errors held out were then within 0.5 % of those after 300 iterations, up or down, on six sets of ratings at two
+ranks and two ridges, and within 0.2 % in 19 of 24 cases."""
 
 LARGEST = 20.0
 """Of a link: beyond, labels are all alike and counts without end, or zero."""
