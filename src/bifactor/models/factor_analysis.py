@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.lanes_reference import matrices
-from bifactor.models.factor_columns import MEAN_PRECISION, State, bound, extrapolated, improved, start, tidied
+from bifactor.models.factor_columns import MEAN_PRECISION, SETTLED, State, bound, extrapolated, improved, start, tidied
 from bifactor.models.factor_model import FactorModel as FactorModel
 from bifactor.models.factor_model import RowPosterior as RowPosterior
 from bifactor.models.factor_model import checked_table
@@ -64,7 +64,10 @@ def fit_factors(
         True.
     """
     Y = checked_table(Y)
-    _check_settings(noise, max_iter, tol, sample, seed)
+    check_settings(noise, max_iter, tol)
+    if sample is not None and not is_count(sample, 2):
+        raise InputError(f"sample={sample!r} is not a number of rows. Pass an integer ≥ 2, or None for all.")
+    require_seed(seed)
     known = ~np.isnan(Y)
     rows, columns = known.any(axis=1), known.any(axis=0)
     if not rows.any():
@@ -119,7 +122,7 @@ class _Fit:
 
     def _ends(self, age: int, value: float, change: float) -> bool:
         if age > 0:
-            self.bound, self.converged = value, change <= self.tol
+            self.bound, self.converged = value, change <= self.tol and age > SETTLED
             self.stopped = self.on_round is not None and bool(self.on_round(self.n_iter, value, change))
         return self.converged or self.stopped
 
@@ -136,13 +139,10 @@ def _model(state: State, value: float, fit: _Fit, seen: Array) -> FactorModel:
     return FactorModel(means[-1], loadings, covariances, noise, state.precisions, value, fit.n_iter, fit.converged)
 
 
-def _check_settings(noise: Any, max_iter: Any, tol: Any, sample: Any, seed: Any) -> None:
+def check_settings(noise: Any, max_iter: Any, tol: Any) -> None:
     if noise not in ("columns", "one"):
         raise InputError(f"noise={noise!r} is neither 'columns' nor 'one'.")
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not a number of rounds. Pass an integer ≥ 1.")
     if not is_at_least_zero(tol):
         raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to go on to max_iter.")
-    if sample is not None and not is_count(sample, 2):
-        raise InputError(f"sample={sample!r} is not a number of rows. Pass an integer ≥ 2, or None for all.")
-    require_seed(seed)

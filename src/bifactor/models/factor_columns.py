@@ -24,6 +24,9 @@ RIDGE = (2.0, 0.2)
 VANISHED = 1e-3
 """Mean square of the loadings of a component that is dropped, unless it makes up for the noise of one loading each."""
 
+NOTHING = 1e-10
+"""Squares of loadings that count as no less, so that coordinates stay finite."""
+
 SETTLED = 6
 """Rounds before components are dropped."""
 
@@ -124,9 +127,10 @@ def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
     t = np.linalg.solve(n * np.eye(rank) + MEAN_PRECISION * K, n * mean - MEAN_PRECISION * cross)
     L = np.linalg.cholesky(M - np.outer(t, mean) - np.outer(mean, t) + np.outer(t, t))
     w, Q = np.linalg.eigh(L.T @ K @ L)
-    w, Q = np.maximum(w[::-1], 1e-300), Q[:, ::-1]
+    w, Q = np.maximum(w[::-1], NOTHING), Q[:, ::-1]
     half = (n * w - (n - q) * c * v0) / 2
-    x = (half + np.sqrt(half**2 + (n + c) * w * n * c * v0)) / ((n + c) * w)
+    root = np.sqrt(half**2 + (n + c) * w * n * c * v0)
+    x = np.where(half > 0, (half + root) / ((n + c) * w), n * c * v0 / (root - np.minimum(half, 0)))
     back = (Q / np.sqrt(x)).T @ np.linalg.inv(L)
     stay = np.ones(rank, bool)
     if counts is not None:

@@ -136,7 +136,7 @@ class Table:
     """A table with holes, in blocks of rows. Rows with the same holes are put together where there are many."""
 
     def __init__(self, Y: Array):
-        known = ~np.isnan(Y)
+        known = ~np.isnan(np.ascontiguousarray(Y))
         self.shape = Y.shape
         self.counts = known.sum(axis=0).astype(np.float64)
         self.holes = int(known.size - self.counts.sum())
