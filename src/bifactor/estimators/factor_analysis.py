@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked
-from bifactor.estimators.inputs import given_factors
+from bifactor.estimators.inputs import given_factors, unmasked
 from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.kernels.threads import threads
 from bifactor.models.factor_analysis import FactorModel, check_settings, fit_factors
@@ -110,11 +110,13 @@ class FactorAnalysis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
         if not auto and not is_count(self.n_components, 0):
             raise InputError(f"n_components={self.n_components!r} is neither 'auto' nor an integer ≥ 0.")
-        seed, table = seed_of(self.random_state), checked(self, X, reset=True)
+        seed, table = seed_of(self.random_state), checked(self, unmasked(X), reset=True, order="C")
         if not auto and self.n_components > min(table.shape):
             m, n = table.shape
             fact = f"n_components={self.n_components} is more than min(n_samples={m}, n_features={n}) allows."
             raise InputError(f"{fact} Pass fewer, or 'auto'.")
+        if np.all(np.isnan(table)):
+            raise InputError("No entry of X is known. Pass at least one that is not missing.")
         self.center_, self.scale_ = _standardisation(table, common=self.noise == "one")
         Y = self._standardised(table)
         self.model_ = model = run_watched(self, X, self.max_iter, lambda look: self._factors(Y, seed, look))
@@ -181,7 +183,7 @@ class FactorAnalysis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self, "model_")
-        return checked(self, X, reset=False)
+        return checked(self, unmasked(X), reset=False, order="C")
 
     def _standardised(self, table: Array) -> Array:
         return (table - self.center_) / self.scale_
