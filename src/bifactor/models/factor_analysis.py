@@ -60,7 +60,8 @@ def fit_factors(
     seed : int
         Which rows these are.
     on_round : callable, optional
-        Called after each round with its number, the bound and the change of predictions. The fit ends where it returns
+        Called after each round with its number, the bound and the change of predictions; during rounds on a sample, the
+        bound is that of its rows. Rounds that went too far are counted and not told. The fit ends where it returns
         True.
     """
     Y = checked_table(Y)

@@ -20,6 +20,9 @@ BLOCK = 1 << 17
 ALIKE = 8
 """Rows for each pattern of holes, on average, from which on a covariance is found for each pattern and not each row."""
 
+MANY = 1024
+"""Rows that share one mask at most; more have the same mask again."""
+
 GROUPS = 16
 """Sums over blocks are taken in so many groups, whatever the number of threads."""
 
@@ -143,7 +146,9 @@ class Table:
         patterns, inverse, repeated = _patterns(known)
         self.order, self.masks, self.repeated = np.arange(len(Y)), known, None
         if len(patterns) * ALIKE <= len(Y):
-            self.order, self.masks, self.repeated = np.argsort(inverse, kind="stable"), known[patterns], repeated
+            parts = -(-repeated // MANY)
+            self.order, self.masks = np.argsort(inverse, kind="stable"), np.repeat(known[patterns], parts, axis=0)
+            self.repeated = _split(repeated, parts)
         self.values = np.array(Y if self.repeated is None else Y[self.order], np.float64, order="C")
         self.values[np.isnan(self.values)] = 0
         self.sums = self.values.sum(axis=0)
@@ -152,12 +157,17 @@ class Table:
 
     def spans(self, rank: int) -> list[Span]:
         """Masks, and rows that have them, of blocks whose matrices fit the cache."""
-        size, count = block_size(rank), len(self.masks)
-        masks = [slice(a, min(a + size, count)) for a in range(0, count, size)]
+        size = block_size(rank)
         if self.repeated is None:
-            return [(span, span) for span in masks]
-        ends = np.r_[0, np.cumsum(self.repeated)].tolist()
-        return [(span, slice(ends[span.start], ends[span.stop])) for span in masks]
+            spans = [slice(a, min(a + size, len(self.masks))) for a in range(0, len(self.masks), size)]
+            return [(span, span) for span in spans]
+        ends, found, a = np.r_[0, np.cumsum(self.repeated)], [], 0
+        while a < len(self.masks):
+            fit = int(np.searchsorted(ends, ends[a] + max(size, MANY), side="right")) - 1
+            b = min(max(fit, a + 1), a + size, len(self.masks))
+            found.append((slice(a, b), slice(int(ends[a]), int(ends[b]))))
+            a = b
+        return found
 
     def block(self, span: Span) -> Block:
         masks, rows = span
@@ -234,10 +244,21 @@ def lanes(packed: Array, rank: int) -> ModuleType:
 
 def _patterns(known: Array) -> tuple[Array, Array, Array]:
     """A row of each pattern, the pattern of each row, and how many rows it has."""
-    bits = np.ascontiguousarray(np.packbits(known, axis=1))
-    keys = bits.view(np.dtype((np.void, bits.shape[1])))[:, 0]
+    bits = np.packbits(known, axis=1)
+    wide = bits.shape[1] > 8
+    padded = np.zeros((len(bits), bits.shape[1] if wide else 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    keys = padded.view(np.dtype((np.void, padded.shape[1])) if wide else np.uint64)[:, 0]  # numbers are sorted faster
     _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     return first, inverse, counts
+
+
+def _split(counts: Array, parts: Array) -> Array:
+    """Each count as a sum of so many that differ by one at most."""
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    whole, pieces = np.repeat(counts, parts), np.repeat(parts, parts)
+    found: Array = whole // pieces + (number < whole % pieces)
+    return found
 
 
 def _spans(counts: Array) -> list[tuple[int, int]]:
