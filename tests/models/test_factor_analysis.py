@@ -453,6 +453,8 @@ def test_kernels_are_their_references(rank, count):
     logs = [kernel.invert(one, rank) for kernel, one in zip((fast, lanes_reference), inverses, strict=True)]
     np.testing.assert_allclose(inverses[0], inverses[1], rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(logs[0], logs[1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(lanes_reference.matrices(inverses[1], rank), np.linalg.inv(whole), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(logs[1], np.linalg.slogdet(whole)[1], atol=1e-10)
     np.testing.assert_allclose(fast.times(packed, vectors), lanes_reference.times(packed, vectors), atol=1e-10)
     sums = [packed.copy(), packed.copy()]
     for kernel, one in zip((fast, lanes_reference), sums, strict=True):
