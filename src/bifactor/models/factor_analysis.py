@@ -113,8 +113,7 @@ class _Fit:
                 state, factor = safe, 1.0
                 self.n_iter += age < most
                 continue
-            change = (sums.change / max(sums.cells, 1)) ** 0.5 / factor  # by a step that is not lengthened
-            if self._ends(age, value, change) or age == most:
+            if self._ends(age, value, sums.change / factor) or age == most:  # by a step that is not lengthened
                 break
             safe = improved(table, state, sums, age, self.one_noise)
             factor = min(GROWTH * factor, FURTHEST) if age >= EARLY and safe.before is not None else 1.0

@@ -165,9 +165,8 @@ class FactorModel:
 def _over(function: Callable[[list[Span]], None], table: Table, columns: Columns) -> None:
     """Call a function with blocks of rows, on several threads."""
     spans = table.spans(columns.rank)
-    work = len(table.masks) * len(columns.spread) * (table.shape[1] / 16 + columns.rank / 4)
     with blas_at_most(1):
-        run(function, [(spans[a:b],) for a, b in shares(len(spans), work / max(len(spans), 1))])
+        run(function, [(spans[a:b],) for a, b in shares(len(spans), table.work(columns) / max(len(spans), 1))])
 
 
 def checked_table(Y: Any, q: int | None = None) -> Array:

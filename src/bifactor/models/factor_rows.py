@@ -126,9 +126,14 @@ class Sums(NamedTuple):
     total: Array
     evidence: float
     """½Σ (bᵀCb + log det C): what the scores add to the bound."""
-    change: float
-    """Squares by which predictions have changed, and of how many cells."""
+    squares: float
+    """By which predictions have changed, and of how many cells."""
     cells: int
+
+    @property
+    def change(self) -> float:
+        """By root mean square."""
+        return (self.squares / self.cells) ** 0.5 if self.cells else np.inf
 
 
 Span = tuple[slice, slice]
@@ -178,13 +183,16 @@ class Table:
         """Of each row, what is known of each mask of a block."""
         return values if self.repeated is None else np.repeat(values, self.repeated[span[0]], axis=0)
 
+    def work(self, columns: Columns) -> float:
+        """Steps of a simple loop that take about as long as a pass over all rows."""
+        return len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
+
     def collect(self, columns: Columns) -> Sums:
         """One pass over all rows: their scores, and sums of these for the columns."""
         spans = self.spans(columns.rank)
         count = min(GROUPS, len(spans))
         groups = [range(len(spans) * g // count, len(spans) * (g + 1) // count) for g in range(count)]
-        work = len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
-        calls = [(groups[a:b], spans, columns) for a, b in shares(count, work / count)]
+        calls = [(groups[a:b], spans, columns) for a, b in shares(count, self.work(columns) / count)]
         with blas_at_most(1):
             found = [one for part in run(self._groups, calls) for one in part]
         total = found[0]
@@ -228,8 +236,7 @@ class Table:
             return np.inf, predicted.size
         squares = (predicted - before) ** 2
         if self.holes:
-            squares *= 1 - block.known
-            return float(squares.sum()), int(squares.size - block.known.sum())
+            squares = squares[block.known == 0]
         return float(squares.sum()), squares.size
 
 
