@@ -245,7 +245,7 @@ def block_size(rank: int) -> int:
 
 
 def lanes(packed: Array, rank: int) -> ModuleType:
-    """The kernels for matrices side by side. NumPy is at most five times slower, so they begin later than others."""
+    """The kernels for matrices side by side. Small ones take NumPy four times as long, and less than numba to load."""
     return kernels.find("lanes", packed.dtype, packed.size / 8, rank)
 
 
