@@ -110,6 +110,11 @@ def draw_estimator(rng: Rng) -> Any:
             **common, link=one_of(rng, ("logistic", "probit")), binarize=binarize, offsets=flag()
         ),
         lambda: bf.LowRankImputer(**common, standardize=flag(), keep_empty_features=flag(), add_indicator=flag()),
+        lambda: bf.FactorAnalysis(
+            common["n_components"],
+            noise=one_of(rng, ("columns", "one")),
+            **{name: common[name] for name in ("max_iter", "tol", "random_state")},
+        ),
         lambda: bf.LogisticPCA(**few, binarize=binarize),
         lambda: bf.PoissonPCA(**few, exposure=one_of(rng, (None, "total"))),
     ]

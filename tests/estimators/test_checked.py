@@ -17,6 +17,7 @@ ESTIMATORS = {
     "MatrixCompletion": bf.MatrixCompletion(n_components=1, alpha=1.0),
     "OneBitCompletion": bf.OneBitCompletion(n_components=1, alpha=1.0),
     "LowRankImputer": bf.LowRankImputer(n_components=1, alpha=1.0),
+    "FactorAnalysis": bf.FactorAnalysis(1, max_iter=5, tol=0),
     "LogisticPCA": bf.LogisticPCA(n_components=1, alpha=1.0),
     "PoissonPCA": bf.PoissonPCA(n_components=1, alpha=1.0),
 }
@@ -147,8 +148,8 @@ def test_every_form_of_a_table_gives_the_same_fit(estimator, form):
 @each
 def test_every_form_of_a_sparse_matrix(estimator, form):
     X = getattr(sparse, f"{form}_array")(np.eye(4))
-    if isinstance(estimator, bf.LowRankImputer):
-        with pytest.raises(InputError, match="X is a sparse matrix, and LowRankImputer takes a table with NaN"):
+    if isinstance(estimator, (bf.LowRankImputer, bf.FactorAnalysis)):
+        with pytest.raises(InputError, match=r"X is a sparse matrix, and \w+ takes a table with NaN"):
             estimator.fit(X)
         return
     table = np.eye(4) if "PCA" in type(estimator).__name__ else np.where(np.eye(4) > 0, 1.0, np.nan)

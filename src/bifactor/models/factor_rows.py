@@ -1,0 +1,272 @@
+"""Factor analysis of a table with holes, by rows: the scores of each from what is known of it, and sums over all."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from types import ModuleType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from bifactor import kernels
+from bifactor.arrays import Array
+from bifactor.caching import cached_property
+from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.kernels.lanes_reference import matrices, packed_of
+from bifactor.kernels.pool import run, shares
+
+BLOCK = 1 << 17
+"""Numbers that the matrices of a block of rows take: they stay in the cache from one operation to the next."""
+
+ALIKE = 8
+"""Rows for each pattern of holes, on average, from which on a covariance is found for each pattern and not each row."""
+
+MANY = 1024
+"""Rows that share one mask at most; more have the same mask again."""
+
+GROUPS = 16
+"""Sums over blocks are taken in so many groups, whatever the number of threads."""
+
+WATCHED = 4_000_000
+"""Predictions of cells that are compared with those of the round before."""
+
+
+def diagonal(rank: int) -> Array:
+    """Places of the diagonal in a packed triangle."""
+    return np.arange(rank) * np.arange(3, rank + 3) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What is known of the columns: q(vⱼ, μⱼ) = N(means, spread), the mean last, and the noise ψⱼ."""
+
+    means: Array
+    """(r + 1) × q: loadings, and means of columns in the last line."""
+    spread: Array
+    """Covariances, as in `kernels.lanes_reference`."""
+    noise: Array
+
+    @property
+    def rank(self) -> int:
+        return len(self.means) - 1
+
+    @cached_property
+    def moments(self) -> Array:
+        """E[(v, μ)(v, μ)ᵀ] of each column."""
+        found = self.spread.copy()
+        lanes(found, self.rank + 1).add_squares(found, self.means)
+        return found
+
+    @cached_property
+    def shared(self) -> tuple[Array, Array, Array]:
+        """What each cell adds to the precision of its row, to its linear term by its value, and by being known."""
+        size = self.rank * (self.rank + 1) // 2
+        precision, cross = self.moments[:size] / self.noise, self.moments[size:-1] / self.noise
+        return precision, self.means[:-1] / self.noise, cross
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a table: zeros for holes, and which cells are known, of each row or of rows that are alike."""
+
+    values: Array
+    masks: Array
+    counts: Array | None = None
+    """How many rows have each mask, where masks are shared."""
+
+    @property
+    def known(self) -> Array:
+        """The mask of each row."""
+        return self.masks if self.counts is None else np.repeat(self.masks, self.counts, axis=0)
+
+
+class Rows(NamedTuple):
+    """The posterior of the scores of rows: means r × n, and covariances of rows, or of masks that they share."""
+
+    means: Array
+    covariances: Array
+    linear: Array
+    logs: Array
+    """log det of the covariances, negative."""
+
+    @classmethod
+    def of(cls, columns: Columns, block: Block) -> Self:
+        precision, slope, cross = columns.shared
+        rank = columns.rank
+        packed, linear = precision @ block.masks.T, slope @ block.values.T
+        packed[diagonal(rank)] += 1
+        kernel, shift = lanes(packed, rank), cross @ block.masks.T
+        logs = kernel.invert(packed, rank)
+        if block.counts is None:
+            linear -= shift
+            return cls(kernel.times(packed, linear), packed, linear, logs)
+        linear -= np.repeat(shift, block.counts, axis=1)
+        means, whole = np.empty_like(linear), matrices(packed, rank)
+        for k, (a, b) in enumerate(_spans(block.counts)):
+            np.matmul(whole[k], linear[:, a:b], out=means[:, a:b])
+        return cls(means, packed, linear, logs)
+
+    def moments(self, counts: Array | None) -> tuple[Array, Array]:
+        """Σ E[uuᵀ] and Σ E[u] over the rows of each mask."""
+        if counts is None:
+            lanes(self.covariances, len(self.means)).add_squares(self.covariances, self.means)  # needed no more
+            return self.covariances, self.means
+        spans = _spans(counts)
+        squares = np.empty((len(spans), len(self.means), len(self.means)))
+        for k, (a, b) in enumerate(spans):
+            np.matmul(self.means[:, a:b], self.means[:, a:b].T, out=squares[k])
+        firsts = np.add.reduceat(self.means, [a for a, _ in spans], axis=1)
+        return packed_of(squares) + self.covariances * counts, firsts
+
+
+class Sums(NamedTuple):
+    """Over the known cells of each column, with e = (u, 1): Σ E[eeᵀ] and Σ E[e]y; and over all rows."""
+
+    moments: Array
+    linear: Array
+    total: Array
+    evidence: float
+    """½Σ (bᵀCb + log det C): what the scores add to the bound."""
+    squares: float
+    """By which predictions have changed, and of how many cells."""
+    cells: int
+
+    @property
+    def change(self) -> float:
+        """By root mean square."""
+        return (self.squares / self.cells) ** 0.5 if self.cells else np.inf
+
+
+Span = tuple[slice, slice]
+"""Some masks, and the rows that have them."""
+
+
+class Table:
+    """A table with holes, in blocks of rows. Rows with the same holes are put together where there are many."""
+
+    def __init__(self, Y: Array):
+        known = ~np.isnan(np.ascontiguousarray(Y))
+        self.shape = Y.shape
+        self.counts = known.sum(axis=0).astype(np.float64)
+        self.holes = int(known.size - self.counts.sum())
+        patterns, inverse, repeated = _patterns(known)
+        self.order, self.masks, self.repeated = np.arange(len(Y)), known, None
+        if len(patterns) * ALIKE <= len(Y):
+            parts = -(-repeated // MANY)
+            self.order, self.masks = np.argsort(inverse, kind="stable"), np.repeat(known[patterns], parts, axis=0)
+            self.repeated = _split(repeated, parts)
+        self.values = np.array(Y if self.repeated is None else Y[self.order], np.float64, order="C")
+        self.values[np.isnan(self.values)] = 0
+        self.sums = self.values.sum(axis=0)
+        self.squares = np.einsum("ij,ij->j", self.values, self.values)
+        self._before: dict[int, Array] = {}
+
+    def spans(self, rank: int) -> list[Span]:
+        """Masks, and rows that have them, of blocks whose matrices fit the cache."""
+        size = block_size(rank)
+        if self.repeated is None:
+            spans = [slice(a, min(a + size, len(self.masks))) for a in range(0, len(self.masks), size)]
+            return [(span, span) for span in spans]
+        ends, found, a = np.r_[0, np.cumsum(self.repeated)], [], 0
+        while a < len(self.masks):
+            fit = int(np.searchsorted(ends, ends[a] + max(size, MANY), side="right")) - 1
+            b = min(max(fit, a + 1), a + size, len(self.masks))
+            found.append((slice(a, b), slice(int(ends[a]), int(ends[b]))))
+            a = b
+        return found
+
+    def block(self, span: Span) -> Block:
+        masks, rows = span
+        counts = None if self.repeated is None else self.repeated[masks]
+        return Block(self.values[rows], self.masks[masks].astype(np.float64), counts)
+
+    def repeat(self, span: Span, values: Array) -> Array:
+        """Of each row, what is known of each mask of a block."""
+        return values if self.repeated is None else np.repeat(values, self.repeated[span[0]], axis=0)
+
+    def work(self, columns: Columns) -> float:
+        """Steps of a simple loop that take about as long as a pass over all rows."""
+        return len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
+
+    def collect(self, columns: Columns) -> Sums:
+        """One pass over all rows: their scores, and sums of these for the columns."""
+        spans = self.spans(columns.rank)
+        count = min(GROUPS, len(spans))
+        groups = [range(len(spans) * g // count, len(spans) * (g + 1) // count) for g in range(count)]
+        calls = [(groups[a:b], spans, columns) for a, b in shares(count, self.work(columns) / count)]
+        with blas_at_most(1):
+            found = [one for part in run(self._groups, calls) for one in part]
+        total = found[0]
+        for one in found[1:]:
+            total = Sums(*(a + b for a, b in zip(total, one, strict=True)))
+        return total
+
+    def _groups(self, groups: list[range], spans: list[Span], columns: Columns) -> list[Sums]:
+        return [self._group(group, spans, columns) for group in groups]
+
+    def _group(self, group: range, spans: list[Span], columns: Columns) -> Sums:
+        r, size, q = columns.rank, len(columns.spread), self.shape[1]
+        moments, linear, total = np.zeros((size, q)), np.zeros((r + 1, q)), np.zeros(size)
+        evidence, change, cells, first = 0.0, 0.0, 0, size - r - 1
+        every = -(-self.values.size // WATCHED)
+        for k in group:
+            block = self.block(spans[k])
+            rows = Rows.of(columns, block)
+            if k % every == 0:
+                moved, seen = self._moved(k, columns, block, rows.means)
+                change, cells = change + moved, cells + seen
+            spread = rows.logs if block.counts is None else rows.logs * block.counts
+            evidence += 0.5 * (float(np.vdot(rows.means, rows.linear)) - float(spread.sum()))
+            squares, firsts = rows.moments(block.counts)
+            moments[:first] += squares @ block.masks
+            moments[first:-1] += firsts @ block.masks
+            linear[:-1] += rows.means @ block.values
+            total[:first] += squares.sum(axis=1)
+            total[first:-1] += firsts.sum(axis=1)
+            total[-1] += len(block.values)
+        if group.start == 0:
+            moments[-1], linear[-1] = self.counts, self.sums
+        return Sums(moments, linear, total, evidence, change, cells)
+
+    def _moved(self, k: int, columns: Columns, block: Block, means: Array) -> tuple[float, int]:
+        """Squares by which predictions of holes, or of all cells where there are none, differ from those before."""
+        predicted = means.T @ columns.means[:-1] + columns.means[-1]
+        before = self._before.get(k)
+        self._before[k] = predicted
+        if before is None or len(before) != len(predicted):
+            return np.inf, predicted.size
+        squares = (predicted - before) ** 2
+        if self.holes:
+            squares = squares[block.known == 0]
+        return float(squares.sum()), squares.size
+
+
+def block_size(rank: int) -> int:
+    return max(64, BLOCK // max(rank * (rank + 1) // 2, 1) // 64 * 64)
+
+
+def lanes(packed: Array, rank: int) -> ModuleType:
+    """The kernels for matrices side by side. Small ones take NumPy four times as long, and less than numba to load."""
+    return kernels.find("lanes", packed.dtype, packed.size / 8, rank)
+
+
+def _patterns(known: Array) -> tuple[Array, Array, Array]:
+    """A row of each pattern, the pattern of each row, and how many rows it has."""
+    bits = np.packbits(known, axis=1)
+    wide = bits.shape[1] > 8
+    padded = np.zeros((len(bits), bits.shape[1] if wide else 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    keys = padded.view(np.dtype((np.void, padded.shape[1])) if wide else np.uint64)[:, 0]  # numbers are sorted faster
+    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    return first, inverse, counts
+
+
+def _split(counts: Array, parts: Array) -> Array:
+    """Each count as a sum of so many that differ by one at most."""
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    whole, pieces = np.repeat(counts, parts), np.repeat(parts, parts)
+    found: Array = whole // pieces + (number < whole % pieces)
+    return found
+
+
+def _spans(counts: Array) -> list[tuple[int, int]]:
+    return list(pairwise([0, *np.cumsum(counts).tolist()]))
