@@ -394,7 +394,7 @@ def fitted_and_again(noise, prior="separate", offsets=True, seed=3):
     problem, *_ = planted(seed=seed, m=30, n=20, noise=0.4, share=0.6, offsets=offsets)
     weights = rng.random(problem.y.size) + 0.5
     problem = problem.reweighted(weights)
-    result = bf.solve(problem, 3, Variational(noise, prior, tol=0), rng=0, max_iter=1000, tol=1e-10)
+    result = bf.solve(problem, 3, Variational(noise, prior, tol=0), rng=0, max_iter=400, tol=1e-8)
     return problem, result.posterior, [result.posterior.fold_in(problem, side) for side in (0, 1)]
 
 
