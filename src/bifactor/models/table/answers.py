@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.models.table.codes import ORDINAL, ClassCode, Code, LevelCode, NumberCode
+from bifactor.models.table.codes import ClassCode, Code, LevelCode, NumberCode
 from bifactor.models.table.links import Discriminant, ProportionalOdds
+from bifactor.tables.forms import ORDINAL
 
 
 class Score(NamedTuple):

@@ -12,8 +12,7 @@ from scipy.special import ndtri
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-
-NUMBER, ORDINAL, BOOLEAN, CATEGORY = "number", "ordinal", "boolean", "category"
+from bifactor.tables.forms import CATEGORY, NUMBER
 
 MOST_CLASSES = 30
 """Of a category; rarer ones share the last one in the fit."""

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.models.table.codes import NUMBER
 from bifactor.models.table.held_out import HeldOut
 from bifactor.models.table.layout import Layout
+from bifactor.tables.forms import NUMBER
 
 PARTS = 4
 """Of the rows: the weights that a part is judged by come from the others."""

@@ -1,0 +1,119 @@
+"""Columns of data frames of any library as cells, and back with their holes filled in."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+
+STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time
+"""Kinds of columns that are refused, unless they are kept."""
+
+DAY = 86_400_000_000
+"""Microseconds."""
+
+
+def cells_of(series: Any, name: Any) -> Array:
+    """Numbers with NaN, times in microseconds since 1970; objects with None for anything else."""
+    kind = series.dtype
+    if kind in (nw.Date, nw.Datetime):
+        told = series.cast(nw.Datetime("us")) if kind == nw.Date else series
+        return _floats(told.dt.timestamp("us"))
+    if kind == nw.Duration:
+        return _floats(series.dt.total_microseconds())
+    if kind != nw.Boolean and kind.is_numeric():
+        return _floats(series)
+    if kind in STRANGE:
+        raise InputError(f"Column {name!r} of X holds {kind}. Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+    cells = series.to_list()
+    found = np.empty(len(cells), object)
+    found[:] = [None if _nothing(cell) else cell for cell in cells]
+    if kind == nw.Object or kind == nw.Unknown:
+        return _plain(found, name)
+    return found
+
+
+def declared(series: Any) -> tuple[list[Any], bool]:
+    """The categories that the type of a column has, and whether they are ordered; none for other types."""
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return [], False
+    native = series.to_native()
+    kind = getattr(native, "dtype", None) or getattr(native, "type", None)
+    levels = series.cat.get_categories().to_list()
+    return [level for level in levels if level is not None], bool(getattr(kind, "ordered", False))
+
+
+def filled(series: Any, holes: Array, values: Array) -> Any:
+    """The column with its holes filled in; its type stays."""
+    kind, places = series.dtype, np.flatnonzero(holes)
+    if places.size == 0:
+        return series
+    if kind.is_integer():
+        values = _whole(values, kind)
+    elif kind in (nw.Date, nw.Datetime, nw.Duration):
+        return _with_times(series, holes, values)
+    elif kind.is_numeric():
+        values = values.astype(np.float64)
+    if series.implementation.is_pandas_like():
+        native = series.to_native().copy()
+        native.iloc[places] = values.tolist()
+        return nw.from_native(native, series_only=True)
+    whole = np.empty(len(series), values.dtype)
+    whole[:], whole[places] = values[0], values
+    other = nw.new_series(series.name, whole.tolist(), backend=series.implementation).cast(kind)
+    return _either(series, holes, other)
+
+
+def _with_times(series: Any, holes: Array, values: Array) -> Any:
+    kind = series.dtype
+    unit = DAY if kind == nw.Date else 1
+    whole = np.zeros(len(series), np.int64)
+    whole[holes] = np.rint(values / unit).astype(np.int64) * unit
+    stamps = whole.astype("m8[us]" if kind == nw.Duration else "M8[us]")
+    other = nw.Series.from_numpy(series.name, stamps, backend=series.implementation)
+    zone = getattr(kind, "time_zone", None)
+    if zone is not None:
+        other = other.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    other = other.cast(kind)
+    if series.implementation.is_pandas_like():
+        native = series.to_native().copy()
+        native.iloc[np.flatnonzero(holes)] = other.to_native().iloc[np.flatnonzero(holes)].to_numpy(object)
+        return nw.from_native(native, series_only=True)
+    return _either(series, holes, other)
+
+
+def _either(series: Any, holes: Array, other: Any) -> Any:
+    known = nw.new_series("known", (~holes).tolist(), nw.Boolean, backend=series.implementation)
+    return series.zip_with(known, other)
+
+
+def _floats(series: Any) -> Array:
+    """NaN where there is nothing."""
+    return np.array(series.cast(nw.Float64).to_numpy(), np.float64)
+
+
+def _whole(values: Array, kind: Any) -> Array:
+    """Integers that a type can hold."""
+    limits = np.iinfo(str(kind).lower())
+    found = np.empty(values.size, object)
+    found[:] = [min(max(round(value), int(limits.min)), int(limits.max)) for value in values.tolist()]
+    return found
+
+
+def _nothing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
+    return cell is None or bool((cell == cell) is not True)
+
+
+def _plain(cells: Array, name: Any) -> Array:
+    """Objects that are all numbers as numbers; anything but numbers, words and booleans is refused."""
+    kinds = {type(cell) for cell in cells.tolist() if cell is not None}
+    if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
+        return np.array([np.nan if cell is None else float(cell) for cell in cells.tolist()])
+    strange = next((cell for cell in cells.tolist() if not isinstance(cell, (str, int, float, type(None)))), None)
+    if strange is not None:
+        what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor a word."
+        raise InputError(f"{what} Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+    return cells
