@@ -7,6 +7,7 @@ Of the matrix M in gradients e·M, with M[k, l] = Σ q·conj(bₖ)·bₗ, the en
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,9 +19,11 @@ CHUNK = 2_000_000
 """Numbers that a temporary array may take."""
 
 
+@lru_cache(maxsize=64)
 def triangle(rank: int) -> tuple[Array, Array]:
     """(k, l) of the entries that are kept, in their order."""
     second, first = np.tril_indices(rank)
+    first.flags.writeable = second.flags.writeable = False  # they are handed out again
     return first, second
 
 

@@ -22,7 +22,7 @@ RIDGE = (2.0, 0.2)
 """(c, v₀) of the prior of a ridge α, α^{c/2}·exp(−αc·v₀/2): it is drawn to 1/v₀, with the strength of c loadings."""
 
 VANISHED = 1e-3
-"""Mean square of the loadings of a component that is dropped."""
+"""Mean square of the loadings of a component that is dropped, unless it makes up for the noise of one loading each."""
 
 SETTLED = 6
 """Rounds before components are dropped."""
@@ -36,6 +36,8 @@ class State:
     precisions: Array
     logs: float
     """Σ log det of the covariances of columns."""
+    before: tuple[Array, Array] | None = None
+    """The means of columns of the round before, in the coordinates of this one, and its noise."""
 
 
 class Turn(NamedTuple):
@@ -72,7 +74,7 @@ def _directions(values: Array, rank: int) -> Array:
 
 def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) -> State:
     """The columns that are best for these sums, then their noise, then the ridges."""
-    turn = best_turn(state, sums, age)
+    turn = best_turn(state, sums, table.counts if age >= SETTLED else None)
     moments, linear = turned(sums.moments, turn.onto), turn.onto @ sums.linear
     rank = len(turn.precisions)
     noise = state.columns.noise
@@ -83,11 +85,28 @@ def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) 
     means = kernel.times(packed, linear / noise)
     columns = Columns(means, packed, noise)
     noise = _best_noise(table, columns, moments, linear, one_noise)
-    columns = Columns(means, packed, noise)
-    return State(columns, ridges(np.diagonal(loading_moments(columns)[0]), len(noise)), logs)
+    before = None
+    if rank == state.columns.rank:
+        before = np.linalg.solve(turn.onto.T, state.columns.means), state.columns.noise
+    return _with_ridges(Columns(means, packed, noise), logs, before)
 
 
-def best_turn(state: State, sums: Sums, age: int) -> Turn:
+def extrapolated(state: State, factor: float) -> State:
+    """So many times as far from the round before as this one is, in the means of columns and the logarithm of noise."""
+    if state.before is None:
+        return state
+    (means, noise), columns = state.before, state.columns
+    means = means + factor * (columns.means - means)
+    noise = noise * (columns.noise / noise) ** factor
+    return _with_ridges(Columns(means, columns.spread, noise), state.logs)
+
+
+def _with_ridges(columns: Columns, logs: float, before: tuple[Array, Array] | None = None) -> State:
+    squares = np.diagonal(loading_moments(columns)[0])
+    return State(columns, ridges(squares, len(columns.noise)), logs, before)
+
+
+def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
     """Where the priors cost least. All coordinates have the same predictions, and a round moves between them slowly.
 
     With M = ΣE[uuᵀ]/n and K = ΣE[vvᵀ] the bound is, beside what no turn changes and with the best ridges,
@@ -95,7 +114,8 @@ def best_turn(state: State, sums: Sums, age: int) -> Turn:
         −½n·tr(R⁻¹MR⁻ᵀ) − (n − q)·log det R − ½(q + c)·Σ log((RᵀKR)ₖₖ + c·v₀).
 
     It is largest for R = LQ·diag(x)^½ with M = LLᵀ, Q the eigenvectors of LᵀKL, w its eigenvalues and x the positive
-    root of (n + c)w·x² − (nw − (n − q)cv₀)·x − ncv₀ = 0. The same prior of the means gives the best t.
+    root of (n + c)w·x² − (nw − (n − q)cv₀)·x − ncv₀ = 0. The prior of the means gives the best t. Where
+    `counts` of cells are given, components that have vanished are left out.
     """
     K, cross = loading_moments(state.columns)
     n, q, rank, (c, v0) = float(sums.total[-1]), state.columns.means.shape[1], state.columns.rank, RIDGE
@@ -108,7 +128,11 @@ def best_turn(state: State, sums: Sums, age: int) -> Turn:
     half = (n * w - (n - q) * c * v0) / 2
     x = (half + np.sqrt(half**2 + (n + c) * w * n * c * v0)) / ((n + c) * w)
     back = (Q / np.sqrt(x)).T @ np.linalg.inv(L)
-    stay = x * w >= VANISHED * q if age >= SETTLED else np.ones(rank, bool)
+    stay = np.ones(rank, bool)
+    if counts is not None:
+        R, loadings = L @ Q * np.sqrt(x), state.columns.means[:-1]
+        signal = (R.T @ loadings) ** 2 @ (counts / state.columns.noise)
+        stay = (x * w >= VANISHED * q) | (signal >= q)
     onto = np.zeros((int(stay.sum()) + 1, rank + 1))
     onto[:-1, :-1], onto[:-1, -1], onto[-1, -1] = back[stay], -back[stay] @ t, 1
     return Turn(onto, ridges((x * w)[stay], q))
