@@ -44,3 +44,22 @@ def fit_watched(
 
     with threads(estimator.n_jobs):
         return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
+
+
+def fit_rounds(estimator: Any, X: Any, most: int, fit: Callable[[Callable[..., bool]], Any]) -> Any:
+    """`fit` of a function that it calls after each round; callbacks see each of `most` rounds, and may end the fit."""
+
+    def watched(estimator: Any) -> Any:
+        task = estimator._init_callback_context(max_subtasks=most)
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+
+        def look(*_: Any) -> bool:
+            step = task.subcontext(task_name="iteration").call_on_fit_task_begin(estimator=estimator, X=X)
+            return bool(step.call_on_fit_task_end(estimator=estimator, X=X))
+
+        found = fit(look)
+        task.call_on_fit_task_end(estimator=estimator, X=X)
+        return found
+
+    with threads(estimator.n_jobs):
+        return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(lambda *_: False)

@@ -87,6 +87,8 @@ class Form:
             levels = np.array(self.levels, np.float64)
             nearest = np.abs(cells[:, None] - levels).argmin(axis=1) if cells.size else np.empty(0)
             return np.where(np.isnan(cells), np.nan, nearest)
+        if cells.dtype != object and any(isinstance(level, str) for level in self.levels) and not np.isnan(cells).all():
+            raise InputError(f"Column {self.name!r} held words in the fit, and now numbers. Pass words.")
         places = {level: float(k) for k, level in enumerate(self.levels)}
         return np.array([places.get(cell, np.nan) for cell in cells.tolist()], np.float64)
 

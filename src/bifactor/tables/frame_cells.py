@@ -40,9 +40,13 @@ def declared(series: Any) -> tuple[list[Any], bool]:
     if series.dtype not in (nw.Categorical, nw.Enum):
         return [], False
     native = series.to_native()
-    kind = getattr(native, "dtype", None) or getattr(native, "type", None)
-    levels = series.cat.get_categories().to_list()
-    return [level for level in levels if level is not None], bool(getattr(kind, "ordered", False))
+    if series.implementation.is_pandas_like():  # narwhals does not keep their order
+        levels, ordered = native.cat.categories.tolist(), bool(native.cat.ordered)
+    elif series.implementation.is_pyarrow():
+        levels, ordered = _dictionary(native)[1].to_pylist(), bool(native.type.ordered)
+    else:
+        levels, ordered = series.cat.get_categories().to_list(), False
+    return [level for level in levels if level is not None], ordered
 
 
 def filled(series: Any, holes: Array, values: Array) -> Any:
@@ -60,6 +64,8 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         native = series.to_native().copy()
         native.iloc[places] = values.tolist()
         return nw.from_native(native, series_only=True)
+    if series.implementation.is_pyarrow() and kind in (nw.Categorical, nw.Enum):
+        return nw.from_native(_with_words(series.to_native(), places, values), series_only=True).alias(series.name)
     whole = np.empty(len(series), values.dtype)
     whole[:], whole[places] = values[0], values
     other = nw.new_series(series.name, whole.tolist(), backend=series.implementation).cast(kind)
@@ -84,13 +90,36 @@ def _with_times(series: Any, holes: Array, values: Array) -> Any:
     return _either(series, holes, other)
 
 
+def _dictionary(native: Any) -> tuple[Any, Any]:
+    """The places and the words of a column of arrow that has a dictionary."""
+    whole = native.unify_dictionaries().combine_chunks()
+    whole = whole.chunk(0) if hasattr(whole, "num_chunks") else whole
+    return whole.indices, whole.dictionary
+
+
+def _with_words(native: Any, places: Array, values: Array) -> Any:
+    """The same with some words filled in."""
+    import pyarrow as pa
+
+    indices, words = _dictionary(native)
+    at = {word: k for k, word in enumerate(words.to_pylist())}
+    found = indices.to_pylist()
+    for place, value in zip(places.tolist(), values.tolist(), strict=True):
+        found[place] = at[value]
+    whole = pa.array(found, native.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(whole, words, ordered=native.type.ordered)])
+
+
 def _either(series: Any, holes: Array, other: Any) -> Any:
     known = nw.new_series("known", (~holes).tolist(), nw.Boolean, backend=series.implementation)
     return series.zip_with(known, other)
 
 
 def _floats(series: Any) -> Array:
-    """NaN where there is nothing."""
+    """NaN where there is nothing; arrow refuses to round integers beyond 2⁵³, so NumPy does it."""
+    if series.dtype.is_integer():
+        known = series.fill_null(0).to_numpy().astype(np.float64)
+        return np.where(series.is_null().to_numpy(), np.nan, known)
     return np.array(series.cast(nw.Float64).to_numpy(), np.float64)
 
 
