@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from bifactor import testing as testing
     from bifactor.estimators import ImageCompletion as ImageCompletion
     from bifactor.estimators import LogisticPCA as LogisticPCA
-    from bifactor.estimators import LowRankImputer as LowRankImputer
     from bifactor.estimators import MatrixCompletion as MatrixCompletion
     from bifactor.estimators import OneBitCompletion as OneBitCompletion
     from bifactor.estimators import PoissonPCA as PoissonPCA
     from bifactor.estimators import Recommender as Recommender
     from bifactor.estimators import StateTomography as StateTomography
+    from bifactor.estimators import TableImputer as TableImputer
     from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
     from bifactor.operators.cells import all_cells as all_cells
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from bifactor.running.solve import solve as solve
 
 _ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
-_ESTIMATORS = "ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA "
-_ESTIMATORS += "Recommender StateTomography"
+_ESTIMATORS = "ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
+_ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(
         __name__,

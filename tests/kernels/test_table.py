@@ -29,7 +29,9 @@ def test_a_small_fit_loads_neither_numba_nor_scikit_learn(labels):
     assert done.stdout.strip() == "[]", done.stderr
 
 
-@pytest.mark.parametrize("operation", ["entries", "blocks", "losses", "passes", "rows", "transforms", "pauli", "plate"])
+@pytest.mark.parametrize(
+    "operation", ["entries", "blocks", "losses", "passes", "rows", "transforms", "pauli", "plate", "trees"]
+)
 def test_compiled_and_reference_kernels_have_the_same_names(operation, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", 100)
     reference = kernels.find(operation, np.float64, 5, 5)

@@ -14,7 +14,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.given_table import ArrayTable, FrameTable, table_of
 from bifactor.estimators.watched import CallbackSupportMixin, fit_rounds
 from bifactor.models.settings import seed_of
-from bifactor.models.table.model import EFFORTS, FULL, TOLERANCE
+from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
 from bifactor.models.table.sheet import METRICS, Sheet, require_tolerance
 from bifactor.tables.forms import KEEP, Form, Told
 from bifactor.validation import is_count, require_flag
@@ -85,7 +85,7 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         missing_values: Any = np.nan,
         keep_empty_features: bool = False,
         add_indicator: bool = False,
-        max_iter: int = 100,
+        max_iter: int = ROUNDS,
         tol: float = TOLERANCE,
         n_jobs: int | None = None,
         random_state: Any = None,

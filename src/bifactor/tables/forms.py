@@ -17,7 +17,8 @@ NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP = "number", "ordinal", "boolean", "cate
 KINDS = NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP
 
 FEW, OFTEN = 12, 0.1
-"""Whole numbers are grades where they have at most so many levels, and one that is in such a share of cells."""
+"""Whole numbers are grades where they have at most so many levels, twice as many cells, and a level that is in such a
+share of them."""
 
 DISTINCT = 0.5
 """Words are categories where there are at most so many of them for each cell; else they are names, and kept."""
@@ -114,9 +115,11 @@ def _kind(cells: Array, declared: Sequence[Any], ordered: bool) -> str:
     if np.isinf(known).any() or known.size == 0 or not np.all(known[:1000] % 1 == 0) or not np.all(known % 1 == 0):
         return NUMBER
     levels, counts = np.unique(known, return_counts=True)
-    if len(levels) == 2:
+    if set(levels.tolist()) == {0.0, 1.0}:
         return BOOLEAN
-    return ORDINAL if 2 < len(levels) <= FEW and counts.max() >= OFTEN * known.size else NUMBER
+    if not 1 < len(levels) <= min(FEW, known.size / 2) or counts.max() < OFTEN * known.size:
+        return NUMBER
+    return BOOLEAN if len(levels) == 2 else ORDINAL
 
 
 def _levels(cells: Array) -> tuple[Any, ...]:

@@ -29,9 +29,7 @@ class Sheet:
     holes: tuple[int, ...]
 
     @classmethod
-    def fit(
-        cls, forms: Sequence[Form], columns: Sequence[Array], bounds: dict[Any, Any] | None, **options: Any
-    ) -> Self:
+    def fit(cls, forms: Sequence[Form], columns: Sequence[Array], bounds: Any = None, **options: Any) -> Self:
         """`columns` are the cells of each; `options` are those of `TableModel.fit`."""
         forms = tuple(forms)
         used = [form for form in forms if form.kind != KEEP]
