@@ -55,19 +55,19 @@ class FrameTable:
         if kept:
             return np.zeros(len(self._frame))
         if name not in self._cells:
-            self._cells[name] = _without(cells_of(self._frame[name], name), self._missing)
+            self._cells[name] = _without(cells_of(self._frame.get_column(name), name), self._missing)
         return self._cells[name]
 
     def declared(self, name: Any) -> tuple[list[Any], bool]:
         """Levels that the type of a column has."""
-        levels, ordered = declared(self._frame[name])
+        levels, ordered = declared(self._frame.get_column(name))
         return [level for level in levels if level != self._missing], ordered
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
         """The frame without holes, its types as before; and a column of booleans for each that is marked."""
         columns, marks = [], []
         for name, (holes, values), stays, marks_it in zip(self.names, told, stay, marked, strict=True):
-            series = self._frame[name]
+            series = self._frame.get_column(name)
             if name in empty and series.dtype.is_numeric():
                 holes, values = np.ones(len(series), bool), np.zeros(len(series))
             if stays:
@@ -84,7 +84,10 @@ def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> ArrayTable | Fram
     After a fit to an array, which has no names, a frame is an array too.
     """
     missing = estimator.missing_values
-    if frame_header(X) is None or not (reset or hasattr(estimator, "feature_names_in_")):
+    framed = frame_header(X) is not None and (reset or estimator._framed)
+    if reset:
+        estimator._framed = framed
+    if not framed:
         table = checked(estimator, X, reset, copy=True)
         names = getattr(estimator, "feature_names_in_", np.arange(table.shape[1]))
         return ArrayTable(table, names.tolist(), missing)

@@ -36,13 +36,11 @@ class Told:
         if isinstance(said, str):
             if said not in KINDS:
                 raise InputError(
-                    f"Column {name!r} is said to be {said!r}. Choose from {', '.join(KINDS)}, or list levels."
+                    f"Column {name!r} is said to be {said!r}. Choose from {', '.join(KINDS)}, or list levels in order."
                 )
             return cls(said)
         if not isinstance(said, Sequence) or len(said) < 2 or len(set(map(repr, said))) < len(said):
-            raise InputError(
-                f"Column {name!r} is said to be {said!r}. Pass a kind, or a list of levels in their order."
-            )
+            raise InputError(f"Column {name!r} is said to be {said!r}. Pass a kind, or levels in their order.")
         return cls(ORDINAL, tuple(said))
 
 
@@ -57,7 +55,7 @@ class Form:
 
     @classmethod
     def of(
-        cls, name: Any, cells: Array, told: Told | None, declared: Sequence[Any] = (), ordered: bool = False
+        cls, name: Any, cells: Array, told: Told | None = None, declared: Sequence[Any] = (), ordered: bool = False
     ) -> Self:
         """By a look at the cells; `declared` are levels that its type has, `ordered` or not."""
         told = told or Told()

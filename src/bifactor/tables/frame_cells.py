@@ -11,8 +11,8 @@ from bifactor.errors import InputError
 STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time
 """Kinds of columns that are refused, unless they are kept."""
 
-DAY = 86_400_000_000
-"""Microseconds."""
+DAY, COARSE = 86_400_000_000, {"s": 1_000_000, "ms": 1_000}
+"""Microseconds of a day, and of units that are coarser."""
 
 
 def cells_of(series: Any, name: Any) -> Array:
@@ -40,13 +40,13 @@ def declared(series: Any) -> tuple[list[Any], bool]:
     if series.dtype not in (nw.Categorical, nw.Enum):
         return [], False
     native = series.to_native()
-    if series.implementation.is_pandas_like():  # narwhals does not keep their order
-        levels, ordered = native.cat.categories.tolist(), bool(native.cat.ordered)
-    elif series.implementation.is_pyarrow():
-        levels, ordered = _dictionary(native)[1].to_pylist(), bool(native.type.ordered)
-    else:
-        levels, ordered = series.cat.get_categories().to_list(), False
-    return [level for level in levels if level is not None], ordered
+    levels, ordered = None, False
+    if series.implementation.is_pyarrow():
+        levels, ordered = _dictionary(native)[1].tolist(), native.type.ordered
+    elif series.dtype == nw.Enum or hasattr(getattr(native.dtype, "categories", None), "tolist"):
+        levels, ordered = list(native.dtype.categories), getattr(native.dtype, "ordered", False)
+    found = sorted(set(series.drop_nulls().to_list())) if levels is None else levels
+    return [level for level in found if level is not None], bool(ordered)
 
 
 def filled(series: Any, holes: Array, values: Array) -> Any:
@@ -55,7 +55,7 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
     if places.size == 0:
         return series
     if kind.is_integer():
-        values = _whole(values, kind)
+        values = _whole(values, series)
     elif kind in (nw.Date, nw.Datetime, nw.Duration):
         return _with_times(series, holes, values)
     elif kind.is_numeric():
@@ -68,13 +68,14 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         return nw.from_native(_with_words(series.to_native(), places, values), series_only=True).alias(series.name)
     whole = np.empty(len(series), values.dtype)
     whole[:], whole[places] = values[0], values
-    other = nw.new_series(series.name, whole.tolist(), backend=series.implementation).cast(kind)
+    known = kind if kind.is_integer() else None  # those beyond 2⁶³ are not guessed
+    other = nw.new_series(series.name, whole.tolist(), known, backend=series.implementation).cast(kind)
     return _either(series, holes, other)
 
 
 def _with_times(series: Any, holes: Array, values: Array) -> Any:
     kind = series.dtype
-    unit = DAY if kind == nw.Date else 1
+    unit = DAY if kind == nw.Date else COARSE.get(kind.time_unit, 1)
     whole = np.zeros(len(series), np.int64)
     whole[holes] = np.rint(values / unit).astype(np.int64) * unit
     stamps = whole.astype("m8[us]" if kind == nw.Duration else "M8[us]")
@@ -123,11 +124,14 @@ def _floats(series: Any) -> Array:
     return np.array(series.cast(nw.Float64).to_numpy(), np.float64)
 
 
-def _whole(values: Array, kind: Any) -> Array:
-    """Integers that a type can hold."""
-    limits = np.iinfo(str(kind).lower())
+def _whole(values: Array, series: Any) -> Array:
+    """Integers that a type can hold; those that are rounded beyond 2⁵³ do not leave the range of the column."""
+    limits = np.iinfo(str(series.dtype).lower())
+    low, high = int(limits.min), int(limits.max)
+    if np.abs(values).max() > 1 << 53:
+        low, high = int(series.min()), int(series.max())
     found = np.empty(values.size, object)
-    found[:] = [min(max(round(value), int(limits.min)), int(limits.max)) for value in values.tolist()]
+    found[:] = [min(max(round(value), low), high) for value in values.tolist()]
     return found
 
 

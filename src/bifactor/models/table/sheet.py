@@ -37,7 +37,11 @@ class Sheet:
             tuple(form.kind for form in used), tuple(len(form.levels) for form in used), _bounds(used, bounds)
         )
         X = _codes(forms, columns)
-        if X.size == 0 or np.isnan(X).all():
+        if not used:
+            raise InputError(
+                "All columns of X are kept, as words that hardly repeat are. Say what they are by columns=."
+            )
+        if np.isnan(X).all():
             raise InputError("No entry of X is known. Pass at least one that is not missing.")
         model = TableModel.fit(X, schema, **options)
         counts = [int(np.count_nonzero(~_missing(cells))) for cells in columns]
