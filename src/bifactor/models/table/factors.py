@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.models.factor_analysis import FactorModel, RowPosterior, fit_factors
+from bifactor.models.factor_analysis import FactorModel, fit_factors
 from bifactor.models.table.layout import Layout
 
 MANY, SAMPLE = 1000, 500
@@ -58,20 +58,15 @@ class TableFactors:
         return self.plain.converged and (self.scores is None or self.scores.converged)
 
     def guess(self, plain: Array, scores: Array | None) -> Guess:
-        """Of rows in both encodings, NaN where nothing is known."""
+        """Of rows in both encodings, NaN where nothing is known; of the cells that are known, anything."""
         middle = self.plain.expected(self.plain.rows(plain))
         if self.scores is None or scores is None:
             return Guess(middle, np.zeros_like(middle))
-        other = self.by_scores(self.scores.rows(scores))
-        return Guess((middle + other) / 2, other - middle)
-
-    def by_scores(self, rows: RowPosterior) -> Array:
-        """What normal scores say, in standard deviations of numbers."""
-        assert self.scores is not None
-        middle, variance = self.scores.predict(rows)
+        other, variance = self.scores.predict(self.scores.rows(scores))
         for place, code in self.layout.numbers:
-            middle[:, place] = code.expected(middle[:, place], variance[:, place])
-        return middle
+            holes = np.isnan(scores[:, place])
+            other[holes, place] = code.expected(other[holes, place], variance[holes, place])
+        return Guess((middle + other) / 2, other - middle)
 
     def encoded(self, X: Array) -> tuple[Array, Array | None]:
         """Rows in both encodings."""
