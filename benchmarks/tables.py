@@ -2,8 +2,9 @@
 
 Known cells are hidden at random (MCAR), or more often where another column is high or low (MAR). The error of a table
 is the mean over its columns of RMSE over the standard deviation (numbers), MAE over that of the median (grades), and
-errors over those of the most frequent level (others). Rivals get standardised columns, one for each level of a category,
-and their answers are rounded to levels; all are told what columns are. `seconds` is wall time of fit and transform.
+errors over those of the most frequent level (others). Rivals get standardised columns, one for each level of a
+category, and their answers are rounded to levels; all are told what columns are. `seconds` is wall time of fit and
+transform.
 A part: `python -m benchmarks.tables --set development --imputers TableImputer "random forests" --rows 700`.
 """
 

