@@ -99,7 +99,8 @@ class Fuzzed:
             require_finite("score", estimator.score(X))
             estimator.partial_fit(X)
             require_finite("partial_fit", estimator.complete())
-        require_finite("result_", estimator.result_.objective)
+        found = estimator.bound_ if isinstance(estimator, bf.FactorAnalysis) else estimator.result_.objective
+        require_finite("objective", found)
 
     def tomography(self) -> None:
         estimator, settings, counts = draw_counts(self.rng)

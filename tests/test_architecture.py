@@ -41,7 +41,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
+        "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
         "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
     ),
@@ -67,7 +67,7 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP Variational"
     ),
     "bifactor.estimators": (
-        "ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
+        "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
         "Recommender StateTomography TableImputer displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (

@@ -16,6 +16,7 @@ PAGES = [
     ROOT / "docs" / "problems.md",
     ROOT / "docs" / "estimators.md",
     ROOT / "docs" / "error_bars.md",
+    ROOT / "docs" / "factor_analysis.md",
     ROOT / "docs" / "features.md",
     ROOT / "docs" / "implicit.md",
     ROOT / "docs" / "ranking.md",

@@ -39,6 +39,10 @@ def filled(X: Numbers) -> Numbers:
     return bf.MatrixCompletion().fit_transform(X)
 
 
+def scores(X: Numbers) -> Numbers:
+    return bf.FactorAnalysis(2).fit(X).transform(X)
+
+
 def served(folder: str) -> Numbers:
     return bf.load(folder).predict(["ann"], ["casablanca"])
 

@@ -116,6 +116,11 @@ def draw_estimator(rng: Rng) -> Any:
             max_iter=common["max_iter"],
             random_state=common["random_state"],
         ),
+        lambda: bf.FactorAnalysis(
+            common["n_components"],
+            noise=one_of(rng, ("columns", "one")),
+            **{name: common[name] for name in ("max_iter", "tol", "random_state")},
+        ),
         lambda: bf.LogisticPCA(**few, binarize=binarize),
         lambda: bf.PoissonPCA(**few, exposure=one_of(rng, (None, "total"))),
     ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bifactor import steps as steps
     from bifactor import tables as tables
     from bifactor import testing as testing
+    from bifactor.estimators import FactorAnalysis as FactorAnalysis
     from bifactor.estimators import ImageCompletion as ImageCompletion
     from bifactor.estimators import LogisticPCA as LogisticPCA
     from bifactor.estimators import MatrixCompletion as MatrixCompletion
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from bifactor.running.solve import solve as solve
 
 _ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
-_ESTIMATORS = "ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
+_ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
 _ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(

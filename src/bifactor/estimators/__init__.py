@@ -6,6 +6,7 @@ from bifactor.lazy import lazy
 
 if TYPE_CHECKING:
     from bifactor.estimators import displays as displays
+    from bifactor.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from bifactor.estimators.image_completion import ImageCompletion as ImageCompletion
     from bifactor.estimators.logistic_pca import LogisticPCA as LogisticPCA
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
@@ -21,6 +22,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "FactorAnalysis": "factor_analysis",
             "LogisticPCA": "logistic_pca",
             "ImageCompletion": "image_completion",
             "MatrixCompletion": "matrix_completion",

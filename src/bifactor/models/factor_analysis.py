@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.lanes_reference import matrices
-from bifactor.models.factor_columns import MEAN_PRECISION, State, bound, extrapolated, improved, start, tidied
+from bifactor.models.factor_columns import MEAN_PRECISION, SETTLED, State, bound, extrapolated, improved, start, tidied
 from bifactor.models.factor_model import FactorModel as FactorModel
 from bifactor.models.factor_model import RowPosterior as RowPosterior
 from bifactor.models.factor_model import checked_table
@@ -60,11 +60,15 @@ def fit_factors(
     seed : int
         Which rows these are.
     on_round : callable, optional
-        Called after each round with its number, the bound and the change of predictions. The fit ends where it returns
+        Called after each round with its number, the bound and the change of predictions; during rounds on a sample, the
+        bound is that of its rows. Rounds that went too far are counted and not told. The fit ends where it returns
         True.
     """
     Y = checked_table(Y)
-    _check_settings(noise, max_iter, tol, sample, seed)
+    check_settings(noise, max_iter, tol)
+    if sample is not None and not is_count(sample, 2):
+        raise InputError(f"sample={sample!r} is not a number of rows. Pass an integer ≥ 2, or None for all.")
+    require_seed(seed)
     known = ~np.isnan(Y)
     rows, columns = known.any(axis=1), known.any(axis=0)
     if not rows.any():
@@ -109,7 +113,7 @@ class _Fit:
                 state, factor = safe, 1.0
                 self.n_iter += age < most
                 continue
-            if self._ends(age, value, (sums.change / max(sums.cells, 1)) ** 0.5) or age == most:
+            if self._ends(age, value, sums.change / factor) or age == most:  # by a step that is not lengthened
                 break
             safe = improved(table, state, sums, age, self.one_noise)
             factor = min(GROWTH * factor, FURTHEST) if age >= EARLY and safe.before is not None else 1.0
@@ -119,7 +123,7 @@ class _Fit:
 
     def _ends(self, age: int, value: float, change: float) -> bool:
         if age > 0:
-            self.bound, self.converged = value, change <= self.tol
+            self.bound, self.converged = value, change <= self.tol and age > SETTLED
             self.stopped = self.on_round is not None and bool(self.on_round(self.n_iter, value, change))
         return self.converged or self.stopped
 
@@ -136,13 +140,10 @@ def _model(state: State, value: float, fit: _Fit, seen: Array) -> FactorModel:
     return FactorModel(means[-1], loadings, covariances, noise, state.precisions, value, fit.n_iter, fit.converged)
 
 
-def _check_settings(noise: Any, max_iter: Any, tol: Any, sample: Any, seed: Any) -> None:
+def check_settings(noise: Any, max_iter: Any, tol: Any) -> None:
     if noise not in ("columns", "one"):
         raise InputError(f"noise={noise!r} is neither 'columns' nor 'one'.")
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not a number of rounds. Pass an integer ≥ 1.")
     if not is_at_least_zero(tol):
         raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to go on to max_iter.")
-    if sample is not None and not is_count(sample, 2):
-        raise InputError(f"sample={sample!r} is not a number of rows. Pass an integer ≥ 2, or None for all.")
-    require_seed(seed)

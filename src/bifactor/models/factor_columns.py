@@ -22,7 +22,10 @@ RIDGE = (2.0, 0.2)
 """(c, v₀) of the prior of a ridge α, α^{c/2}·exp(−αc·v₀/2): it is drawn to 1/v₀, with the strength of c loadings."""
 
 VANISHED = 1e-3
-"""Mean square of the loadings of a component that is dropped, unless it makes up for the noise of one loading each."""
+"""Mean square of loadings below which a component is dropped, unless they stand out from the noise of their columns."""
+
+NOTHING = 1e-10
+"""Squares of loadings that count as no less, so that coordinates stay finite."""
 
 SETTLED = 6
 """Rounds before components are dropped."""
@@ -49,7 +52,7 @@ class Turn(NamedTuple):
 
 
 def start(table: Table, rank: int, one_noise: bool) -> State:
-    """The singular vectors of the table with zeros for its holes, as if nothing else were possible."""
+    """The singular vectors of the table with zeros for its holes, and no doubt about them."""
     n, q = table.shape
     loadings = _directions(table.values, rank) / max(n, 1) ** 0.5
     squares = table.squares / np.maximum(table.counts, 1)
@@ -63,10 +66,10 @@ def start(table: Table, rank: int, one_noise: bool) -> State:
 
 def _directions(values: Array, rank: int) -> Array:
     """The leading right singular vectors, as rows that are as long as the singular values."""
-    tall = values.shape[0] >= values.shape[1]
-    G = values.T @ values if tall else values @ values.T
     if rank == 0:
         return np.zeros((0, values.shape[1]))
+    tall = values.shape[0] >= values.shape[1]
+    G = values.T @ values if tall else values @ values.T
     w, Q = scipy.linalg.eigh(G, subset_by_index=[len(G) - rank, len(G) - 1])
     w, Q = np.maximum(w[::-1], 0), Q[:, ::-1]
     return np.sqrt(w)[:, None] * Q.T if tall else Q.T @ values
@@ -124,9 +127,10 @@ def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
     t = np.linalg.solve(n * np.eye(rank) + MEAN_PRECISION * K, n * mean - MEAN_PRECISION * cross)
     L = np.linalg.cholesky(M - np.outer(t, mean) - np.outer(mean, t) + np.outer(t, t))
     w, Q = np.linalg.eigh(L.T @ K @ L)
-    w, Q = np.maximum(w[::-1], 1e-300), Q[:, ::-1]
+    w, Q = np.maximum(w[::-1], NOTHING), Q[:, ::-1]
     half = (n * w - (n - q) * c * v0) / 2
-    x = (half + np.sqrt(half**2 + (n + c) * w * n * c * v0)) / ((n + c) * w)
+    root = np.sqrt(half**2 + (n + c) * w * n * c * v0)
+    x = np.where(half > 0, (half + root) / ((n + c) * w), n * c * v0 / (root - np.minimum(half, 0)))
     back = (Q / np.sqrt(x)).T @ np.linalg.inv(L)
     stay = np.ones(rank, bool)
     if counts is not None:
@@ -147,14 +151,13 @@ def tidied(state: State, value: float) -> tuple[State, float]:
     K, q = loading_moments(columns)[0], columns.means.shape[1]
     w, Q = np.linalg.eigh(K)
     w, Q = np.maximum(w[::-1], 0), Q[:, ::-1]
+    loadings = Q.T @ columns.means[:-1]
+    largest = np.argmax(np.abs(loadings), axis=1)[:, None]
     onto = np.eye(columns.rank + 1)
-    onto[:-1, :-1] = Q.T
-    means = onto @ columns.means
-    signs = np.where(np.abs(means).max(axis=1) == means.max(axis=1), 1.0, -1.0)
-    signs[-1], onto = 1.0, onto * np.append(signs[:-1], 1.0)[:, None]
+    onto[:-1, :-1] = np.where(np.take_along_axis(loadings, largest, axis=1) < 0, -1, 1) * Q.T
     value += 0.5 * (q + c) * float(np.sum(np.log(np.diagonal(K) + c * v0) - np.log(w + c * v0)))
-    turned_columns = Columns(onto @ columns.means, turned(columns.spread, onto), columns.noise)
-    return State(turned_columns, ridges(w, q), state.logs), value
+    columns = Columns(onto @ columns.means, turned(columns.spread, onto), columns.noise)
+    return State(columns, ridges(w, q), state.logs), value
 
 
 def ridges(squares: Array, q: int) -> Array:

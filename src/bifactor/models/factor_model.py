@@ -13,7 +13,7 @@ from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.lanes_reference import matrices, packed_of
 from bifactor.kernels.pool import run, shares
-from bifactor.models.factor_rows import Columns, Rows, Span, Table
+from bifactor.models.factor_rows import Columns, Rows, Span, Table, lanes
 
 KEPT = 1 << 23
 """Numbers of covariances of rows that are kept; of larger tables they are computed again where they are needed."""
@@ -104,26 +104,23 @@ class FactorModel:
 
         The variance is vᵀCv + mᵀSm + tr(CS) + ψ, and with the mean of the column in v.
         """
-        expected, variance, columns, rank = (
-            self.expected(rows),
-            np.empty(rows.table.shape),
-            self.columns,
-            len(self.precisions),
-        )
+        columns, rank = self.columns, len(self.precisions)
+        size, variance = rank * (rank + 1) // 2, np.empty(rows.table.shape)
         first, second = triangle(rank + 1)
-        double, size = np.where(first == second, 1.0, 2.0)[:, None], rank * (rank + 1) // 2
+        double = np.where(first == second, 1.0, 2.0)[:, None]
         of_scores, of_columns = double[:size] * columns.moments[:size], double * columns.spread
 
         def tell(spans: list[Span]) -> None:
             for span in spans:
                 index = rows.table.order[span[1]]
-                m = np.vstack([rows.means[index].T, np.ones(len(index))])
-                found = (m[first] * m[second]).T @ of_columns + self.noise
+                squares = np.zeros((len(double), len(index)))
+                lanes(squares, rank + 1).add_squares(squares, np.vstack([rows.means[index].T, np.ones(len(index))]))
+                found = squares.T @ of_columns + self.noise
                 found += rows.table.repeat(span, rows.packed(span).T @ of_scores)
                 variance[index] = found
 
         _over(tell, rows.table, columns)
-        return expected, variance
+        return self.expected(rows), variance
 
     def sample_loadings(self, rng: Any) -> tuple[Array, Array]:
         """One draw of all loadings, q × r, and means of columns."""
@@ -168,9 +165,8 @@ class FactorModel:
 def _over(function: Callable[[list[Span]], None], table: Table, columns: Columns) -> None:
     """Call a function with blocks of rows, on several threads."""
     spans = table.spans(columns.rank)
-    work = len(table.masks) * len(columns.spread) * (table.shape[1] / 16 + columns.rank / 4)
     with blas_at_most(1):
-        run(function, [(spans[a:b],) for a, b in shares(len(spans), work / max(len(spans), 1))])
+        run(function, [(spans[a:b],) for a, b in shares(len(spans), table.work(columns) / max(len(spans), 1))])
 
 
 def checked_table(Y: Any, q: int | None = None) -> Array:

@@ -20,6 +20,9 @@ BLOCK = 1 << 17
 ALIKE = 8
 """Rows for each pattern of holes, on average, from which on a covariance is found for each pattern and not each row."""
 
+MANY = 1024
+"""Rows that share one mask at most; more have the same mask again."""
+
 GROUPS = 16
 """Sums over blocks are taken in so many groups, whatever the number of threads."""
 
@@ -123,9 +126,14 @@ class Sums(NamedTuple):
     total: Array
     evidence: float
     """½Σ (bᵀCb + log det C): what the scores add to the bound."""
-    change: float
-    """Squares by which predictions have changed, and of how many cells."""
+    squares: float
+    """By which predictions have changed, and of how many cells."""
     cells: int
+
+    @property
+    def change(self) -> float:
+        """By root mean square."""
+        return (self.squares / self.cells) ** 0.5 if self.cells else np.inf
 
 
 Span = tuple[slice, slice]
@@ -136,14 +144,16 @@ class Table:
     """A table with holes, in blocks of rows. Rows with the same holes are put together where there are many."""
 
     def __init__(self, Y: Array):
-        known = ~np.isnan(Y)
+        known = ~np.isnan(np.ascontiguousarray(Y))
         self.shape = Y.shape
         self.counts = known.sum(axis=0).astype(np.float64)
         self.holes = int(known.size - self.counts.sum())
         patterns, inverse, repeated = _patterns(known)
         self.order, self.masks, self.repeated = np.arange(len(Y)), known, None
         if len(patterns) * ALIKE <= len(Y):
-            self.order, self.masks, self.repeated = np.argsort(inverse, kind="stable"), known[patterns], repeated
+            parts = -(-repeated // MANY)
+            self.order, self.masks = np.argsort(inverse, kind="stable"), np.repeat(known[patterns], parts, axis=0)
+            self.repeated = _split(repeated, parts)
         self.values = np.array(Y if self.repeated is None else Y[self.order], np.float64, order="C")
         self.values[np.isnan(self.values)] = 0
         self.sums = self.values.sum(axis=0)
@@ -152,12 +162,17 @@ class Table:
 
     def spans(self, rank: int) -> list[Span]:
         """Masks, and rows that have them, of blocks whose matrices fit the cache."""
-        size, count = block_size(rank), len(self.masks)
-        masks = [slice(a, min(a + size, count)) for a in range(0, count, size)]
+        size = block_size(rank)
         if self.repeated is None:
-            return [(span, span) for span in masks]
-        ends = np.r_[0, np.cumsum(self.repeated)].tolist()
-        return [(span, slice(ends[span.start], ends[span.stop])) for span in masks]
+            spans = [slice(a, min(a + size, len(self.masks))) for a in range(0, len(self.masks), size)]
+            return [(span, span) for span in spans]
+        ends, found, a = np.r_[0, np.cumsum(self.repeated)], [], 0
+        while a < len(self.masks):
+            fit = int(np.searchsorted(ends, ends[a] + max(size, MANY), side="right")) - 1
+            b = min(max(fit, a + 1), a + size, len(self.masks))
+            found.append((slice(a, b), slice(int(ends[a]), int(ends[b]))))
+            a = b
+        return found
 
     def block(self, span: Span) -> Block:
         masks, rows = span
@@ -168,13 +183,16 @@ class Table:
         """Of each row, what is known of each mask of a block."""
         return values if self.repeated is None else np.repeat(values, self.repeated[span[0]], axis=0)
 
+    def work(self, columns: Columns) -> float:
+        """Steps of a simple loop that take about as long as a pass over all rows."""
+        return len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
+
     def collect(self, columns: Columns) -> Sums:
         """One pass over all rows: their scores, and sums of these for the columns."""
         spans = self.spans(columns.rank)
         count = min(GROUPS, len(spans))
         groups = [range(len(spans) * g // count, len(spans) * (g + 1) // count) for g in range(count)]
-        work = len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
-        calls = [(groups[a:b], spans, columns) for a, b in shares(count, work / count)]
+        calls = [(groups[a:b], spans, columns) for a, b in shares(count, self.work(columns) / count)]
         with blas_at_most(1):
             found = [one for part in run(self._groups, calls) for one in part]
         total = found[0]
@@ -218,8 +236,7 @@ class Table:
             return np.inf, predicted.size
         squares = (predicted - before) ** 2
         if self.holes:
-            squares *= 1 - block.known
-            return float(squares.sum()), int(squares.size - block.known.sum())
+            squares = squares[block.known == 0]
         return float(squares.sum()), squares.size
 
 
@@ -228,16 +245,27 @@ def block_size(rank: int) -> int:
 
 
 def lanes(packed: Array, rank: int) -> ModuleType:
-    """The kernels for matrices side by side. NumPy is at most five times slower, so they begin later than others."""
+    """The kernels for matrices side by side. Small ones take NumPy four times as long, and less than numba to load."""
     return kernels.find("lanes", packed.dtype, packed.size / 8, rank)
 
 
 def _patterns(known: Array) -> tuple[Array, Array, Array]:
     """A row of each pattern, the pattern of each row, and how many rows it has."""
-    bits = np.ascontiguousarray(np.packbits(known, axis=1))
-    keys = bits.view(np.dtype((np.void, bits.shape[1])))[:, 0]
+    bits = np.packbits(known, axis=1)
+    wide = bits.shape[1] > 8
+    padded = np.zeros((len(bits), bits.shape[1] if wide else 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    keys = padded.view(np.dtype((np.void, padded.shape[1])) if wide else np.uint64)[:, 0]  # numbers are sorted faster
     _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     return first, inverse, counts
+
+
+def _split(counts: Array, parts: Array) -> Array:
+    """Each count as a sum of so many that differ by one at most."""
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    whole, pieces = np.repeat(counts, parts), np.repeat(parts, parts)
+    found: Array = whole // pieces + (number < whole % pieces)
+    return found
 
 
 def _spans(counts: Array) -> list[tuple[int, int]]:
