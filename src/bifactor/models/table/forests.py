@@ -17,13 +17,13 @@ from bifactor.kernels.trees_reference import BINS, Trees
 from bifactor.models.table.held_out import HeldOut
 from bifactor.models.table.layout import Layout
 
-TREES, FEWEST_TREES = 20, 4
-"""Of a forest; fewer where there are many columns."""
+TREES, PROBE = 24, 6
+"""Of a forest, fewer where there are many columns; the rest do not grow where the first say no more than chance."""
 
-LEVELS, LEAF, SHARE = 12, 2, 0.63
+LEVELS, LEAF, SHARE = 10, 2, 0.63
 """Depth, rows of a leaf at least, and the share of rows that a tree sees."""
 
-TRIES, MOST_TRIES = 1 / 3, 24
+TRIES, MOST_TRIES = 1 / 3, 12
 """Features that a level tries: a share of them, but so many at most."""
 
 WORK = 5e8
@@ -69,7 +69,7 @@ class Forests:
         corrections = np.zeros((*held_out.known.shape, 2))
         tries = int(np.clip(np.ceil(TRIES * q), 1, MOST_TRIES))
         work = LEVELS * SHARE * float(held_out.mask.sum()) * tries * 2
-        count = int(np.clip(WORK / max(work, 1), FEWEST_TREES, TREES))
+        count = int(np.clip(WORK / max(work, 1), PROBE, TREES))
 
         def plant(places: list[int]) -> list[Forest | None]:
             found = []
@@ -117,18 +117,34 @@ def _planted(
     own = np.ascontiguousarray(bins[held_out.fold[rows, k], :, rows].T)
     middle = held_out.middle[rows, k]
     own[k] = np.searchsorted(edges[k], middle)
-    drawn, tried = _lots(rows.size, features, size, rng)
-    seen = np.zeros((len(drawn), rows.size), bool)
-    np.put_along_axis(seen, drawn, True, axis=1)
+    targets = held_out.known[rows, k], held_out.known[rows, k] - middle
+    lots = _lots(rows.size, features, size, rng)
+    first = [lot[:PROBE] for lot in lots]
+    trees = _grown(own, targets, *first)
+    corrections = _left_out(own, trees, first[0], middle)
+    gain = corrections * targets[1][:, None]
+    if not np.any(gain.sum(axis=0) > np.sqrt((gain**2).sum(axis=0))):  # no more than chance
+        return None, rows, np.zeros((rows.size, 2))
+    if size[0] > PROBE:
+        more = _grown(own, targets, *(lot[PROBE:] for lot in lots))
+        trees = [Trees(*map(np.concatenate, zip(*pair, strict=True))) for pair in zip(trees, more, strict=True)]
+        corrections = _left_out(own, trees, lots[0], middle)
+    return Forest(*trees), rows, corrections
+
+
+def _grown(bins: Array, targets: tuple[Array, Array], drawn: Array, tried: Array) -> list[Trees]:
+    """The trees of each target."""
     kernel = kernels.find("trees", np.float64, drawn.size * LEVELS * tried.shape[2])
-    left_out = np.maximum((~seen).sum(axis=0), 1)
-    told, trees = [], []
-    for y in (held_out.known[rows, k], held_out.known[rows, k] - middle):
-        grown = kernel.grow(own, np.rint(FINE * y), drawn, tried, LEAF)
-        told.append(kernel.descend(own, grown, ~seen) / (FINE * left_out))
-        trees.append(grown)
-    values = np.where(seen.all(axis=0), 0, told[0] - middle)
-    return Forest(*trees), rows, np.column_stack([values, told[1]])
+    return [kernel.grow(bins, np.rint(FINE * y), drawn, tried, LEAF) for y in targets]
+
+
+def _left_out(bins: Array, trees: list[Trees], drawn: Array, middle: Array) -> Array:
+    """n × 2: corrections to what factors say, by the trees that did not see a row; 0 where all did."""
+    left = np.ones((len(drawn), middle.size), bool)
+    np.put_along_axis(left, drawn, False, axis=1)
+    kernel, counts = kernels.find("trees", np.float64, left.size * LEVELS), left.sum(axis=0)
+    values, rest = (kernel.descend(bins, one, left) / (FINE * np.maximum(counts, 1)) for one in trees)
+    return np.column_stack([np.where(counts > 0, values - middle, 0), rest])
 
 
 def _lots(n: int, features: Array, size: tuple[int, int], rng: np.random.Generator) -> tuple[Array, Array]:
