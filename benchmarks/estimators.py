@@ -15,8 +15,8 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row, timed
 from benchmarks.ratings import SHAPE, folds, rmse
-from bifactor.estimators.imputer import LowRankImputer
 from bifactor.estimators.matrix_completion import MatrixCompletion
+from bifactor.estimators.table_imputer import TableImputer
 
 HELD_OUT, MISSING = 5000, 9900
 HIDDEN, DRAWS = (0.1, 0.3), 3
@@ -59,7 +59,7 @@ def jester_rows() -> Iterator[Row]:
 
 
 IMPUTERS: dict[str, Callable[[], Any]] = {
-    "LowRankImputer": lambda: LowRankImputer(random_state=0),
+    "TableImputer": lambda: TableImputer(random_state=0),
     "SimpleImputer (mean)": SimpleImputer,
     "KNNImputer (5 neighbours)": KNNImputer,
 }

@@ -41,8 +41,8 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 PUBLIC = {
     "bifactor": (
-        "FactorAnalysis Function History ImageCompletion LogisticPCA LowRankImputer MatrixCompletion Objective "
-        "OneBitCompletion PoissonPCA Problem Recommender Result StateTomography Status all_cells load solve threads "
+        "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
+        "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
         "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
     ),
     "bifactor.extend": (
@@ -67,8 +67,8 @@ PUBLIC = {
         "RidgeHomotopy SPG SVP ScaledGD SoftImpute Solver SparseApproxSDP Variational"
     ),
     "bifactor.estimators": (
-        "FactorAnalysis ImageCompletion LogisticPCA LowRankImputer MatrixCompletion MisfitWarning OneBitCompletion "
-        "PoissonPCA Recommender StateTomography displays linear_inversion nearest_state"
+        "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
+        "Recommender StateTomography TableImputer displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"

@@ -109,7 +109,13 @@ def draw_estimator(rng: Rng) -> Any:
         lambda: bf.OneBitCompletion(
             **common, link=one_of(rng, ("logistic", "probit")), binarize=binarize, offsets=flag()
         ),
-        lambda: bf.LowRankImputer(**common, standardize=flag(), keep_empty_features=flag(), add_indicator=flag()),
+        lambda: bf.TableImputer(
+            effort=one_of(rng, ("fast", "full")),
+            keep_empty_features=flag(),
+            add_indicator=flag(),
+            max_iter=common["max_iter"],
+            random_state=common["random_state"],
+        ),
         lambda: bf.FactorAnalysis(
             common["n_components"],
             noise=one_of(rng, ("columns", "one")),

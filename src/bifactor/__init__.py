@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from bifactor.estimators import FactorAnalysis as FactorAnalysis
     from bifactor.estimators import ImageCompletion as ImageCompletion
     from bifactor.estimators import LogisticPCA as LogisticPCA
-    from bifactor.estimators import LowRankImputer as LowRankImputer
     from bifactor.estimators import MatrixCompletion as MatrixCompletion
     from bifactor.estimators import OneBitCompletion as OneBitCompletion
     from bifactor.estimators import PoissonPCA as PoissonPCA
     from bifactor.estimators import Recommender as Recommender
     from bifactor.estimators import StateTomography as StateTomography
+    from bifactor.estimators import TableImputer as TableImputer
     from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
     from bifactor.operators.cells import all_cells as all_cells
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from bifactor.running.solve import solve as solve
 
 _ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
-_ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA LowRankImputer MatrixCompletion OneBitCompletion PoissonPCA "
-_ESTIMATORS += "Recommender StateTomography"
+_ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
+_ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(
         __name__,

@@ -37,8 +37,9 @@ def invoke(*arguments, code=0):
 def test_holes_are_filled_and_the_rest_is_as_it_was(table):
     X, holes = table
     said = invoke("table.csv", "-o", "full.csv").stdout
-    assert "kept       id, kind, empty" in said
-    assert f"{holes.sum()} of 240 cells in 4 columns of numbers" in said
+    assert "kept       id, empty" in said
+    assert f"{holes.sum()} of 300 cells in 5 columns" in said
+    assert f"number: {holes[:, 0].sum()} filled in; hidden cells: error 0.0" in said
     before, after = (list(csv.reader(Path(name).read_text().splitlines())) for name in ("table.csv", "full.csv"))
     places = [1, 3, 4, 5]
     for r, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -50,9 +51,13 @@ def test_holes_are_filled_and_the_rest_is_as_it_was(table):
 
 
 def test_json_keep_and_gzip(table):
-    answer = json.loads(invoke("table.csv", "--keep", "a", "--rank", "1", "-o", "full.csv.gz", "--json").stdout)
+    answer = json.loads(invoke("table.csv", "--keep", "a", "--effort", "fast", "-o", "full.csv.gz", "--json").stdout)
     assert answer["filled"] == table[1][:, 1:].sum()
-    assert answer["columns"] == ["b", "c", "d"]
+    assert answer["left"] == 0
+    told = {column["name"]: column for column in answer["columns"]}
+    assert [name for name, column in told.items() if column["kind"] == "keep"] == ["id", "a", "empty"]
+    assert told["b"]["metric"] == "rmse"
+    assert told["b"]["error"] < 0.1 * told["b"]["baseline"]
     assert Path("full.csv.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
@@ -60,7 +65,8 @@ def test_json_keep_and_gzip(table):
     ("content", "message"),
     [
         ("a,b\n", "nothing below"),
-        ("a,b\nx,y\n", "no column of numbers"),
+        ("a,b\nx,p\ny,q\nz,r\n", "no column of numbers, grades or categories"),
+        ("a,a\n1,2\n", "two columns called 'a'"),
         ("1,2\n3,4\n", "must hold names"),
         ("a,b\n1,2\n3\n", "Line 3 of bad.csv has 1 fields"),
         ("", "is empty"),
@@ -77,8 +83,14 @@ def test_mistakes_get_one_sentence(table, content, message):
 
 def test_other_mistakes(table):
     assert "no column 'z' to keep" in invoke("table.csv", "--keep", "z", "-o", "full.csv", code=1).stderr
-    assert "nor auto" in invoke("table.csv", "--rank", "-1", "-o", "full.csv", code=2).stderr
-    assert "nor auto" in invoke("table.csv", "--rank", "x", "-o", "full.csv", code=2).stderr
+    assert (
+        "no column 'z' to be ordinal" in invoke("table.csv", "--column", "z", "ordinal", "-o", "x.csv", code=1).stderr
+    )
+    assert "not of one format" in invoke("table.csv", "-o", "full.parquet", code=1).stderr
+    assert (
+        "is said to hold numbers, but has 'x, y'"
+        in invoke("table.csv", "--column", "kind", "number", "-o", "full.csv", code=1).stderr
+    )
     assert "already exists" in invoke("table.csv", "-o", "table.csv", code=1).stderr
 
 
@@ -92,3 +104,60 @@ def test_cells_that_spreadsheets_would_run_can_be_made_text(tmp_path, monkeypatc
     assert lines[:3] == ["'=name,a,b", "'=1+1,1,2", "'@x,-3,4"]
     assert lines[3].startswith("-2,5,")
     assert lines[4] == "'+49 1,6,7"
+
+
+@pytest.fixture
+def mixed(tmp_path, monkeypatch):
+    """Words, grades, integers and flags with holes."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    u = rng.standard_normal(120)
+    columns = {
+        "age": [f"{round(40 + 10 * x)}" for x in u],
+        "grade": [f"{g}.0" for g in np.digitize(u, [-1, 0, 1])],
+        "city": ["Oslo" if x < -0.5 else "none" if x < 0.5 else "Rome" for x in u],
+        "note": [f"text {k}" for k in range(120)],
+    }
+    holes = {name: rng.random(120) < 0.2 for name in ("age", "grade", "city")}
+    lines = []
+    for k in range(120):
+        cells = [" NA " if name in holes and holes[name][k] else cells[k] for name, cells in columns.items()]
+        lines.append(",".join(cells))
+    Path("mixed.csv").write_text("\n".join([",".join(columns), *lines]) + "\n")
+    return columns, holes
+
+
+def test_each_kind_of_column_is_filled_in_its_own_way(mixed):
+    columns, holes = mixed
+    said = invoke("mixed.csv", "-o", "full.csv").stdout
+    assert "kept       note" in said
+    after = list(csv.DictReader(Path("full.csv").read_text().splitlines()))
+    for name, hidden in holes.items():
+        told = [row[name] for row in after]
+        assert set(told) <= set(columns[name]) | {str(k) for k in range(100)}, name
+        assert all(a == b for a, b, hole in zip(told, columns[name], hidden, strict=True) if not hole)
+    right = [row["city"] == city for row, city, hole in zip(after, columns["city"], holes["city"], strict=True) if hole]
+    assert np.mean(right) > 0.7
+
+
+def test_parquet_says_the_same_as_csv_and_keeps_types(mixed):
+    pd, pq = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
+    frame = pd.read_csv("mixed.csv", skipinitialspace=True, keep_default_na=False, na_values=["NA", "NA "])
+    frame["city"] = frame["city"].astype("category")
+    frame["age"] = frame["age"].astype("Int64")
+    frame.to_parquet("mixed.parquet")
+    answer = json.loads(invoke("mixed.parquet", "-o", "full.parquet", "--json").stdout)
+    plain = json.loads(invoke("mixed.csv", "-o", "full.csv", "--json").stdout)
+    assert [(c["name"], c["kind"], c["filled"]) for c in answer["columns"]] == [
+        (c["name"], c["kind"], c["filled"]) for c in plain["columns"]
+    ]
+    assert answer["columns"][0]["error"] == pytest.approx(plain["columns"][0]["error"], rel=1e-6)
+    full = pd.read_parquet("full.parquet")
+    assert (full.dtypes == frame.dtypes).all()
+    assert not full.isna().any().any()
+    assert pq.read_schema("full.parquet").equals(pq.read_schema("mixed.parquet"), check_metadata=True)
+
+
+def test_a_parquet_file_that_is_none(mixed):
+    Path("bad.parquet").write_text("no")
+    assert "is not a parquet file" in invoke("bad.parquet", "-o", "full.parquet", code=1).stderr

@@ -35,7 +35,7 @@ WRONG = {
         "--holdout": ("-0.1", "1", "nan", "x"),
         "--decimal": (";",),
     },
-    "impute": {"--rank": ("-1", "x"), "--seed": ("-1",), "--delimiter": ("abc", "")},
+    "impute": {"--column": ("a",), "--effort": ("x",), "--seed": ("-1",), "--delimiter": ("abc", "")},
     "inpaint": {"--rank": ("-1", "x"), "--alpha": ("-1", "nan"), "--seed": ("-1",), "--keep": ("0", "2", "nan")},
     "tomography": {"--rank": ("0", "-1", "3", "x"), "--qubits": ("0", "13"), "--bit-order": ("x",), "--seed": ("-1",)},
     "demo": {"--rank": ("0", "428", "x"), "--observed": ("0", "1.1", "nan"), "--seed": ("-1",)},
@@ -85,7 +85,8 @@ def test_shots_are_counted_in_integers():
 
 
 @pytest.mark.parametrize(
-    ("command", "advice"), [("tomography", "Pass counts as csv or json."), ("impute", "Pass a csv or tsv file")]
+    ("command", "advice"),
+    [("tomography", "Pass counts as csv or json."), ("impute", "Pass a csv, tsv or parquet file.")],
 )
 def test_a_file_of_another_kind_is_answered_by_what_the_command_takes(command, advice):
     np.savez("x.npz", a=np.eye(3))

@@ -30,7 +30,7 @@ def test_a_small_fit_loads_neither_numba_nor_scikit_learn(labels):
 
 
 @pytest.mark.parametrize(
-    "operation", ["entries", "blocks", "losses", "passes", "rows", "transforms", "pauli", "plate", "lanes"]
+    "operation", ["entries", "blocks", "losses", "passes", "rows", "transforms", "pauli", "plate", "lanes", "trees"]
 )
 def test_compiled_and_reference_kernels_have_the_same_names(operation, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", 100)

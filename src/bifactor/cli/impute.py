@@ -1,42 +1,59 @@
 """`bifactor impute`: the holes of a table filled in."""
 
 import csv
-import io
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import notes as noted
 from bifactor.cli.look import tell
-from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
-from bifactor.errors import FileError, InputError
-from bifactor.estimators.imputer import LowRankImputer
+from bifactor.cli.options import INPUT, force_option, json_option, seed_option
+from bifactor.errors import InputError
+from bifactor.estimators.table_imputer import TableImputer
+from bifactor.models.settings import seed_of
+from bifactor.models.table.model import EFFORTS, FULL, ROUNDS
+from bifactor.models.table.sheet import METRICS, Sheet
 from bifactor.running.places import new_file, opened, require_free
-from bifactor.tables.fields import cells
-from bifactor.tables.headers import INDEX, plain
-from bifactor.tables.layout import DELIMITERS
-from bifactor.tables.numbers import MISSING, number_of
-from bifactor.tables.source import Progress, content, head, require_file
+from bifactor.tables.columns import parquet_columns
+from bifactor.tables.forms import KEEP, KINDS, NUMBER, ORDINAL, Form, Told
+from bifactor.tables.source import require_file
+from bifactor.tables.text_table import TextTable, names_rows
 from bifactor.words import counted
 
 EXAMPLES = """\b
 Examples:
   bifactor impute table.csv -o full.csv
-  bifactor impute table.csv --keep patient --keep year --rank 3 -o full.csv
+  bifactor impute table.parquet -o full.parquet --effort fast
+  bifactor impute table.csv --column grade ordinal --column zip category --keep patient -o full.csv
 """
+
+PARQUET = (".parquet", ".pq")
+
+SHOWN = 40
+"""Columns in a summary for people."""
+
+BASELINES = {NUMBER: "mean", ORDINAL: "median"}
+"""What errors are compared with; all others with the most frequent level."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("table", type=INPUT)
-@click.option("-o", "--output", type=INPUT, required=True, help="File to write, gzipped if it ends in .gz.")
-@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column of numbers as it is, and out of the fit.")
+@click.option("-o", "--output", type=INPUT, required=True, help="File to write; csv is gzipped if it ends in .gz.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column as it is, and out of the fit.")
+@click.option(
+    "--column",
+    "told",
+    multiple=True,
+    type=(str, click.Choice(KINDS)),
+    metavar="NAME KIND",
+    help=f"What a column is: {', '.join(KINDS)}. Inferred by default.",
+)
+@click.option("--effort", type=click.Choice(EFFORTS), default=FULL, show_default=True, help="fast leaves out forests.")
 @click.option("--delimiter", help="One character, or tab; sniffed by default.")
 @safe_cells_option
 @seed_option
@@ -45,114 +62,132 @@ Examples:
 def impute(
     table: Path,
     output: Path,
-    rank: Any,
     keep: tuple[str, ...],
+    told: tuple[tuple[str, str], ...],
+    effort: str,
     delimiter: str | None,
     safe_cells: bool,
     seed: int,
     force: bool,
 ) -> None:
-    """Fill in the holes of TABLE, a csv or tsv file with a header.
+    """Fill in the holes of TABLE, a csv or tsv file with a header, or a parquet file.
 
-    Empty cells and NA, NaN, null or ? in columns of numbers are filled in; all other cells stay as they are, letter by
-    letter, and columns of words are kept.
+    Numbers, grades, booleans and categories are told apart by a look at them. Empty cells, NA, NaN, null and ? are
+    filled in; all others stay as they are, letter by letter. Names of rows and other words that hardly repeat are kept.
     """
     require_free(output, force)
     require_file(table)
-    separator = _delimiter(table, delimiter)
+    is_parquet = _is_parquet(table)
+    if is_parquet != _is_parquet(output):
+        raise InputError(f"{table} and {output} are not of one format. Give both the same ending.")
+    said = dict.fromkeys(keep, KEEP) | dict(told)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if is_parquet:
+            sheet, filled, write = _fill_parquet(table, said, effort, seed)
+        else:
+            sheet, filled, write = _fill_text(table, said, effort, seed, delimiter)
+    with new_file(output, force) as temporary:
+        write(temporary, output, safe_cells)
+    _tell(sheet, filled, [str(warning.message) for warning in caught], output)
+
+
+Write = Callable[[Path, Path, bool], None]
+
+
+def _fill_text(
+    table: Path, said: dict[str, str], effort: str, seed: int, delimiter: str | None
+) -> tuple[Any, Any, Write]:
     with watch.reading(table.name) as progress:
-        header, body = _cells(table, separator, progress)
-    numeric, numbers = _numeric(header, body, keep, table)
-    holes = np.isnan(numbers)
-    notes = []
-    if holes.any():
-        with warnings.catch_warnings(record=True) as caught, watch.fitting("fitting", "filling in"):
-            warnings.simplefilter("always")
-            full = filled(numbers, rank, seed)
-        notes = [str(warning.message) for warning in caught]
-        for r, c in np.argwhere(holes).tolist():
-            body[r][numeric[c]] = f"{full[r, c]:.6g}"
-    with new_file(output, force) as temporary, opened(temporary, output) as file:
-        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-        lines = [header, *body]
-        writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
-    _told(header, numeric, holes, notes, output)
+        text = TextTable.read(table, delimiter, progress)
+    _require_columns(said, text.header, table)
+    said = dict.fromkeys(text.aside, KEEP) | said
+    columns = [text.cells(name) for name in text.header]
+    pairs = zip(text.header, columns, strict=True)
+    forms = [Form.of(name, cells, Told.of(name, said[name]) if name in said else None) for name, cells in pairs]
+    if all(form.kind == KEEP for form in forms):
+        raise InputError(f"{table} has no column of numbers, grades or categories. Check the delimiter.")
+    with watch.fitting("fitting", "filling in") as bar:
+        show = lambda k, *_: bar.stage("rounds of fitting", k, 2 * ROUNDS)  # noqa: E731
+        sheet = Sheet.fit(forms, columns, effort=effort, seed=seed_of(seed), on_round=show)
+        told = sheet.fill(columns)
+    for name, (holes, values) in zip(text.header, told, strict=True):
+        if holes.any():
+            text.fill(name, holes, values)
+
+    def write(temporary: Path, output: Path, safe_cells: bool) -> None:
+        with opened(temporary, output) as file:
+            writer = csv.writer(file, delimiter=text.delimiter, lineterminator="\n")
+            lines = [text.header, *text.body]
+            writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
+
+    return sheet, [int(holes.sum()) for holes, _ in told], write
 
 
-def filled(table: Array, rank: int | str, seed: int) -> Array:
-    """A table without NaN."""
-    most = rank if rank == "auto" else min(int(rank), *table.shape)
-    return LowRankImputer(n_components=most, random_state=seed).fit_transform(table)
+def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> tuple[Sheet, list[int], Write]:
+    frame = parquet_columns(table).native()
+    _require_columns(said, frame.column_names, table)
+    nulls = dict(zip(frame.column_names, (column.null_count for column in frame.columns), strict=True))
+    first = frame.column_names[0]
+    aside = [name for name, count in nulls.items() if count == frame.num_rows]
+    aside += [first] if names_rows(first) and not nulls[first] else []
+    with watch.fitting("fitting", "filling in"):
+        columns = dict.fromkeys(aside, KEEP) | said
+        imputer = TableImputer(columns=columns, effort=effort, random_state=seed).fit(frame)
+        full = imputer.transform(frame).replace_schema_metadata(frame.schema.metadata)
+
+    def write(temporary: Path, output: Path, safe_cells: bool) -> None:
+        from pyarrow import parquet
+
+        parquet.write_table(full, temporary)
+
+    counts = [a.null_count - b.null_count for a, b in zip(frame.columns, full.columns, strict=True)]
+    return imputer.sheet_, counts, write
 
 
-def _cells(path: Path, delimiter: str, progress: Progress) -> tuple[list[str], list[list[str]]]:
-    text = content(path, progress)
-    try:
-        reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), delimiter=delimiter)
-        header: list[str] = []
-        body: list[list[str]] = []
-        for words in reader:
-            if not words:
-                continue
-            if not header:
-                header = words
-            elif len(words) != len(header):
-                raise FileError(
-                    f"Line {reader.line_num} of {path} has {len(words)} fields, but the header has {len(header)}. "
-                    "Check that line, and the delimiter."
-                )
-            else:
-                body.append(words)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} is not csv in UTF-8 ({error}). Convert it.") from None
-    if not body:
-        raise FileError(f"{path} has a header and nothing below it. Pass a table with at least one row.")
-    return header, body
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith(PARQUET)
 
 
-def _delimiter(path: Path, told: str | None) -> str:
-    lines = [line for line in head(path, advice="Pass a csv or tsv file with a header.") if line.strip()]
-    if told is not None:
-        told = {"tab": "\t", "\\t": "\t"}.get(told, told)
-        if len(told) != 1 or told in '"\n\r':
-            raise InputError(f"--delimiter {told!r} is not a delimiter. Pass one character, or tab.")
-        return told
-    single = [mark for mark in DELIMITERS if len(mark) == 1 and mark != " "]
-    counts = {mark: len(cells(lines[:1], mark)[0]) for mark in single}
-    return max(single, key=lambda mark: counts[mark])
-
-
-def _numeric(header: list[str], body: list[list[str]], keep: tuple[str, ...], path: Path) -> tuple[list[int], Array]:
-    """The columns of numbers that have at least one, and these numbers."""
-    for name in keep:
+def _require_columns(said: dict[str, str], header: list[str], path: Path) -> None:
+    for name, kind in said.items():
         if name not in header:
-            raise InputError(f"{path} has no column {name!r} to keep, but {', '.join(header[:20])}.")
-    if all(number_of(name) is not None and name.strip().lower() not in MISSING for name in header):
-        raise InputError(f"The first line of {path} holds numbers, and it must hold names. Add a header.")
-    chosen, columns = [], []
-    for k, name in enumerate(header):
-        numbers = [number_of(row[k]) for row in body]
-        index = k == 0 and plain(name) in INDEX and not any(number is None or number != number for number in numbers)
-        if name in keep or index or any(number is None for number in numbers):
-            continue
-        if not all(number != number for number in numbers):
-            chosen.append(k)
-            columns.append(numbers)
-    if not chosen:
-        raise InputError(f"{path} has no column of numbers. Check the delimiter.")
-    return chosen, np.array(columns, np.float64).T
+            rest = "to keep" if kind == KEEP else f"to be {kind}"
+            raise InputError(f"{path} has no column {name!r} {rest}, but {', '.join(header[:20])}.")
 
 
-def _told(header: list[str], numeric: list[int], holes: Array, notes: list[str], output: Path) -> None:
-    left = [name for k, name in enumerate(header) if k not in numeric]
-    answer: dict[str, Any] = {"output": str(output), "rows": int(holes.shape[0]), "filled": int(holes.sum())}
-    lines = [
-        (
-            "filled in",
-            f"{int(holes.sum()):,} of {counted(holes.size, 'cell')} in {counted(len(numeric), 'column')} of numbers",
-        )
-    ]
-    if left:
-        lines.append(("kept", f"{', '.join(left[:10])}{' …' if len(left) > 10 else ''}"))
+def _tell(sheet: Sheet, filled: list[int], notes: list[str], output: Path) -> None:
+    """What was done with each column, and how well hidden cells of it were predicted."""
+    columns, lines, left = [], [], 0
+    for form, holes, count, score in zip(sheet.forms, sheet.holes, filled, sheet.scores, strict=True):
+        facts = {"name": form.name, "kind": form.kind, "filled": count}
+        if form.kind != KEEP:
+            left += holes - count
+            facts["left"] = holes - count
+        if score is not None:
+            facts |= {"metric": METRICS.get(form.kind, "errors"), "error": score.error, "baseline": score.baseline}
+        columns.append(facts)
+        if form.kind != KEEP and holes:
+            lines.append((str(form.name), _words(form, holes, count, score)))
+    total = sum(filled)
+    cells = sum(a + b for form, a, b in zip(sheet.forms, sheet.known, sheet.holes, strict=True) if form.kind != KEEP)
+    used = [form for form in sheet.forms if form.kind != KEEP]
+    kept = [str(form.name) for form in sheet.forms if form.kind == KEEP]
+    first = [("filled in", f"{total:,} of {counted(cells, 'cell')} in {counted(len(used), 'column')}")]
+    if len(lines) > SHOWN:
+        lines = [*lines[:SHOWN], ("…", f"{len(lines) - SHOWN:,} more columns; all are in --json")]
+    if kept:
+        lines.append(("kept", f"{', '.join(kept[:10])}{' …' if len(kept) > 10 else ''}"))
     lines += [*noted(notes), ("written", str(output))]
-    tell({**answer, "columns": [header[k] for k in numeric], "kept": left, "notes": notes}, lines)
+    rows = sheet.known[0] + sheet.holes[0]
+    answer = {"output": str(output), "rows": rows, "filled": total, "left": left, "columns": columns, "notes": notes}
+    tell(answer, [*first, *lines])
+
+
+def _words(form: Form, holes: int, count: int, score: Any) -> str:
+    done = f"{form.kind}: {count:,} filled in"
+    if count < holes:
+        done += f", {holes - count:,} left"
+    if score is None or score.baseline == 0:
+        return done
+    return f"{done}; hidden cells: error {score.error:.3g}, {BASELINES.get(form.kind, 'mode')} {score.baseline:.3g}"

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from bifactor.estimators import displays as displays
     from bifactor.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from bifactor.estimators.image_completion import ImageCompletion as ImageCompletion
-    from bifactor.estimators.imputer import LowRankImputer as LowRankImputer
     from bifactor.estimators.logistic_pca import LogisticPCA as LogisticPCA
     from bifactor.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
     from bifactor.estimators.one_bit import OneBitCompletion as OneBitCompletion
     from bifactor.estimators.poisson_pca import PoissonPCA as PoissonPCA
     from bifactor.estimators.recommender import Recommender as Recommender
     from bifactor.estimators.state_tomography import StateTomography as StateTomography
+    from bifactor.estimators.table_imputer import TableImputer as TableImputer
     from bifactor.models.goodness_of_fit import MisfitWarning as MisfitWarning
     from bifactor.models.linear_inversion import linear_inversion as linear_inversion
     from bifactor.models.linear_inversion import nearest_state as nearest_state
@@ -25,12 +25,12 @@ else:
             "FactorAnalysis": "factor_analysis",
             "LogisticPCA": "logistic_pca",
             "ImageCompletion": "image_completion",
-            "LowRankImputer": "imputer",
             "MatrixCompletion": "matrix_completion",
             "OneBitCompletion": "one_bit",
             "PoissonPCA": "poisson_pca",
             "Recommender": "recommender",
             "StateTomography": "state_tomography",
+            "TableImputer": "table_imputer",
             "displays": "displays",
             "MisfitWarning": "bifactor.models.goodness_of_fit",
             "linear_inversion": "bifactor.models.linear_inversion",

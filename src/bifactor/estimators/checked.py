@@ -36,6 +36,11 @@ def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> An
         raise _in_words(estimator, X, frame, error) from None
 
 
+def table_error(estimator: BaseEstimator, X: Any, error: Exception) -> InputError:
+    """What scikit-learn has said of a frame, in our words."""
+    return _in_words(estimator, X, _frame(X), error)
+
+
 def frame_header(X: Any) -> list[str] | None:
     """The names of the columns of a frame of any library; None for anything else."""
     try:

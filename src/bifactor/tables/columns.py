@@ -103,6 +103,10 @@ class Frame(Columns):
         part = self._collected(self.frame.select([nw.col(self.named[name]) for name in names]))
         return [_array(part.get_column(self.named[name])) for name in names]
 
+    def native(self) -> Any:
+        """The frame of its own library."""
+        return nw.to_native(self._collected(self.frame))
+
     @staticmethod
     def _collected(frame: Any) -> Any:
         return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
@@ -163,9 +167,9 @@ def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
     return found
 
 
-def parquet_columns(path: Path) -> Columns:
+def parquet_columns(path: Path) -> "Frame":
     """All columns of a parquet file."""
-    found: Columns = _of_parquet(path, lambda columns: Frame(columns.file.read(), str(path)))
+    found: Frame = _of_parquet(path, lambda columns: Frame(columns.file.read(), str(path)))
     return found
 
 

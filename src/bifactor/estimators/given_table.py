@@ -1,0 +1,128 @@
+"""Tables as scikit-learn's users pass them: arrays of numbers, and data frames of any library."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.estimators.checked import checked, frame_header, table_error
+from bifactor.tables.frame_cells import cells_of, declared, filled
+
+Told = list[tuple[Array, Array]]
+"""The holes of each column, and what fills them."""
+
+
+class ArrayTable:
+    """An array of numbers; columns are called by their numbers, or by the names of an earlier frame."""
+
+    def __init__(self, X: Array, names: list[Any], missing: Any):
+        self.names = names
+        self._X = X
+        self._holes = np.isnan(X) | (missing == X) if isinstance(missing, (int, float)) else np.isnan(X)
+
+    def cells(self, name: Any, kept: bool) -> Array:
+        """A column in double precision, NaN for holes."""
+        at = self.names.index(name)
+        return np.where(self._holes[:, at], np.nan, self._X[:, at].astype(np.float64))
+
+    def declared(self, name: Any) -> tuple[list[Any], bool]:
+        return [], False
+
+    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+        """The array without holes, its dtype as before."""
+        found = self._X.copy()
+        for j, (holes, values) in enumerate(told):
+            found[holes, j] = values.astype(found.dtype)
+            if self.names[j] in empty:
+                found[self._holes[:, j], j] = 0
+        return np.hstack([found[:, stay], self._holes[:, marked].astype(found.dtype)])
+
+
+class FrameTable:
+    """A data frame."""
+
+    def __init__(self, frame: "nw.DataFrame[Any]", missing: Any):
+        self.names = list(frame.columns)
+        self._frame, self._missing = frame, missing
+        self._cells: dict[Any, Array] = {}
+
+    def cells(self, name: Any, kept: bool) -> Array:
+        """A column, with NaN or None for holes; one that is kept is not looked at."""
+        if kept:
+            return np.zeros(len(self._frame))
+        if name not in self._cells:
+            self._cells[name] = _without(cells_of(self._frame.get_column(name), name), self._missing)
+        return self._cells[name]
+
+    def declared(self, name: Any) -> tuple[list[Any], bool]:
+        """Levels that the type of a column has."""
+        levels, ordered = declared(self._frame.get_column(name))
+        return [level for level in levels if level != self._missing], ordered
+
+    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
+        """The frame without holes, its types as before; and a column of booleans for each that is marked."""
+        columns, marks = [], []
+        for name, (holes, values), stays, marks_it in zip(self.names, told, stay, marked, strict=True):
+            series = self._frame.get_column(name)
+            if name in empty and series.dtype.is_numeric():
+                holes, values = np.ones(len(series), bool), np.zeros(len(series))
+            if stays:
+                columns.append(filled(series, holes, values))
+            if marks_it:
+                where = _holes(self.cells(name, False)).tolist()
+                marks.append(_flags(f"missingindicator_{name}", where, series))
+        return nw.to_native(self._frame.select(*columns, *marks))
+
+
+def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> ArrayTable | FrameTable:
+    """X, whose columns are noted on the estimator, or compared with those of the fit.
+
+    After a fit to an array, which has no names, a frame is an array too.
+    """
+    missing = estimator.missing_values
+    framed = frame_header(X) is not None and (reset or estimator._framed)
+    if reset:
+        estimator._framed = framed
+    if not framed:
+        table = checked(estimator, X, reset, copy=True)
+        names = getattr(estimator, "feature_names_in_", np.arange(table.shape[1]))
+        return ArrayTable(table, names.tolist(), missing)
+    frame = nw.from_native(X)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    native = nw.to_native(frame)
+    try:
+        validate_data(estimator, native, reset=reset, skip_check_array=True)
+    except (ValueError, TypeError) as error:
+        raise table_error(estimator, native, error) from None
+    if 0 in frame.shape:
+        what = f"{frame.shape[0]} sample(s) and {frame.shape[1]} feature(s) (shape={frame.shape})"
+        raise InputError(f"X has {what} while a minimum of 1 is required. Pass at least one row and one column.")
+    return FrameTable(frame, missing)
+
+
+def _without(cells: Array, missing: Any) -> Array:
+    """Cells with what marks holes taken out."""
+    if missing is None or missing != missing:
+        return cells
+    if cells.dtype == object:
+        found = cells.copy()
+        found[:] = [None if cell == missing and type(cell) is not bool else cell for cell in cells.tolist()]
+        return found
+    return np.where(cells == missing, np.nan, cells) if isinstance(missing, (int, float)) else cells
+
+
+def _holes(cells: Array) -> Array:
+    return np.array([cell is None for cell in cells.tolist()], bool) if cells.dtype == object else np.isnan(cells)
+
+
+def _flags(name: str, where: list[bool], beside: Any) -> Any:
+    """A column of booleans, in the library and with the index of another."""
+    if beside.implementation.is_pandas_like():
+        flags = beside.is_null().to_native().copy()
+        flags[:] = where
+        return nw.from_native(flags, series_only=True).alias(name)
+    return nw.new_series(name, where, nw.Boolean, backend=beside.implementation)

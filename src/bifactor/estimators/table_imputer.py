@@ -1,0 +1,232 @@
+"""Holes of a table filled in, whatever its columns are, as a step of a pipeline."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.estimators.given_table import ArrayTable, FrameTable, table_of
+from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
+from bifactor.models.settings import seed_of
+from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
+from bifactor.models.table.sheet import METRICS, Sheet, require_tolerance
+from bifactor.tables.forms import KEEP, Form, Told
+from bifactor.validation import is_count, require_flag
+
+
+def _has_levels(imputer: "TableImputer") -> bool:
+    """Also before the fit, where it is not known."""
+    return not hasattr(imputer, "levels_") or bool(imputer.levels_)
+
+
+class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Fills the holes of tables of numbers, grades, booleans and categories; what is known stays as it is.
+
+    Columns are encoded as standardised numbers and explained by common factors with noise of their own, both as they
+    are and as normal scores. Small forests correct that where columns depend on each other by steps and bends, as far
+    as known cells that were hidden say that it helps. Nothing is to be tuned.
+
+    Data frames of pandas, polars and pyarrow come back as such, with their types and categories; arrays of numbers come
+    back as arrays. `transform` needs no further fit for rows that are new.
+
+    Parameters
+    ----------
+    columns : "auto" or dict
+        What columns are, by name, or by number for arrays: "number", "ordinal", "boolean", "category", "keep" for those
+        that are left alone, or a list of levels in their order. Of all others it is inferred: ordered categories and
+        whole numbers of at most 12 levels are ordinal, words are categories unless most of them differ, and are kept
+        then.
+    bounds : dict, optional
+        (lowest, highest) of columns of numbers, by name: nothing is filled in beyond them. By default those of the
+        data.
+    effort : "full" or "fast"
+        "fast" leaves out normal scores and forests.
+    missing_values : number, word or NaN
+        What marks a hole beside NaN, None and the like.
+    keep_empty_features : bool
+        Keep columns of which nothing was known in the fit; numbers are filled with 0, others stay empty. Else they are
+        dropped.
+    add_indicator : bool
+        Append columns that mark the holes of columns that had some in the fit.
+    max_iter, tol
+        Of the factors: rounds at most, and the change of predictions, in standard deviations, that ends them.
+    n_jobs : int, optional
+        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+    random_state : int, RandomState or None
+        Which cells are hidden, and what trees see.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        What each column is.
+    levels_ : dict
+        The levels of columns that have some, in the order of `predict_proba`.
+    scores_ : dict
+        Of each column that varies: `metric`, the `error` of known cells that were hidden, and its `baseline` with the
+        mean, the median or the most frequent level in the place of predictions.
+    n_iter_ : int
+        Rounds of both factor models.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        *,
+        columns: Any = "auto",
+        bounds: Any = None,
+        effort: str = FULL,
+        missing_values: Any = np.nan,
+        keep_empty_features: bool = False,
+        add_indicator: bool = False,
+        max_iter: int = ROUNDS,
+        tol: float = TOLERANCE,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.columns = columns
+        self.bounds = bounds
+        self.effort = effort
+        self.missing_values = missing_values
+        self.keep_empty_features = keep_empty_features
+        self.add_indicator = add_indicator
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how columns go together."""
+        self._check_settings()
+        table = table_of(self, X, reset=True)
+        told = self._told(table)
+        kept = {name for name, said in told.items() if said.kind == KEEP}
+        cells = [table.cells(name, name in kept) for name in table.names]
+        forms = [Form.of(n, c, told.get(n), *table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
+        options = {
+            "effort": self.effort,
+            "seed": seed_of(self.random_state),
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
+        stopped = False
+
+        def fit(look: Look | None) -> Sheet:
+            def on_round(*_: Any) -> bool:
+                nonlocal stopped
+                stopped = look is not None and look()
+                return stopped
+
+            return Sheet.fit(forms, cells, self.bounds, **options, on_round=on_round)
+
+        self.sheet_ = run_watched(self, X, 2 * self.max_iter, fit)
+        self._note(stopped)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The table with its holes filled in."""
+        table = self._seen(X)
+        return self._written(table, self.sheet_.fill(self._cells(table)))
+
+    def sample(self, X: Any, m: int = 5, *, random_state: Any = None) -> list[Any]:
+        """Tables whose holes are drawn at random, m of them: for multiple imputation.
+
+        Cells of a row are drawn jointly, and the loadings of each table anew, so that tables differ by all that is
+        not known.
+        """
+        if not is_count(m, 1):
+            raise InputError(f"m={m!r} is not a number of tables. Pass an integer ≥ 1.")
+        table = self._seen(X)
+        drawn = self.sheet_.draws(self._cells(table), int(m), seed_of(random_state))
+        return [self._written(table, part) for part in drawn]
+
+    @available_if(_has_levels)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, column: Any = None) -> Array:
+        """Probabilities of the levels of a column, from the rest of each row: n × levels, in the order of `levels_`.
+
+        Without `column`, those of all columns that have levels, side by side.
+        """
+        table = self._seen(X)
+        if column is not None and column not in self.levels_:
+            some = ", ".join(map(repr, list(self.levels_)[:10]))
+            raise InputError(f"column={column!r} is not a column of levels. Choose from {some}.")
+        names = [form.name for form in self.sheet_.forms]
+        wanted, cells = list(self.levels_) if column is None else [column], self._cells(table)
+        return np.hstack([self.sheet_.probabilities(cells, names.index(name)) for name in wanted])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns that `transform` gives: those of the input, then those of the indicator."""
+        check_is_fitted(self, "sheet_")
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        marks = [f"missingindicator_{name}" for name, marked in zip(names, self._marked, strict=True) if marked]
+        return np.array([*names[self._stay], *marks], object)
+
+    def _check_settings(self) -> None:
+        for name in ("keep_empty_features", "add_indicator"):
+            require_flag(getattr(self, name), name)
+        if self.effort not in EFFORTS:
+            raise InputError(f"effort={self.effort!r} is not one of {', '.join(map(repr, EFFORTS))}.")
+        if not is_count(self.max_iter, 1):
+            raise InputError(f"max_iter={self.max_iter!r} is not an integer ≥ 1.")
+        require_tolerance(self.tol)
+        for name, value in (("columns", self.columns), ("bounds", self.bounds)):
+            if not (isinstance(value, dict) or value is None or (name == "columns" and value == "auto")):
+                raise InputError(f"{name}={value!r} is not a dict. Pass one by the names of columns.")
+
+    def _told(self, table: "ArrayTable | FrameTable") -> dict[Any, Told]:
+        given = self.columns if isinstance(self.columns, dict) else {}
+        for name in given:
+            if name not in table.names:
+                some = ", ".join(map(repr, table.names[:10]))
+                raise InputError(f"columns names {name!r}, which X has not. Its columns are {some}.")
+        return {name: Told.of(name, said) for name, said in given.items()}
+
+    def _note(self, stopped: bool) -> None:
+        """What a user sees of the fit."""
+        sheet = self.sheet_
+        self.kinds_ = {form.name: form.kind for form in sheet.forms}
+        self.levels_ = {form.name: list(form.levels) for form in sheet.forms if form.levels and form.kind != KEEP}
+        scored = [(form, score) for form, score in zip(sheet.forms, sheet.scores, strict=True) if score is not None]
+        self.scores_ = {
+            form.name: {"metric": METRICS.get(form.kind, "errors"), "error": score.error, "baseline": score.baseline}
+            for form, score in scored
+        }
+        empty = [form.kind != KEEP and not known for form, known in zip(sheet.forms, sheet.known, strict=True)]
+        self._stay = np.array([self.keep_empty_features or not nothing for nothing in empty], bool)
+        self._marked = np.array(sheet.holes, np.int64) > 0 if self.add_indicator else np.zeros(len(empty), bool)
+        if not self._stay.all():
+            names = ", ".join(str(form.name) for form, stays in zip(sheet.forms, self._stay, strict=True) if not stays)
+            warnings.warn(f"Columns of which nothing is known are dropped: {names}.", UserWarning, stacklevel=3)
+        factors = None if sheet.model.predictor is None else sheet.model.predictor.factors
+        self.n_iter_ = 0 if factors is None else factors.n_iter
+        if factors is not None and not factors.converged and not stopped:
+            warnings.warn(
+                f"The fit has reached max_iter, {self.max_iter} rounds. Raise it, or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _seen(self, X: Any) -> "ArrayTable | FrameTable":
+        check_is_fitted(self, "sheet_")
+        return table_of(self, X, reset=False)
+
+    def _cells(self, table: "ArrayTable | FrameTable") -> list[Array]:
+        return [table.cells(name, form.kind == KEEP) for name, form in zip(table.names, self.sheet_.forms, strict=True)]
+
+    def _written(self, table: "ArrayTable | FrameTable", told: list[tuple[Array, Array]]) -> Any:
+        empty = {form.name for form, known in zip(self.sheet_.forms, self.sheet_.known, strict=True) if not known}
+        return table.written(told, self._stay, self._marked, empty)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,106 @@
+"""Regression trees on columns that are cut into bins, compiled. Same functions as `trees_reference`.
+
+They release the GIL: forests of several targets grow on several threads.
+"""
+
+import numpy as np
+from numba.extending import register_jitable
+
+from bifactor.arrays import Array
+from bifactor.kernels.compile import compiled
+from bifactor.kernels.trees_reference import BINS, LEAST, TIE, Trees, empty
+
+
+@register_jitable
+def _best_of(line, rows, y, leaf, total, sums, sizes):  # type: ignore[no-untyped-def]
+    """The largest gain of a split by one feature, and the last bin that goes left."""
+    sums[:] = 0
+    sizes[:] = 0
+    for i in range(rows.size):
+        b = line[rows[i]]
+        sums[b] += y[i]
+        sizes[b] += 1
+    left, less, gain, last, size = 0.0, 0, 0.0, 0, rows.size
+    whole = total * total / size
+    for b in range(sums.size):
+        if sizes[b] == 0:
+            continue
+        left += sums[b]
+        less += sizes[b]
+        if less < leaf:
+            continue
+        if size - less < leaf:
+            break
+        found = left * left / less + (total - left) * (total - left) / (size - less) - whole
+        if found > TIE * gain:
+            gain, last = found, b
+    return gain, last
+
+
+@register_jitable
+def _divide(line, last, rows, y):  # type: ignore[no-untyped-def]
+    """Rows that go left first; returns how many they are."""
+    a, z = 0, rows.size - 1
+    while a <= z:
+        if line[rows[a]] <= last:
+            a += 1
+        else:
+            rows[a], rows[z] = rows[z], rows[a]
+            y[a], y[z] = y[z], y[a]
+            z -= 1
+    return a
+
+
+def _grow(bins, values, drawn, features, leaf, feature, threshold, left, mean, spans):  # type: ignore[no-untyped-def]
+    sums, sizes = np.empty(BINS), np.empty(BINS, np.int64)
+    levels = features.shape[1]
+    for t in range(drawn.shape[0]):
+        rows, y = drawn[t].copy(), values[drawn[t]]
+        count, at = 1, 0
+        spans[0, 0], spans[0, 1], spans[0, 2] = 0, rows.size, 0
+        while at < count:
+            start, stop, level = spans[at, 0], spans[at, 1], spans[at, 2]
+            here, there = rows[start:stop], y[start:stop]
+            total = 0.0
+            for i in range(there.size):
+                total += there[i]
+            mean[t, at] = total / there.size
+            best, last, chosen = LEAST, 0, -1
+            if level < levels and there.size >= 2 * leaf:
+                for f in features[t, level]:
+                    gain, b = _best_of(bins[f], here, there, leaf, total, sums, sizes)
+                    if gain > TIE * best:
+                        best, last, chosen = gain, b, f
+            if chosen >= 0:
+                middle = start + _divide(bins[chosen], last, here, there)
+                feature[t, at], threshold[t, at], left[t, at] = chosen, last, count
+                spans[count, 0], spans[count, 1], spans[count, 2] = start, middle, level + 1
+                spans[count + 1, 0], spans[count + 1, 1], spans[count + 1, 2] = middle, stop, level + 1
+                count += 2
+            at += 1
+
+
+def _descend(bins, feature, threshold, left, mean, used, found):  # type: ignore[no-untyped-def]
+    for t in range(feature.shape[0]):
+        for i in range(found.size):
+            if used[t, i]:
+                at = 0
+                while feature[t, at] >= 0:
+                    at = left[t, at] + (bins[feature[t, at], i] > threshold[t, at])
+                found[i] += mean[t, at]
+
+
+_grow_compiled, _descend_compiled = compiled(_grow), compiled(_descend)
+
+
+def grow(bins: Array, values: Array, drawn: Array, features: Array, leaf: int) -> Trees:
+    count, size = drawn.shape
+    trees = empty(count, 2 * (size // leaf) + 1)
+    _grow_compiled(bins, values, drawn, features, leaf, *trees, np.empty((trees.mean.shape[1], 3), np.int64))
+    return trees
+
+
+def descend(bins: Array, trees: Trees, used: Array) -> Array:
+    found = np.zeros(bins.shape[1])
+    _descend_compiled(bins, *trees, used, found)
+    return found

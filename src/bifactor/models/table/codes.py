@@ -1,0 +1,176 @@
+"""How the columns of a table become standardised numbers, and come back.
+
+A table is an array with NaN for holes. Columns of numbers hold numbers, all others the places 0, 1, … of their levels.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.tables.forms import CATEGORY, NUMBER
+
+MOST_CLASSES = 30
+"""Of a category; rarer ones share the last one in the fit."""
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+FINEST = 1000
+"""Points of the distribution of a column that are kept: to look one up takes longer among more."""
+
+UNSEEN = 0.5
+"""Rows that each class is counted with on top of what was seen."""
+
+
+class Code(ABC):
+    """Of one column: `width` columns of mean 0 and variance 1."""
+
+    kind: str
+    width = 1
+
+    @abstractmethod
+    def encode(self, x: Array) -> Array:
+        """Of what is known, without holes: n × width."""
+
+    def scores(self, x: Array) -> Array:
+        """The same, with normal scores in the place of numbers."""
+        return self.encode(x)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCode(Code):
+    """(x − mean)/spread, or the normal scores Φ⁻¹(rank) of x, standardised."""
+
+    mean: float
+    spread: float
+    low: float
+    high: float
+    points: Array
+    """What was seen, sorted, or some of it, and the normal scores of these."""
+    heights: Array
+    kind = NUMBER
+
+    @classmethod
+    def of(cls, x: Array, bounds: tuple[float, float] | None) -> Self:
+        points, counts = np.unique(x, return_counts=True)
+        low, high = (float(points[0]), float(points[-1])) if bounds is None else bounds
+        heights = ndtri((np.cumsum(counts) - counts / 2) / x.size)
+        middle = heights @ counts / x.size
+        heights = heights - middle
+        unit = np.sqrt(heights**2 @ counts / x.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, spread = float(x.mean()), float(x.std())
+        if not np.isfinite(spread):
+            raise InputError(f"X holds {np.abs(x).max():g} in size, and squares of it are not finite. Rescale it.")
+        if len(points) > FINEST:  # as many ranks apart, and the ends
+            ranks = np.linspace(0, x.size, FINEST)
+            kept = np.unique(np.searchsorted(np.cumsum(counts), ranks).clip(0, len(points) - 1))
+            points, heights = points[kept], heights[kept]
+        return cls(mean, spread, low, high, points, heights / unit)
+
+    def encode(self, x: Array) -> Array:
+        return ((x - self.mean) / self.spread)[:, None]
+
+    def scores(self, x: Array) -> Array:
+        return np.interp(x, self.points, self.heights)[:, None]
+
+    def undo_scores(self, z: Array) -> Array:
+        """From normal scores to standardised numbers."""
+        return (np.interp(z, self.heights, self.points) - self.mean) / self.spread
+
+    def expected(self, z: Array, variance: Array) -> Array:
+        """The mean of a standardised number whose normal score is N(z, variance)."""
+        spread, found = np.sqrt(variance), np.zeros_like(z)
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            found += weight * np.interp(z + spread * node, self.heights, self.points)
+        return (found - self.mean) / self.spread
+
+    def decode(self, z: Array) -> Array:
+        return np.clip(z * self.spread + self.mean, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCode(Code):
+    """One number for each level: grades have the means of the parts of N(0, 1) that they cut, booleans two."""
+
+    points: Array
+    shares: Array
+    kind: str
+
+    @classmethod
+    def of(cls, x: Array, kind: str, size: int) -> Self:
+        counts = np.bincount(x.astype(np.int64), minlength=size) + UNSEEN / size
+        shares = counts / counts.sum()
+        ends = ndtri(np.cumsum(shares)[:-1])
+        density = np.concatenate([[0], np.exp(-(ends**2) / 2), [0]])
+        points = (density[:-1] - density[1:]) / shares
+        points -= points @ shares
+        return cls(points / np.sqrt(points**2 @ shares), shares, kind)
+
+    @property
+    def size(self) -> int:
+        return len(self.points)
+
+    def encode(self, x: Array) -> Array:
+        return self.points[x.astype(np.int64)][:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCode(Code):
+    """K − 1 contrasts of K classes, uncorrelated and of variance 1: a category does not count K times."""
+
+    points: Array
+    """K × (K − 1): the contrasts of each class."""
+    shares: Array
+    """Of the classes."""
+    classes: Array
+    """The class of each level: its own, or the last for all that are rare."""
+    within: Array
+    """The share that each level has in its class."""
+    kind = CATEGORY
+
+    @classmethod
+    def of(cls, x: Array, size: int) -> Self:
+        counts = np.bincount(x.astype(np.int64), minlength=size)
+        order = np.argsort(-counts, kind="stable")
+        seen = int(np.count_nonzero(counts))
+        named = seen if seen <= MOST_CLASSES else MOST_CLASSES - 1
+        classes = np.full(size, named, np.int64)
+        classes[order[:named]] = np.arange(named)
+        if named == size:
+            classes = np.arange(size)
+            order = classes
+        totals = np.bincount(classes, counts, int(classes.max()) + 1)
+        padded = counts + UNSEEN / size
+        within = padded / np.bincount(classes, padded)[classes]
+        weights = totals + UNSEEN
+        shares = weights / weights.sum()
+        root = np.sqrt(shares)
+        basis = np.linalg.qr(np.column_stack([root, np.eye(len(root))[:, :-1]]))[0][:, 1:]
+        return cls(basis / root[:, None], shares, classes, within)
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return self.points.shape[1]
+
+    @property
+    def size(self) -> int:
+        return len(self.classes)
+
+    def encode(self, x: Array) -> Array:
+        return self.points[self.classes[x.astype(np.int64)]]
+
+
+def code_of(x: Array, kind: str, size: int, bounds: tuple[float, float] | None) -> Code | None:
+    """The code of what is known of a column; None where that is one value alone, or none."""
+    if x.size == 0 or np.all(x == x[0]):
+        return None
+    if kind == NUMBER:
+        code = NumberCode.of(x, bounds)
+        return code if code.spread > 10 * np.finfo(np.float64).eps * abs(code.mean) else None
+    return ClassCode.of(x, size) if kind == CATEGORY else LevelCode.of(x, kind, size)

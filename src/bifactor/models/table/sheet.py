@@ -1,0 +1,116 @@
+"""Columns of any kind, and the model that fills them in: what frames, arrays and files of text share."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+from bifactor.models.table.answers import Score
+from bifactor.models.table.layout import Schema
+from bifactor.models.table.model import TableModel
+from bifactor.tables.forms import KEEP, NUMBER, ORDINAL, Form
+from bifactor.validation import is_at_least_zero
+
+METRICS = {NUMBER: "rmse", ORDINAL: "mae"}
+"""What errors of a column are; all others are shares of wrong classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table that has been fitted, column by column."""
+
+    forms: tuple[Form, ...]
+    model: TableModel
+    known: tuple[int, ...]
+    """How many cells each column had, and how many holes."""
+    holes: tuple[int, ...]
+
+    @classmethod
+    def fit(cls, forms: Sequence[Form], columns: Sequence[Array], bounds: Any = None, **options: Any) -> Self:
+        """`columns` are the cells of each; `options` are those of `TableModel.fit`."""
+        forms = tuple(forms)
+        used = [form for form in forms if form.kind != KEEP]
+        schema = Schema(
+            tuple(form.kind for form in used), tuple(len(form.levels) for form in used), _bounds(used, bounds)
+        )
+        X = _codes(forms, columns)
+        if not used:
+            raise InputError(
+                "All columns of X are kept, as words that hardly repeat are. Say what they are by columns=."
+            )
+        if np.isnan(X).all():
+            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+        model = TableModel.fit(X, schema, **options)
+        counts = [int(np.count_nonzero(~_missing(cells))) for cells in columns]
+        return cls(forms, model, tuple(counts), tuple(len(c) - k for c, k in zip(columns, counts, strict=True)))
+
+    def fill(self, columns: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """Of each column its holes, and what fills them; columns of which nothing was known have none that can be."""
+        return self._back(columns, self.model.fill(_codes(self.forms, columns)))
+
+    def draws(self, columns: Sequence[Array], count: int, seed: int) -> Iterator[list[tuple[Array, Array]]]:
+        """The same, drawn at random."""
+        for X in self.model.draws(_codes(self.forms, columns), count, seed):
+            yield self._back(columns, X)
+
+    def probabilities(self, columns: Sequence[Array], place: int) -> Array:
+        """Of the levels of a column, from the rest of each row."""
+        among = sum(form.kind != KEEP for form in self.forms[:place])
+        return self.model.probabilities(_codes(self.forms, columns), among)
+
+    @property
+    def scores(self) -> list[Score | None]:
+        """Of each column; None for those that are kept, constant or empty."""
+        places = iter(range(len(self.forms)))
+        return [None if form.kind == KEEP else self.model.scores.get(next(places)) for form in self.forms]
+
+    def _back(self, columns: Sequence[Array], X: Array) -> list[tuple[Array, Array]]:
+        found, codes = [], iter(X.T)
+        for form, cells in zip(self.forms, columns, strict=True):
+            holes = np.zeros(len(cells), bool)
+            if form.kind == KEEP:
+                found.append((holes, np.empty(0)))
+                continue
+            told = next(codes)
+            holes = _missing(cells) & ~np.isnan(told)
+            found.append((holes, form.values(told[holes])))
+        return found
+
+
+def _codes(forms: Sequence[Form], columns: Sequence[Array]) -> Array:
+    pairs = zip(forms, columns, strict=True)
+    codes = [form.codes(cells) for form, cells in pairs if form.kind != KEEP]
+    return np.column_stack(codes) if codes else np.empty((0, 0))
+
+
+def _missing(cells: Array) -> Array:
+    if cells.dtype == object:
+        return np.array([cell is None for cell in cells.tolist()], bool)
+    return np.isnan(cells)
+
+
+def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tuple[float, float]]:
+    """By the places of columns."""
+    found = {}
+    places = {form.name: k for k, form in enumerate(forms)}
+    for name, ends in (given or {}).items():
+        if name not in places or forms[places[name]].kind != NUMBER:
+            raise InputError(f"bounds names {name!r}, which is not a column of numbers. Name columns of numbers.")
+        try:
+            low, high = (float(end) for end in ends)
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
+        if not low < high:
+            raise InputError(f"bounds of {name!r} are {ends!r}. Pass two numbers that rise, as (0, 120).")
+        found[places[name]] = low, high
+    return found
+
+
+def require_tolerance(tol: Any) -> float:
+    """A number ≥ 0."""
+    if not is_at_least_zero(tol):
+        raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to go on to max_iter.")
+    return float(tol)

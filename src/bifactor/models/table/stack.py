@@ -1,0 +1,73 @@
+"""Corrections to what factors say, weighed by how well they tell known cells that were hidden."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.models.table.held_out import HeldOut
+from bifactor.models.table.layout import Layout
+from bifactor.tables.forms import NUMBER
+
+PARTS = 4
+"""Of the rows: the weights that a part is judged by come from the others."""
+
+POOLED, OWN = 30.0, 60.0
+"""Ridges, in observations: of the weights of a kind of columns, and of those of a column around these."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Weights of the corrections of each place, shrunk by a gate as far as chance could have made their gain."""
+
+    weights: Array
+    """q × corrections."""
+
+    @classmethod
+    def of(cls, layout: Layout, held_out: HeldOut, corrections: Array, rng: np.random.Generator) -> tuple[Self, Array]:
+        """Also gives the corrected predictions of the known cells, each with weights from other rows."""
+        (n, q, count), known = corrections.shape, held_out.mask
+        rest = np.where(known, held_out.known - held_out.middle, 0)
+        features = np.where(known[:, :, None], corrections, 0)
+        part = rng.permutation(n) % PARTS
+        grams, slopes = np.empty((PARTS, q, count, count)), np.empty((PARTS, q, count))
+        for k in range(PARTS):
+            f = features[part == k].transpose(1, 2, 0)
+            grams[k], slopes[k] = f @ f.transpose(0, 2, 1), (f @ rest[part == k].T[:, :, None])[:, :, 0]
+        weights, told = np.zeros((q, count)), np.zeros((n, q))
+        kinds, counts = np.array(layout.kinds()), known.sum(axis=0)
+        for kind in set(kinds.tolist()):
+            at = np.flatnonzero(kinds == kind)
+            use = slice(0 if kind == NUMBER else 1, count)
+            unit = np.maximum(np.einsum("pjkk->k", grams[:, at]) / max(counts[at].sum(), 1), 1e-12)[use]
+            G, b = grams[:, at][:, :, use, use], slopes[:, at][:, :, use]
+            for k in range(PARTS):
+                others = np.arange(PARTS) != k
+                w = _weights(G[others].sum(axis=0), b[others].sum(axis=0), unit)
+                told[np.ix_(part == k, at)] = np.einsum("ijk,jk->ij", features[part == k][:, at, use], w)
+            weights[at, use] = _weights(G.sum(axis=0), b.sum(axis=0), unit)
+        gates = _gates(layout, rest, told)
+        return cls(weights * gates[:, None]), held_out.middle + told * gates
+
+    def corrected(self, middle: Array, corrections: Array) -> Array:
+        return middle + np.einsum("ijk,jk->ij", corrections, self.weights)
+
+
+def _weights(grams: Array, slopes: Array, unit: Array) -> Array:
+    """Ridge regressions of each place, around that of all of them."""
+    pooled = np.linalg.solve(grams.sum(axis=0) + np.diag(POOLED * unit), slopes.sum(axis=0))
+    ridge = np.diag(OWN * unit)
+    found: Array = np.linalg.solve(grams + ridge, (slopes + ridge @ pooled)[:, :, None])[:, :, 0]
+    return found
+
+
+def _gates(layout: Layout, rest: Array, told: Array) -> Array:
+    """1 − (se/gain)² of each column, or 0: what the correction takes off the squared errors of hidden cells."""
+    gains, gates = rest**2 - (rest - told) ** 2, np.zeros(layout.width)
+    for _, _, span in layout.places:
+        gain = gains[:, span].sum(axis=1)
+        total, square = float(gain.sum()), float(gain @ gain)
+        if total > 0:
+            gates[span] = max(0.0, 1 - square / total**2)
+    return gates

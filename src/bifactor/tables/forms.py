@@ -1,0 +1,150 @@
+"""What the columns of a table are: numbers, grades, booleans or categories; and their cells as numbers.
+
+Cells come as an array of numbers with NaN, or as an array of objects with None, where nothing is known.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+
+NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP = "number", "ordinal", "boolean", "category", "keep"
+KINDS = NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP
+
+FEW, OFTEN = 12, 0.1
+"""Whole numbers are grades where they have at most so many levels, twice as many cells, and a level that is in such a
+share of them."""
+
+DISTINCT = 0.5
+"""Words are categories where there are at most so many of them for each cell; else they are names, and kept."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a user says of a column: its kind, or its levels in their order."""
+
+    kind: str | None = None
+    levels: tuple[Any, ...] | None = None
+
+    @classmethod
+    def of(cls, name: Any, said: Any) -> Self:
+        if isinstance(said, str):
+            if said not in KINDS:
+                raise InputError(
+                    f"Column {name!r} is said to be {said!r}. Choose from {', '.join(KINDS)}, or list levels in order."
+                )
+            return cls(said)
+        if not isinstance(said, Sequence) or len(said) < 2 or len(set(map(repr, said))) < len(said):
+            raise InputError(f"Column {name!r} is said to be {said!r}. Pass a kind, or levels in their order.")
+        return cls(ORDINAL, tuple(said))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A column as the fit has seen it."""
+
+    name: Any
+    kind: str
+    levels: tuple[Any, ...] = ()
+    """Of all kinds but numbers."""
+
+    @classmethod
+    def of(
+        cls, name: Any, cells: Array, told: Told | None = None, declared: Sequence[Any] = (), ordered: bool = False
+    ) -> Self:
+        """By a look at the cells; `declared` are levels that its type has, `ordered` or not."""
+        told = told or Told()
+        kind = told.kind or _kind(cells, declared, ordered)
+        if kind in (NUMBER, KEEP):
+            if kind == NUMBER and cells.dtype == object and any(cell is not None for cell in cells.tolist()):
+                found = next(cell for cell in cells.tolist() if cell is not None)
+                raise InputError(
+                    f"Column {name!r} is said to hold numbers, but has {_short(found)}. Choose another kind."
+                )
+            return cls(name, kind)
+        levels = told.levels or tuple(declared) or _levels(cells)
+        if kind == BOOLEAN and len(levels) > 2:
+            raise InputError(f"Column {name!r} is said to be boolean, but has {len(levels)} levels. Choose category.")
+        if told.levels:
+            strange = next((cell for cell in _levels(cells) if cell not in told.levels), None)
+            if strange is not None:
+                raise InputError(
+                    f"Column {name!r} has {_short(strange)}, which is not in the levels given. List all of them."
+                )
+        return cls(name, BOOLEAN if kind == CATEGORY and len(levels) == 2 else kind, levels)
+
+    def codes(self, cells: Array) -> Array:
+        """Numbers, or places of levels; NaN for holes and for levels that the fit had not."""
+        if self.kind == NUMBER:
+            return _numbers(cells, self.name)
+        if cells.dtype != object and self.kind == ORDINAL and self.levels:
+            levels = np.array(self.levels, np.float64)
+            nearest = np.abs(cells[:, None] - levels).argmin(axis=1) if cells.size else np.empty(0)
+            return np.where(np.isnan(cells), np.nan, nearest)
+        if cells.dtype != object and any(isinstance(level, str) for level in self.levels) and not np.isnan(cells).all():
+            raise InputError(f"Column {self.name!r} held words in the fit, and now numbers. Pass words.")
+        places = {level: float(k) for k, level in enumerate(self.levels)}
+        return np.array([places.get(cell, np.nan) for cell in cells.tolist()], np.float64)
+
+    def values(self, codes: Array) -> Array:
+        """What fills holes, from codes without NaN."""
+        if self.kind == NUMBER:
+            return codes
+        found = np.empty(len(self.levels), object)
+        found[:] = self.levels
+        return found[codes.astype(np.int64)]
+
+
+def _kind(cells: Array, declared: Sequence[Any], ordered: bool) -> str:
+    if declared:
+        return ORDINAL if ordered and len(declared) > 2 else CATEGORY
+    if cells.dtype == object:
+        words = [cell for cell in cells.tolist() if cell is not None]
+        if all(isinstance(cell, bool) for cell in words):
+            return BOOLEAN
+        distinct = len(set(words))
+        return KEEP if distinct > 2 and distinct > DISTINCT * len(words) else CATEGORY
+    known = cells[~np.isnan(cells)]
+    if np.isinf(known).any() or known.size == 0 or not np.all(known[:1000] % 1 == 0) or not np.all(known % 1 == 0):
+        return NUMBER
+    levels, counts = np.unique(known, return_counts=True)
+    if set(levels.tolist()) == {0.0, 1.0}:
+        return BOOLEAN
+    if not 1 < len(levels) <= min(FEW, known.size / 2) or counts.max() < OFTEN * known.size:
+        return NUMBER
+    return BOOLEAN if len(levels) == 2 else ORDINAL
+
+
+def _levels(cells: Array) -> tuple[Any, ...]:
+    """All that occur, sorted; words by how they are written."""
+    if cells.dtype != object:
+        return tuple(np.unique(cells[~np.isnan(cells)]).tolist())
+    counts = Counter(cell for cell in cells.tolist() if cell is not None)
+    try:
+        return tuple(sorted(counts))
+    except TypeError:
+        return tuple(sorted(counts, key=repr))
+
+
+def _numbers(cells: Array, name: Any) -> Array:
+    if cells.dtype == object:
+        cells = np.array([np.nan if cell is None else cell for cell in cells.tolist()])
+        if cells.dtype.kind not in "bif":
+            raise InputError(f"Column {name!r} held numbers in the fit, and now others. Pass numbers.")
+    found = np.asarray(cells, np.float64)
+    infinite = np.flatnonzero(np.isinf(found))
+    if infinite.size:
+        raise InputError(
+            f"X contains infinity, or nearly, in row {infinite[0]}, column {name!r}. Pass NaN where nothing is known."
+        )
+    return found
+
+
+def _short(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,152 @@
+"""Columns of data frames of any library as cells, and back with their holes filled in."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import InputError
+
+STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time
+"""Kinds of columns that are refused, unless they are kept."""
+
+DAY, COARSE = 86_400_000_000, {"s": 1_000_000, "ms": 1_000}
+"""Microseconds of a day, and of units that are coarser."""
+
+
+def cells_of(series: Any, name: Any) -> Array:
+    """Numbers with NaN, times in microseconds since 1970; objects with None for anything else."""
+    kind = series.dtype
+    if kind in (nw.Date, nw.Datetime):
+        told = series.cast(nw.Datetime("us")) if kind == nw.Date else series
+        return _floats(told.dt.timestamp("us"))
+    if kind == nw.Duration:
+        return _floats(series.dt.total_microseconds())
+    if kind != nw.Boolean and kind.is_numeric():
+        return _floats(series)
+    if kind in STRANGE:
+        raise InputError(f"Column {name!r} of X holds {kind}. Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+    cells = series.to_list()
+    found = np.empty(len(cells), object)
+    found[:] = [None if _nothing(cell) else cell for cell in cells]
+    if kind == nw.Object or kind == nw.Unknown:
+        return _plain(found, name)
+    return found
+
+
+def declared(series: Any) -> tuple[list[Any], bool]:
+    """The categories that the type of a column has, and whether they are ordered; none for other types."""
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return [], False
+    native = series.to_native()
+    levels, ordered = None, False
+    if series.implementation.is_pyarrow():
+        levels, ordered = _dictionary(native)[1].tolist(), native.type.ordered
+    elif series.dtype == nw.Enum or hasattr(getattr(native.dtype, "categories", None), "tolist"):
+        levels, ordered = list(native.dtype.categories), getattr(native.dtype, "ordered", False)
+    found = sorted(set(series.drop_nulls().to_list())) if levels is None else levels
+    return [level for level in found if level is not None], bool(ordered)
+
+
+def filled(series: Any, holes: Array, values: Array) -> Any:
+    """The column with its holes filled in; its type stays."""
+    kind, places = series.dtype, np.flatnonzero(holes)
+    if places.size == 0:
+        return series
+    if kind.is_integer():
+        values = _whole(values, series)
+    elif kind in (nw.Date, nw.Datetime, nw.Duration):
+        return _with_times(series, holes, values)
+    elif kind.is_numeric():
+        values = values.astype(np.float64)
+    if series.implementation.is_pandas_like():
+        native = series.to_native().copy()
+        native.iloc[places] = values.tolist()
+        return nw.from_native(native, series_only=True)
+    if series.implementation.is_pyarrow() and kind in (nw.Categorical, nw.Enum):
+        return nw.from_native(_with_words(series.to_native(), places, values), series_only=True).alias(series.name)
+    whole = np.empty(len(series), values.dtype)
+    whole[:], whole[places] = values[0], values
+    known = kind if kind.is_integer() else None  # those beyond 2⁶³ are not guessed
+    other = nw.new_series(series.name, whole.tolist(), known, backend=series.implementation).cast(kind)
+    return _either(series, holes, other)
+
+
+def _with_times(series: Any, holes: Array, values: Array) -> Any:
+    kind = series.dtype
+    unit = DAY if kind == nw.Date else COARSE.get(kind.time_unit, 1)
+    whole = np.zeros(len(series), np.int64)
+    whole[holes] = np.rint(values / unit).astype(np.int64) * unit
+    stamps = whole.astype("m8[us]" if kind == nw.Duration else "M8[us]")
+    other = nw.Series.from_numpy(series.name, stamps, backend=series.implementation)
+    zone = getattr(kind, "time_zone", None)
+    if zone is not None:
+        other = other.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    other = other.cast(kind)
+    if series.implementation.is_pandas_like():
+        native = series.to_native().copy()
+        native.iloc[np.flatnonzero(holes)] = other.to_native().iloc[np.flatnonzero(holes)].to_numpy(object)
+        return nw.from_native(native, series_only=True)
+    return _either(series, holes, other)
+
+
+def _dictionary(native: Any) -> tuple[Any, Any]:
+    """The places and the words of a column of arrow that has a dictionary."""
+    whole = native.unify_dictionaries().combine_chunks()
+    whole = whole.chunk(0) if hasattr(whole, "num_chunks") else whole
+    return whole.indices, whole.dictionary
+
+
+def _with_words(native: Any, places: Array, values: Array) -> Any:
+    """The same with some words filled in."""
+    import pyarrow as pa
+
+    indices, words = _dictionary(native)
+    at = {word: k for k, word in enumerate(words.to_pylist())}
+    found = indices.to_pylist()
+    for place, value in zip(places.tolist(), values.tolist(), strict=True):
+        found[place] = at[value]
+    whole = pa.array(found, native.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(whole, words, ordered=native.type.ordered)])
+
+
+def _either(series: Any, holes: Array, other: Any) -> Any:
+    known = nw.new_series("known", (~holes).tolist(), nw.Boolean, backend=series.implementation)
+    return series.zip_with(known, other)
+
+
+def _floats(series: Any) -> Array:
+    """NaN where there is nothing; arrow refuses to round integers beyond 2⁵³, so NumPy does it."""
+    if series.dtype.is_integer():
+        known = series.fill_null(0).to_numpy().astype(np.float64)
+        return np.where(series.is_null().to_numpy(), np.nan, known)
+    return np.array(series.cast(nw.Float64).to_numpy(), np.float64)
+
+
+def _whole(values: Array, series: Any) -> Array:
+    """Integers that a type can hold; those that are rounded beyond 2⁵³ do not leave the range of the column."""
+    limits = np.iinfo(str(series.dtype).lower())
+    low, high = int(limits.min), int(limits.max)
+    if np.abs(values).max() > 1 << 53:
+        low, high = int(series.min()), int(series.max())
+    found = np.empty(values.size, object)
+    found[:] = [min(max(round(value), low), high) for value in values.tolist()]
+    return found
+
+
+def _nothing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
+    return cell is None or bool((cell == cell) is not True)
+
+
+def _plain(cells: Array, name: Any) -> Array:
+    """Objects that are all numbers as numbers; anything but numbers, words and booleans is refused."""
+    kinds = {type(cell) for cell in cells.tolist() if cell is not None}
+    if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
+        return np.array([np.nan if cell is None else float(cell) for cell in cells.tolist()])
+    strange = next((cell for cell in cells.tolist() if not isinstance(cell, (str, int, float, type(None)))), None)
+    if strange is not None:
+        what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor a word."
+        raise InputError(f"{what} Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+    return cells

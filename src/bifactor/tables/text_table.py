@@ -1,0 +1,124 @@
+"""A file of text with a header and delimiters, whose cells stay letter by letter unless they are filled in."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError, InputError
+from bifactor.tables.fields import cells
+from bifactor.tables.headers import INDEX, plain
+from bifactor.tables.layout import DELIMITERS
+from bifactor.tables.numbers import MISSING, number_of
+from bifactor.tables.source import Progress, content, head
+
+WORDS_FOR_NOTHING = MISSING - {"none", "-"}
+"""In columns of words, where none may be a level."""
+
+INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+
+DIGITS = 6
+"""Of numbers that are filled in."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """The header, and the lines below it."""
+
+    header: list[str]
+    body: list[list[str]]
+    delimiter: str
+    where: str
+
+    @classmethod
+    def read(cls, path: Path, delimiter: str | None, progress: Progress) -> Self:
+        separator = _delimiter(path, delimiter)
+        text = content(path, progress)
+        try:
+            reader = csv.reader(io.StringIO(text.decode("utf-8"), newline=""), delimiter=separator)
+            header: list[str] = []
+            body: list[list[str]] = []
+            for words in reader:
+                if not words:
+                    continue
+                if not header:
+                    header = words
+                elif len(words) != len(header):
+                    raise FileError(
+                        f"Line {reader.line_num} of {path} has {len(words)} fields, but the header has {len(header)}. "
+                        "Check that line, and the delimiter."
+                    )
+                else:
+                    body.append(words)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise FileError(f"{path} is not csv in UTF-8 ({error}). Convert it.") from None
+        if not body:
+            raise FileError(f"{path} has a header and nothing below it. Pass a table with at least one row.")
+        _check_header(header, path)
+        return cls(header, body, separator, str(path))
+
+    @property
+    def aside(self) -> list[str]:
+        """Columns to be left alone: names of rows, and those of which nothing is known."""
+        places = range(len(self.header))
+        holes = [[row[k].strip().lower() in MISSING for row in self.body] for k in places]
+        found = [self.header[k] for k in places if all(holes[k])]
+        return [self.header[0], *found] if names_rows(self.header[0]) and not any(holes[0]) else found
+
+    def cells(self, name: str) -> Array:
+        """Numbers with NaN, or words with None."""
+        words = self._words(name)
+        numbers = [number_of(word) for word in words]
+        if None not in numbers:
+            return np.array(numbers, np.float64)
+        found = np.empty(len(words), object)
+        found[:] = [None if word.strip().lower() in WORDS_FOR_NOTHING else word.strip() for word in words]
+        return found
+
+    def fill(self, name: str, holes: Array, values: Array) -> None:
+        """Write values into holes: numbers as they are written elsewhere in the column, others with a few digits."""
+        place, words = self.header.index(name), self._words(name)
+        if values.dtype == object and not any(isinstance(value, str) for value in values.tolist()):
+            written = {number_of(word): word.strip() for word in reversed(words)}
+            told = [written.get(value, f"{value:g}") for value in values.tolist()]
+        elif values.dtype == object:
+            told = values.tolist()
+        else:
+            whole = all(INTEGER.fullmatch(word) for word, hole in zip(words, holes.tolist(), strict=True) if not hole)
+            told = [str(round(value)) if whole else f"{value:.{DIGITS}g}" for value in values.tolist()]
+        for row, word in zip(np.flatnonzero(holes).tolist(), told, strict=True):
+            self.body[row][place] = word
+
+    def _words(self, name: str) -> list[str]:
+        place = self.header.index(name)
+        return [row[place] for row in self.body]
+
+
+def names_rows(name: str) -> bool:
+    """Whether a first column that is called so holds the names of rows."""
+    return plain(name) in INDEX
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    if all(number_of(name) is not None and name.strip().lower() not in MISSING for name in header):
+        raise InputError(f"The first line of {path} holds numbers, and it must hold names. Add a header.")
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise InputError(f"{path} has two columns called {twice!r}. Rename one.")
+
+
+def _delimiter(path: Path, told: str | None) -> str:
+    lines = [line for line in head(path, advice="Pass a csv, tsv or parquet file.") if line.strip()]
+    if told is not None:
+        told = {"tab": "\t", "\\t": "\t"}.get(told, told)
+        if len(told) != 1 or told in '"\n\r':
+            raise InputError(f"--delimiter {told!r} is not a delimiter. Pass one character, or tab.")
+        return told
+    single = [mark for mark in DELIMITERS if len(mark) == 1 and mark != " "]
+    counts = {mark: len(cells(lines[:1], mark)[0]) for mark in single}
+    return max(single, key=lambda mark: counts[mark])

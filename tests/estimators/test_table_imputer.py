@@ -1,0 +1,312 @@
+"""TableImputer: frames of three libraries come back whole, with their types; mistakes get a sentence."""
+
+import datetime as dt
+import decimal
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import bifactor as bf
+from bifactor.errors import InputError
+
+N = 60
+
+
+def holed(values, rng):
+    return [None if rng.random() < 0.2 else value for value in values]
+
+
+@pytest.fixture(scope="module")
+def every():
+    """A column of every type, all of which follow one number."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(N)
+    thirds = np.digitize(u, [-0.5, 0.5])
+    start, hours = dt.datetime(2020, 1, 1), [dt.timedelta(hours=float(x)) for x in u]
+    columns = {
+        "int8": (np.rint(30 * u).astype(int).tolist(), pl.Int8),
+        "uint64": ([2**63 + int(1e6 * x) for x in u], pl.UInt64),
+        "int64": ([2**60 + int(1e6 * x) for x in u], pl.Int64),
+        "float32": (u.tolist(), pl.Float32),
+        "decimal": ([decimal.Decimal(f"{x:.2f}") for x in u], pl.Decimal(10, 2)),
+        "boolean": ((u > 0).tolist(), pl.Boolean),
+        "date": ([dt.date(2020, 1, 1) + dt.timedelta(days=int(30 * x)) for x in u], pl.Date),
+        "milliseconds": ([start + h for h in hours], pl.Datetime("ms")),
+        "zone": ([start + h for h in hours], pl.Datetime("ns", "Asia/Tokyo")),
+        "duration": (hours, pl.Duration("us")),
+        "category": (np.array(["x", "y", "z"])[thirds].tolist(), pl.Categorical),
+        "enum": (np.array(["p", "q", "r"])[thirds].tolist(), pl.Enum(["p", "q", "r", "unseen"])),
+        "word": (np.array(["a", "b", "c"])[thirds].tolist(), pl.String),
+        "constant": (["same"] * N, pl.String),
+        "grade": (np.digitize(u, [-1, 0, 1]).tolist(), pl.Int32),
+    }
+    frame = pl.DataFrame({name: pl.Series(holed(values, rng), dtype=kind) for name, (values, kind) in columns.items()})
+    return frame.with_columns(pl.Series("names", [f"n{k}" for k in range(N)]))
+
+
+FORMS = {
+    "polars": lambda frame: frame,
+    "arrow": lambda frame: frame.to_arrow(),
+    "pandas": lambda frame: frame.drop("decimal").to_pandas(),
+    "pandas with arrow": lambda frame: frame.to_pandas(use_pyarrow_extension_array=True),
+}
+
+
+@pytest.fixture(params=FORMS)
+def frame(request, every):
+    return FORMS[request.param](every)
+
+
+def columns_of(frame):
+    names = getattr(frame, "column_names", None) or list(frame.columns)
+    return {name: frame[name] for name in names}
+
+
+def type_of(column):
+    return column.type if hasattr(column, "type") else column.dtype
+
+
+def cells_of(column):
+    cells = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    return [None if cell is None or cell is pd.NaT or cell is pd.NA or cell != cell else cell for cell in cells]
+
+
+def test_every_type_comes_back_without_holes(frame):
+    model = bf.TableImputer(random_state=0).fit(frame)
+    for full in (model.transform(frame), *model.sample(frame, 2, random_state=0)):
+        assert type(full) is type(frame)
+        before, after = columns_of(frame), columns_of(full)
+        assert list(before) == list(after)
+        for name in before:
+            assert type_of(after[name]) == type_of(before[name]), name
+            old, new = cells_of(before[name]), cells_of(after[name])
+            assert None not in new, name
+            assert all(a == b for a, b in zip(old, new, strict=True) if a is not None), name
+    assert model.kinds_["names"] == "keep"
+    assert model.kinds_["grade"] == "ordinal"
+    assert all(score["error"] < 0.7 * score["baseline"] for score in model.scores_.values())
+
+
+def test_times_and_integers_are_near_their_neighbours(every):
+    full = bf.TableImputer(random_state=0).fit_transform(every)
+    for name in ("int64", "uint64", "zone", "date"):
+        assert full[name].min() >= every[name].min()
+        assert full[name].max() <= every[name].max()
+    assert str(full["zone"].dtype.time_zone) == "Asia/Tokyo"
+
+
+def test_ordered_categories_are_grades_in_their_order():
+    levels = ["low", "mid", "high"]
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(150)
+    grade = np.array(levels)[np.digitize(u, [-0.5, 0.5])]
+    frame = pd.DataFrame({"grade": pd.Categorical(grade, levels, ordered=True), "word": grade, "x": u})
+    frame.loc[::4, ["grade", "word"]] = None
+    model = bf.TableImputer(columns={"word": levels}, random_state=0).fit(frame)
+    assert model.kinds_ == {"grade": "ordinal", "word": "ordinal", "x": "number"}
+    assert model.levels_ == {"grade": levels, "word": levels}
+    assert model.scores_["grade"]["metric"] == "mae"
+    full = model.transform(frame)
+    assert np.mean(full["grade"][::4] == grade[::4]) > 0.8
+    assert full["grade"].cat.ordered
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(3)
+    u = rng.standard_normal(200)
+    city = np.array(["Bern", "Oslo", "Rome"])[np.digitize(u + 0.2 * rng.standard_normal(200), [-0.5, 0.5])]
+    frame = pd.DataFrame({"city": city, "x": u, "flag": u > 0}).astype({"flag": "boolean"})
+    frame.loc[::5, "city"] = None
+    return frame, bf.TableImputer(random_state=0).fit(frame)
+
+
+def test_probabilities(fitted):
+    frame, model = fitted
+    P = model.predict_proba(frame, "city")
+    assert P.shape == (200, 3)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    full = model.transform(frame)["city"].to_numpy()
+    np.testing.assert_array_equal(np.array(model.levels_["city"])[P.argmax(axis=1)][::5], full[::5])
+    both = model.predict_proba(frame)
+    np.testing.assert_array_equal(both, np.hstack([P, model.predict_proba(frame, "flag")]))
+    with pytest.raises(InputError, match=r"column='x' is not a column of levels\. Choose from 'city', 'flag'"):
+        model.predict_proba(frame, "x")
+    assert not hasattr(bf.TableImputer().fit(np.random.default_rng(0).random((20, 2))), "predict_proba")
+
+
+def test_words_that_the_fit_had_not_stay_and_tell_nothing(fitted):
+    _, model = fitted
+    new = pd.DataFrame({"city": ["Paris", None], "x": [None, 2.0], "flag": [None, None]})
+    full = model.transform(new.astype({"flag": "boolean", "x": float}))
+    assert full["city"].tolist() == ["Paris", "Rome"]
+    assert abs(full["x"][0]) < 0.7
+    with pytest.raises(InputError, match="Column 'city' held words in the fit, and now numbers"):
+        model.transform(pd.DataFrame({"city": [1.0], "x": [1.0], "flag": [True]}))
+    with pytest.raises(InputError, match="Column 'x' held numbers in the fit, and now others"):
+        model.transform(pd.DataFrame({"city": ["Rome"], "x": ["y"], "flag": [True]}))
+
+
+def test_pickles_and_pipelines(fitted):
+    frame, model = fitted
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(model)).transform(frame), model.transform(frame))
+    pipe = make_pipeline(bf.TableImputer(random_state=0), OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    y = frame["x"] + np.random.default_rng(0).standard_normal(200) > 0
+    assert pipe.fit(frame[["city", "flag"]], y).score(frame[["city", "flag"]], y) > 0.7
+
+
+def test_draws_differ_where_there_are_holes_alone(fitted):
+    frame, model = fitted
+    draws = model.sample(frame, 8, random_state=0)
+    known = frame["city"].notna()
+    assert all((draw["city"][known] == frame["city"][known]).all() for draw in draws)
+    assert len({tuple(draw["city"]) for draw in draws}) > 1
+    assert tuple(model.sample(frame, 1, random_state=0)[0]["city"]) == tuple(draws[0]["city"])
+    with pytest.raises(InputError, match="m=0 is not a number of tables"):
+        model.sample(frame, 0)
+
+
+def test_rubins_rules_cover_a_mean():
+    """Means of columns of which the upper half is often missing, by 95 % intervals from five draws."""
+    inside = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal(150)
+        y = x + 0.5 * rng.standard_normal(150)
+        X = np.column_stack([x, np.where(rng.random(150) < np.where(x > 0, 0.6, 0.1), np.nan, y)])
+        draws = [
+            draw[:, 1] for draw in bf.TableImputer(effort="fast", random_state=0).fit(X).sample(X, 5, random_state=seed)
+        ]
+        within, between = np.mean([d.var(ddof=1) / 150 for d in draws]), np.var([d.mean() for d in draws], ddof=1)
+        inside.append(abs(np.mean(draws, axis=0).mean()) < 2.1 * np.sqrt(within + 1.2 * between))
+    assert np.mean(inside) >= 0.8
+
+
+def test_bounds_and_kinds_that_are_given():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 10, 80), rng.integers(0, 3, 80)]).astype(float)
+    X[:, 0] += 5 * X[:, 1]
+    X[::4, 0] = np.nan
+    told = bf.TableImputer(bounds={0: (0, 12)}, columns={1: "category"}, random_state=0).fit(X)
+    assert told.transform(X)[::4, 0].max() <= 12
+    assert told.kinds_ == {0: "number", 1: "category"}
+    assert bf.TableImputer(columns={1: "keep"}).fit(X).kinds_[1] == "keep"
+
+
+@pytest.mark.parametrize("mark", [-9, "?"])
+def test_other_marks_of_holes(mark):
+    frame = pd.DataFrame({"x": [1.5, 2.5, -9.0, 4.5, 1.0, 2.0], "w": ["a", "b", "?", "b", "a", "b"]})
+    full = bf.TableImputer(missing_values=mark, random_state=0).fit_transform(frame)
+    column = "x" if mark == -9 else "w"
+    changed = full != frame
+    assert changed.to_numpy().sum() == 1
+    assert changed[column][2]
+    if mark == -9:
+        array = bf.TableImputer(missing_values=-9).fit_transform(frame[["x"]].to_numpy())
+        assert array[2, 0] > 0
+
+
+@pytest.mark.filterwarnings("ignore:Columns of which nothing is known", "ignore:Skipping features")
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("indicator", [True, False])
+def test_shape_and_names_are_those_of_the_simple_imputer(keep, indicator):
+    table = np.random.default_rng(0).standard_normal((40, 5))
+    table[::3, 1], table[:, 3] = np.nan, np.nan
+    frame = pd.DataFrame(table, columns=list("abcde"), index=np.arange(40) + 7)
+    settings = {"keep_empty_features": keep, "add_indicator": indicator}
+    ours, theirs = bf.TableImputer(**settings).fit(frame), SimpleImputer(**settings).fit(frame)
+    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+    out, expected = ours.transform(frame), theirs.set_output(transform="pandas").transform(frame)
+    assert out.columns.equals(expected.columns)
+    assert out.index.equals(frame.index)
+    marks = [name for name in out.columns if name.startswith("missingindicator")]
+    np.testing.assert_array_equal(out[marks], expected[marks])
+    array = bf.TableImputer(**settings).fit_transform(table)
+    assert array.shape == out.shape
+    if keep:
+        assert not out["d"].any()
+
+
+def test_single_precision_stays_and_integers_do():
+    X = np.random.default_rng(3).standard_normal((40, 5)).astype(np.float32)
+    X[::3, 2] = np.nan
+    assert bf.TableImputer().fit_transform(X).dtype == np.float32
+    integers = np.arange(20).reshape(5, 4)
+    np.testing.assert_array_equal(bf.TableImputer().fit_transform(integers), integers)
+
+
+def test_it_beats_other_imputers():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 10)) + 0.3 * rng.standard_normal((200, 10))
+    hidden = rng.random(truth.shape) < 0.25
+    shown = np.where(hidden, np.nan, truth)
+    imputers = bf.TableImputer(random_state=0), KNNImputer(), SimpleImputer()
+    ours, near, mean = (np.std((imputer.fit_transform(shown) - truth)[hidden]) for imputer in imputers)
+    assert ours < 0.7 * near < mean
+
+
+def test_columns_of_one_value_and_of_none():
+    frame = pl.DataFrame({"x": [1.5, 2.0, None, 4.0], "one": ["a", None, "a", "a"], "none": [None] * 4})
+    with pytest.warns(UserWarning, match="dropped: none"):
+        full = bf.TableImputer().fit_transform(frame)
+    assert full["one"].to_list() == ["a"] * 4
+    assert full.columns == ["x", "one"]
+    kept = bf.TableImputer(keep_empty_features=True).fit_transform(frame)
+    assert kept["none"].null_count() == 4
+
+
+WRONG = {
+    "no rows": ({}, pl.DataFrame({"x": [1.0], "w": ["a"]}).head(0), r"\(shape=\(0, 2\)\) while a minimum of 1"),
+    "lists": ({}, pl.DataFrame({"x": [1.0, 2.0], "w": [[1], [2]]}), "Column 'w' of X holds List"),
+    "dates among objects": ({}, pd.DataFrame({"w": [dt.date(2020, 1, 1), None]}, dtype=object), "'w' of X holds date"),
+    "infinity": ({}, pl.DataFrame({"x": [1.0, np.inf, 2.5]}), "infinity, or nearly, in row 1, column 'x'"),
+    "names alone": ({}, pl.DataFrame({"x": ["a", "b", "c"]}), "All columns of X are kept"),
+    "nothing known": ({}, pl.DataFrame({"x": [None, None]}, schema={"x": pl.Float64}), "No entry of X is known"),
+    "words in an array": ({}, np.array([["a", "b"]]), "Column 0 of X holds 'a', which is not a number"),
+    "another name": ({"columns": {"z": "number"}}, None, "columns names 'z', which X has not"),
+    "another kind": ({"columns": {"x": "big"}}, None, "Column 'x' is said to be 'big'. Choose from number"),
+    "levels that are few": ({"columns": {"w": ["a"]}}, None, "Pass a kind, or levels in their order"),
+    "a level that is missing": ({"columns": {"w": ["a", "c"]}}, None, "Column 'w' has 'b', which is not in"),
+    "words as numbers": ({"columns": {"w": "number"}}, None, "'w' is said to hold numbers, but has 'a'"),
+    "three booleans": ({"columns": {"x": "boolean"}}, None, "said to be boolean, but has 4 levels"),
+    "no dict": ({"columns": 3}, None, "columns=3 is not a dict"),
+    "bounds of words": ({"bounds": {"w": (0, 1)}}, None, "bounds names 'w', which is not a column of numbers"),
+    "bounds that fall": ({"bounds": {"x": (2, 1)}}, None, r"bounds of 'x' are \(2, 1\)"),
+    "effort": ({"effort": "none"}, None, "effort='none' is not one of"),
+    "flag": ({"add_indicator": 1}, None, "add_indicator=1 is not True or False"),
+    "rounds": ({"max_iter": 0}, None, "max_iter=0"),
+    "tolerance": ({"tol": -1}, None, "tol=-1"),
+    "seed": ({"random_state": "x"}, None, "random_state='x'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistakes_get_a_sentence(case):
+    settings, X, words = WRONG[case]
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.5, 7.0], "w": ["a", "b", "a", None]}) if X is None else X
+    with pytest.raises(InputError, match=words):
+        bf.TableImputer(**settings).fit(frame)
+
+
+def test_columns_that_hold_anything_can_be_kept():
+    frame = pl.DataFrame({"x": [1.0, None, 2.5], "w": [[1], [2], None]})
+    full = bf.TableImputer(columns={"w": "keep"}).fit_transform(frame)
+    assert full["w"].to_list() == [[1], [2], None]
+    assert full["x"].null_count() == 0
+
+
+def test_unfitted_and_unconverged():
+    X = np.random.default_rng(0).standard_normal((50, 6))
+    X[::4, 1] = np.nan
+    with pytest.raises(NotFittedError):
+        bf.TableImputer().transform(X)
+    with pytest.warns(ConvergenceWarning, match="max_iter, 1 rounds"):
+        bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
