@@ -4,11 +4,14 @@ Losses name these functions, so they are plain Python here; `compile` makes them
 
 The array versions in `bifactor.losses` are the reference; a test compares every pair. Here only `math`
 may be used, and every branch must stay finite at |z| = 10⁴. A loop that has no use for a number does not pay for it.
+Exponentials are those of `elementary`, without branches and in the precision of z, so that a loop over them uses SIMD.
 """
 
 import math
 from collections.abc import Callable
 from typing import Any
+
+from bifactor.kernels.elementary import exp, like, log1p
 
 MILLS_FROM = -8.0
 MILLS_TERMS = 60
@@ -28,12 +31,10 @@ def huber(z, y, delta):  # type: ignore[no-untyped-def]
 
 
 def logistic(z, y, parameter):  # type: ignore[no-untyped-def]
-    t = -y * z
-    e = math.exp(-abs(t))
-    p = 1.0 / (1.0 + e)
-    # log(1 + e): `log1p` would take as long as all the rest. The sum 1 + e hides a small e, its series does not.
-    tail = math.log(1.0 + e) if e > 1e-3 else e * (1.0 - e * (0.5 - e * (1.0 / 3.0 - 0.25 * e)))
-    return max(t, 0.0) + tail, -y * (p if t >= 0.0 else e * p), e * p * p
+    one, t = like(z, 1.0), -y * z
+    e = exp(-abs(t))
+    p = one / (one + e)
+    return max(t, like(z, 0.0)) + log1p(e), -y * p * (one if t >= 0 else e), e * p * p
 
 
 def probit(z, y, sigma):  # type: ignore[no-untyped-def]
@@ -58,11 +59,9 @@ def probit(z, y, sigma):  # type: ignore[no-untyped-def]
 
 
 def poisson(z, y, cap):  # type: ignore[no-untyped-def]
-    if z <= cap:
-        e = math.exp(z)
-        return e - y * z, e - y, e
-    e, t = math.exp(cap), z - cap
-    return e * (1.0 + t + 0.5 * t * t) - y * z, e * (1.0 + t) - y, e
+    near, one, half = min(z, like(z, cap)), like(z, 1.0), like(z, 0.5)
+    e, t = exp(near), z - near
+    return e * (one + t * (one + half * t)) - y * z, e * (one + t) - y, e
 
 
 def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
