@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from bifactor.kernels.threads import threads
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.model import Model
 from bifactor.problems.state import State
-from bifactor.tables import Observations
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
@@ -17,13 +16,17 @@ except ImportError:  # before scikit-learn 1.9
     CallbackSupportMixin, with_callbacks = type("CallbackSupportMixin", (), {}), None
 
 
+Data = TypeVar("Data")
+"""What is fitted: observations, or a whole table."""
+
+
 def fit_watched(
     estimator: Any,
     X: Any,
-    data: Observations,
+    data: Data,
     settings: Settings,
     start: Model | None = None,
-    fit: Callable[[Observations, Settings, Model | None], Model] = fit_model,
+    fit: Callable[[Data, Settings, Model | None], Model] = fit_model,  # type: ignore[assignment]
 ) -> Model:
     """`fit` without the components that a ridge made vanish, where their number was left to it.
 

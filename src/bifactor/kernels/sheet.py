@@ -92,6 +92,15 @@ class Sheet:
         own = np.concatenate([weights, np.zeros(int(new.sum()), self.dtype)])[order]
         return replace(self, indptr=indptr, cols=col[order].astype(self.cols.dtype), y=y[order], own=own)
 
+    def take(self, rows: Array) -> "Sheet":
+        """Some of the rows, by their places."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
+        own, weights = (a[at] if a.size else a for a, at in ((self.own, places), (self.rows, rows)))
+        shape = len(rows), self.shape[1]
+        return Sheet(indptr, self.cols[places], self.y[places], self.rest, shape, weights, own)
+
     def part(self, start: int, stop: int) -> "Sheet":
         """Some of the rows."""
         low, high = (int(self.indptr[k]) for k in (start, stop))
@@ -143,3 +152,13 @@ def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
         return found
     own = np.where(holes, y.dtype.type(0), found.weights)
     return replace(found, y=np.where(holes, y.dtype.type(rest), y), own=own)
+
+
+def whole_sheet(Y: Array, weights: Array) -> Sheet:
+    """From an array with a weight for each cell: all of them are stored."""
+    (m, n), holes, nothing = Y.shape, np.isnan(Y).ravel(), np.empty(0, Y.dtype)
+    y, own = (np.where(holes, 0, a.ravel()).astype(Y.dtype) for a in (Y, weights))
+    # A cell without weight may have any value; that of another one is sure to be allowed.
+    y[own == 0] = y[np.argmax(own > 0)]
+    cols = np.tile(np.arange(n, dtype=np.int32), m)
+    return Sheet(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), nothing, own)

@@ -11,7 +11,7 @@ from bifactor.caching import cached_property
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
-from bifactor.kernels.sheet import Sheet, sheet
+from bifactor.kernels.sheet import Sheet, sheet, whole_sheet
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
 from bifactor.losses.checks import check_range, smoothness_of
@@ -20,10 +20,13 @@ from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Meas
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sparse import require_sound
 from bifactor.operators.table_passes import CELLS, FEWEST, Passes
-from bifactor.validation import require_pair, require_rows, require_weights, weights_of
+from bifactor.validation import require_pair, require_rows, weights_of
 
-STEPS, LONGEST, SMALL = 12, 2.0, 0.05
-"""Newton steps that the effects of columns, and then of rows, get at most; the longest one, and one that ends them."""
+STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
+"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them where it will do."""
+
+FARTHEST = 30.0
+"""Of effects: beyond, labels are all alike and counts without end, or zero."""
 
 SAMPLE = 4_000_000
 """Cells that parameters of a loss are fitted to."""
@@ -44,8 +47,8 @@ class Table(Bound):
         NaN in an array marks a hole. What a sparse matrix does not store is `rest`.
     rest : float
         The value of cells that are not stored: 0 for counts, -1 for labels.
-    weights : array, m values, optional
-        w ≥ 0, by default ones.
+    weights : array, m values or m×n, optional
+        w ≥ 0, by default ones. One for each cell takes memory for each cell.
     offset : array, m values, optional
         o: e.g. the logarithms of exposures.
     """
@@ -67,18 +70,32 @@ class Table(Bound):
         self.shape, self.dtype, self.like = stored.shape, stored.dtype, HERE
         self.passes = Passes(loss, stored, known)
 
-    def with_sheet(self, stored: Sheet, loss: Loss | None = None) -> "Table":
-        """The same with other cells, or another loss."""
+    def _with(self, **changed: Any) -> "Table":
+        """The same with another loss, other cells or other offsets."""
         other = object.__new__(Table)
-        other._bind(self.loss if loss is None else loss, stored, self.known)
+        other._bind(*(changed.get(name, getattr(self, name)) for name in ("loss", "sheet", "known")))
         return other
+
+    def without(self, rows: Array, cols: Array) -> "Table":
+        """The same with some cells left out, none of which is named twice."""
+        return self._with(sheet=self.sheet.without(rows, cols))
 
     def part(self, start: int, stop: int) -> "Table":
         """Some of the rows."""
-        other = object.__new__(Table)
-        L, R = self.known
-        other._bind(self.loss, self.sheet.part(start, stop), (L[start:stop], R))
-        return other
+        return self._with(sheet=self.sheet.part(start, stop), known=(self.known[0][start:stop], self.known[1]))
+
+    def take(self, rows: Array) -> "Table":
+        """Some of the rows, by their places."""
+        return self._with(sheet=self.sheet.take(rows), known=(self.known[0][rows], self.known[1]))
+
+    def shifted(self, offset: Array | float) -> "Table":
+        """With this added to the offsets of rows."""
+        return self._with(known=_known(self.offset + offset, self.shape))
+
+    @property
+    def offset(self) -> Array:
+        """o, zeros included."""
+        return self.known[0].sum(axis=1)
 
     @property
     def smoothness(self) -> float:
@@ -103,33 +120,24 @@ class Table(Bound):
 
     @cached_property
     def marginals(self) -> tuple[Array, Array]:
-        """Sums of the curvature where rows and columns have effects, and nothing else: it differs much among them."""
-        x = self.effects
-        ones = Free().pair(np.ones((self.shape[0], 1), self.dtype), np.ones((self.shape[1], 1), self.dtype))
-        _, rows, cols = self._sums(x, ones)
-        return rows, cols
+        """Sums of the curvature where there are effects of rows and columns alone: it differs much among these."""
+        a = self.best_effects(1, np.zeros(self.shape[1]))
+        b = self.best_effects(0, a)
+        _, bends = self.passes.sums(_effects(a, b, self.dtype))
+        return bends
 
-    @cached_property
-    def effects(self) -> Factors:
-        """Factors [1, b] and [a, 1], with effects a of columns and b of rows that are about the best."""
-        m, n = self.shape
-        U, V = np.ones((m, 2), self.dtype), np.ones((n, 2), self.dtype)
-        U[:, 1] = V[:, 0] = 0
-        for side, effect in ((1, V[:, 0]), (0, U[:, 1])):
-            for _ in range(STEPS):
-                _, *slopes = self.passes.products(Free().pair(U, V), U[:, :1], V[:, 1:])
-                bends = self.passes.squares(Free().pair(U, V), side, False, (0, self.shape[side]))
-                at = -1 if side == 0 else 0  # of the packed 2×2 matrices, the square of the ones of the other factor
-                step = slopes[side][:, 0] / np.maximum(bends[:, at], 1e-30)
-                step = np.clip(step, -LONGEST, LONGEST)
-                effect -= step
-                if np.max(np.abs(step)) <= SMALL:
-                    break
-        return Free().pair(U, V)
-
-    def _sums(self, x: Factors, ones: Factors) -> tuple[float, Array, Array]:
-        rows, cols = (self.passes.squares(x, side, False, (0, k)) for side, k in enumerate(self.shape))
-        return 0.0, rows[:, -1].astype(np.float64), cols[:, 0].astype(np.float64)
+    def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
+        """The best effects of columns (side 1), or of rows beside those of columns, under a ridge; by Newton's method."""
+        effects = np.zeros(self.shape[side])
+        for _ in range(STEPS):
+            pair = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
+            slopes, bends = (sums[side] for sums in self.passes.sums(_effects(*pair, self.dtype)))
+            step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
+            moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
+            change, effects = float(np.max(np.abs(moved - effects))), moved
+            if change <= tol:
+                break
+        return effects
 
     def measure(self, x: Factors) -> None:
         return None
@@ -171,12 +179,12 @@ class Table(Bound):
         """Parameters that fit best to some of the rows, evenly spread over the table."""
         m, n = self.shape
         rows = np.unique(np.linspace(0, m - 1, max(1, min(m, SAMPLE // n))).astype(int))
-        at = x.left[rows] @ x.right.T + self.known[0][rows] @ self.known[1].T
-        y, w = (np.vstack(parts) for parts in zip(*(self.sheet.part(i, i + 1).dense() for i in rows), strict=True))
-        return self.with_sheet(self.sheet, self.loss.refit(at.ravel(), y.ravel(), w.ravel()))
+        z = x.left[rows] @ x.right.T + self.offset[rows, None]
+        y, w = self.sheet.take(rows).dense()
+        return self._with(loss=self.loss.refit(z.ravel(), y.ravel(), w.ravel()))
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Table":
-        return self.with_sheet(self.sheet, self.loss.with_fitted(fitted))
+        return self._with(loss=self.loss.with_fitted(fitted))
 
     def footprint(self, width: int) -> Footprint:
         m, n = self.shape
@@ -252,12 +260,22 @@ def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
         Y = host(floating(Y, "Y"))
     if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
         raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. A Table takes a matrix of real numbers.")
-    rows = None if weights is None else weights_of(weights, "weights")
-    require_weights(rows, "weights", Y.shape[0], Y.shape, "Table")
-    found = sheet(Y, rest, rows)
+    found = _weighed(Y, rest, weights)
     loss.targets.check(np.append(found.y, np.asarray(rest, found.dtype)), type(loss).__name__)
     check_range(found.y, "Y", np.finfo(found.dtype))
     return found
+
+
+def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:
+    if weights is None:
+        return sheet(Y, rest)
+    w = host(floating(weights.toarray() if sparse.issparse(weights) else weights, "weights"))
+    if w.shape not in (Y.shape, Y.shape[:1]):
+        raise InputError(f"weights has shape {w.shape}, X has {Y.shape}. Pass one weight per row, or one per entry.")
+    weights_of(w.ravel(), "weights")
+    if w.ndim == 1:
+        return sheet(Y, rest, w)
+    return whole_sheet(Y.toarray() if sparse.issparse(Y) else Y, w)
 
 
 def _known(offset: Array | None, shape: tuple[int, int]) -> tuple[Array, Array]:
@@ -267,3 +285,9 @@ def _known(offset: Array | None, shape: tuple[int, int]) -> tuple[Array, Array]:
     if o.shape != shape[:1] or is_complex(o) or not np.all(np.isfinite(o)):
         raise InputError(f"offset has shape {o.shape} for {shape[0]} rows, or is not finite. Pass a number per row.")
     return o[:, None], np.ones((shape[1], 1))
+
+
+def _effects(cols: Array, rows: Array, dtype: Any) -> Factors:
+    """The factors [1, b] and [a, 1] of effects a of columns and b of rows."""
+    U, V = np.column_stack([np.ones_like(rows), rows]), np.column_stack([cols, np.ones_like(cols)])
+    return Free().pair(U.astype(dtype), V.astype(dtype))

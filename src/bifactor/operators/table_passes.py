@@ -96,6 +96,39 @@ class Passes:
         """The derivative of X along d, in some rows."""
         return np.hstack([d.left[rows], x.left[rows]]) @ np.hstack([x.right, d.right]).T
 
+    def sums(self, x: Factors) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """w·ℓ′ summed over each row and over each column, and w·ℓ″ likewise."""
+        rows_sums = np.empty((2, self.shape[0]))
+
+        def part(start: int, stop: int) -> Array:
+            across = np.zeros((2, self.shape[1]))
+            for rows, Z, C in self._blocks(x, start, stop, bends=True):
+                self._derivatives(rows, Z, C)
+                for k, each in enumerate((Z, C)):
+                    rows_sums[k, rows] = each.sum(axis=1)
+                    across[k] += each.sum(axis=0)
+            return across
+
+        slopes, bends = np.sum(self._run(part, x.width), axis=0)
+        return (rows_sums[0], slopes), (rows_sums[1], bends)
+
+    def rows(self, x: Factors, first: int) -> tuple[Array, Array, Array]:
+        """f of each row of U, its slopes in the columns from `first` on, and its blocks of curvature there."""
+        k, h = triangle(x.width - first)
+        V = np.ascontiguousarray(x.right[:, first:])
+        squares = V[:, k] * V[:, h]
+        values, slopes = np.empty(self.shape[0]), np.empty((self.shape[0], V.shape[1]), x.dtype)
+        blocks = np.empty((self.shape[0], k.size), x.dtype)
+
+        def part(start: int, stop: int) -> None:
+            for rows, Z, C in self._blocks(x, start, stop, bends=True):
+                values[rows] = self._derivatives(rows, Z, C)
+                np.matmul(Z, V, out=slopes[rows])
+                np.matmul(C, squares, out=blocks[rows])
+
+        self._run(part, x.width + k.size)
+        return values, slopes, blocks
+
     def squares(self, x: Factors, side: int, score: bool, span: tuple[int, int]) -> Array:
         """Σ q·bbᵀ over the cells of each row (side 0) or column, q = w·ℓ″ or (w·ℓ′)², b the rows of the other factor."""
         first, second = triangle(x.width)
