@@ -56,7 +56,7 @@ PUBLIC = {
     "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
-        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
+        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
     ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
@@ -71,7 +71,7 @@ PUBLIC = {
         "Recommender StateTomography displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
-        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
+        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
     "bifactor.ranking": (

@@ -15,6 +15,6 @@ def derivatives(value: Part, gradient: Part, curvature: Part, sheet: Sheet, firs
     y, w = sheet.part(first, first + len(Z)).dense()
     if len(C):
         C[:] = w * curvature(Z, y)
-    totals: Array = np.sum(w * value(Z, y), axis=1, dtype=np.float64)
+    totals: Array = (w * value(Z, y)).sum(axis=1, dtype=np.float64)
     Z[:] = w * gradient(Z, y)
     return totals

@@ -8,7 +8,7 @@ s = x/(2 + x) ≤ ⅓, by polynomials in s² that were fitted at Chebyshev's poi
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
@@ -26,7 +26,7 @@ MAGIC64, MAGIC32 = 6755399441055744.0, F(12582912.0)
 
 
 def _bits(source: Any, target: Any, cell: Any) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def reinterpreted(typing_context, x):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return builder.bitcast(arguments[0], cell)
@@ -36,8 +36,14 @@ def _bits(source: Any, target: Any, cell: Any) -> Any:
     return reinterpreted
 
 
-_as_int32, _as_float32 = _bits(types.float32, types.int32, ir.IntType(32)), _bits(types.int32, types.float32, ir.FloatType())
-_as_int64, _as_float64 = _bits(types.float64, types.int64, ir.IntType(64)), _bits(types.int64, types.float64, ir.DoubleType())
+_as_int32, _as_float32 = (
+    _bits(types.float32, types.int32, ir.IntType(32)),
+    _bits(types.int32, types.float32, ir.FloatType()),
+)
+_as_int64, _as_float64 = (
+    _bits(types.float64, types.int64, ir.IntType(64)),
+    _bits(types.int64, types.float64, ir.DoubleType()),
+)
 
 
 @overload(elementary.exp, jit_options=EXACT)

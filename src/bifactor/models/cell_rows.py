@@ -18,7 +18,7 @@ CELLS, FOLDS = 4_000_000, 5
 
 
 def best_rows(table: Table, V: Array, first: int, ridge: float) -> Array:
-    """argmin over the columns of U from `first` on of f(UVᵀ) + ½ρ‖U‖², the others ones; by Newton's method in each row."""
+    """argmin over the columns of U from `first` on of f(UVᵀ) + ½ρ‖U‖², the others ones; Newton's method in each row."""
     m, width = table.shape[0], V.shape[1]
     U = np.zeros((m, width), V.dtype)
     U[:, :first] = 1
@@ -56,7 +56,7 @@ def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array
     U, busy, left, start = np.array(U), np.arange(len(U)), table, np.zeros(len(U))
     for k in range(STEPS):
         here, slopes, step = _step(left, U[busy], V, first, ridge)
-        promised = np.sum(slopes * step, axis=1, dtype=np.float64)
+        promised: Array = np.sum(slopes * step, axis=1, dtype=np.float64)  # type: ignore[assignment]
         start = np.abs(here) + promised if k == 0 else start
         goes = promised > enough * np.maximum(VISIBLE * start[busy], np.abs(here))
         if not goes.any():
@@ -94,21 +94,21 @@ class Line:
 
     def shortened(self, rounding: float) -> tuple[Array, Array]:
         """The rows after steps that lower their objectives, halved where they must be; and where one was found."""
-        found, waiting, a, left = np.array(self.U), np.arange(len(self.U)), 1.0, self.table
+        found, pending, a, left = np.array(self.U), np.arange(len(self.U)), 1.0, self.table
         done = np.ones(len(self.U), bool)
         for _ in range(HALVINGS):
-            trial = np.array(self.U[waiting])
-            trial[:, self.first :] -= self.step[waiting] * self.step.dtype.type(a)
+            trial = np.array(self.U[pending])
+            trial[:, self.first :] -= self.step[pending] * self.step.dtype.type(a)
             reached = left.passes.row_values(Free().pair(trial, self.V))
             reached += 0.5 * self.ridge * np.sum(trial[:, self.first :] ** 2, axis=1, dtype=np.float64)
-            before = self.here[waiting]
+            before = self.here[pending]
             # Losses of a row may cancel, so that their sum is small beside its rounding.
             noise = rounding * (np.abs(before) + self.table.shape[1])
-            lower = reached <= before - DECREASE * a * self.promised[waiting] + noise
-            found[waiting[lower]] = trial[lower]
-            waiting, a = waiting[~lower], a / 2
-            if waiting.size == 0:
+            lower = reached <= before - DECREASE * a * self.promised[pending] + noise
+            found[pending[lower]] = trial[lower]
+            pending, a = pending[~lower], a / 2
+            if pending.size == 0:
                 break
             left = left.take(np.flatnonzero(~lower))
-        done[waiting] = False
+        done[pending] = False
         return found, done

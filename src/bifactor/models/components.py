@@ -1,17 +1,17 @@
-"""Principal components under a loss: z = oᵢ + μⱼ + uᵢ·vⱼ over all cells of a table, columns with an effect of their own."""
+"""Principal components under a loss: z = oᵢ + μⱼ + uᵢ·vⱼ in all cells of a table; μ are effects of columns."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.factors import Free
+from bifactor.factors import Factors, Free
 from bifactor.inits import Given
 from bifactor.metrics import triplets
 from bifactor.models.cell_rows import best_rows, left_out_loss
 from bifactor.models.fitting import Settings, best_constant, resumed, run
 from bifactor.models.model import Model
-from bifactor.models.tuning import tuned, without_vanished
+from bifactor.models.tuning import RidgePath, tuned, without_vanished
 from bifactor.operators.table import Table
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -26,6 +26,9 @@ of a column whose entries are all alike."""
 
 NULL_RIDGE = 1e-6
 """On the column effects of the null model, for the same reason."""
+
+CELLS, FEWEST_ROWS = 20_000_000, 500
+"""Cells of the rows that a ridge is chosen on, and such rows at the least."""
 
 SETTLED = 1e-9
 """The change of effects that ends their fitting."""
@@ -43,9 +46,7 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     problem = Objective(shifted, fixed=(np.ones((table.shape[0], 1)), None))
     start = problem.zero(0)
     start.right[:, EFFECTS] = shifted.best_effects(1, start.right[:, EFFECTS], LIGHT)
-    rng = np.random.default_rng(settings.seed)
-    with settings.choosing as stage:
-        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
+    rank, ridge, path = _chosen(problem, shifted, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:
@@ -57,6 +58,25 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
     U = best_rows(shifted, V, sum(FIXED), ridge)
     return Model(settings.loss, intercept, FIXED, ridge, U, V, result, path)
+
+
+def _chosen(
+    problem: Objective, table: Table, start: Factors, settings: Settings
+) -> tuple[int, float, RidgePath | None]:
+    """The rank and the ridge; of a large table, by some of its rows, evenly spread.
+
+    A ridge must outweigh the noise in a gradient, whose norm is about in proportion to √m + √n.
+    """
+    (m, n), rng = table.shape, np.random.default_rng(settings.seed)
+    few = max(CELLS // n, FEWEST_ROWS)
+    with settings.choosing as stage:
+        if m <= few:
+            return tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
+        part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
+        here = part.zero(0)
+        here.right[:, EFFECTS] = start.right[:, EFFECTS]
+        rank, ridge, path = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
+    return rank, ridge if path is None else ridge * (m**0.5 + n**0.5) / (few**0.5 + n**0.5), path
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
-from bifactor.penalties import Penalty, Ridge
 from bifactor.operators.table import Table
+from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.running.holdout import HeldCells, Holdout
@@ -214,7 +214,15 @@ def steepest(problem: Objective, x: Factors) -> float:
     norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
     if not np.isfinite(norm):
         raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
-    return norm if problem.f.data.quadratic else max(norm, LEAST * problem.f.total / max(problem.f.seen or 1, 1))
+    return norm if problem.f.data.quadratic else max(norm, LEAST * _mean_weight(problem))
+
+
+def _mean_weight(problem: Objective) -> float:
+    f = problem.f
+    if isinstance(f, Table):
+        return f.weight_sum / max(f.seen, 1)
+    assert isinstance(problem, Problem)
+    return problem.f.fit.total / problem.y.size
 
 
 def without_vanished(x: Factors) -> Factors:

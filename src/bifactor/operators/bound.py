@@ -127,11 +127,6 @@ class Bound(ABC):
         """How many entries are observed, likewise."""
         return None
 
-    @property
-    def total(self) -> float:
-        """The sum of the weights of measurements; their number where they have none."""
-        return float(self.seen or 1)
-
     @abstractmethod
     def measure(self, x: Factors) -> Measurements:
         """z at x; where it is not explicit what is kept in its place, or None."""
@@ -277,10 +272,6 @@ class DataBound(Bound):
     fit: DataFit
     """The data, in the same order."""
     cells: "tuple[Cells, ...]" = ()
-
-    @property
-    def total(self) -> float:
-        return self.fit.total
 
     @property
     def fitted(self) -> tuple[float, ...]:

@@ -23,7 +23,7 @@ from bifactor.operators.table_passes import CELLS, FEWEST, Passes
 from bifactor.validation import require_pair, require_rows, weights_of
 
 STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
-"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them where it will do."""
+"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them by default."""
 
 FARTHEST = 30.0
 """Of effects: beyond, labels are all alike and counts without end, or zero."""
@@ -107,15 +107,15 @@ class Table(Bound):
 
     @property
     def least(self) -> float | None:
-        return None if self.loss.least is None else self.loss.least * self.total
+        return None if self.loss.least is None else self.loss.least * self.weight_sum
 
     @property
-    def total(self) -> float:
+    def weight_sum(self) -> float:
         """Σ wᵢ over all cells."""
         return self.sheet.total
 
     @cached_property
-    def seen(self) -> int:  # type: ignore[override]
+    def seen(self) -> int:
         return self.sheet.seen
 
     @cached_property
@@ -127,11 +127,11 @@ class Table(Bound):
         return bends
 
     def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
-        """The best effects of columns (side 1), or of rows beside those of columns, under a ridge; by Newton's method."""
+        """The best effects of columns (side 1), or of rows beside `cols`, under a ridge; by Newton's method."""
         effects = np.zeros(self.shape[side])
         for _ in range(STEPS):
-            pair = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
-            slopes, bends = (sums[side] for sums in self.passes.sums(_effects(*pair, self.dtype)))
+            a, b = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
+            slopes, bends = (sums[side] for sums in self.passes.sums(_effects(a, b, self.dtype)))
             step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
             moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
             change, effects = float(np.max(np.abs(moved - effects))), moved
@@ -187,7 +187,7 @@ class Table(Bound):
         return self._with(loss=self.loss.with_fitted(fitted))
 
     def footprint(self, width: int) -> Footprint:
-        m, n = self.shape
+        _m, n = self.shape
         held = 2 * max(CELLS, FEWEST * n) + 3 * n * width
         return Footprint(0, 2 * held * np.dtype(self.dtype).itemsize)
 

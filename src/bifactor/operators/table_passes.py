@@ -130,7 +130,7 @@ class Passes:
         return values, slopes, blocks
 
     def squares(self, x: Factors, side: int, score: bool, span: tuple[int, int]) -> Array:
-        """Σ q·bbᵀ over the cells of each row (side 0) or column, q = w·ℓ″ or (w·ℓ′)², b the rows of the other factor."""
+        """Σ q·bbᵀ over the cells of each row (side 0) or column, q = w·ℓ″ or (w·ℓ′)², b rows of the other factor."""
         first, second = triangle(x.width)
         other = (x.right, x.left)[side]
         products = other[:, first] * other[:, second]

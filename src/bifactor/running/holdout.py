@@ -83,7 +83,8 @@ class HeldCells(Held):
         counts = self.weights > 0
         if not counts.any():
             raise InputError(f"Of {m}×{n} cells too few are known to hold some out. Pass alpha.")
-        self.places, self.y, self.weights = tuple(p[counts] for p in self.places), self.y[counts], self.weights[counts]
+        self.places = self.places[0][counts], self.places[1][counts]
+        self.y, self.weights = self.y[counts], self.weights[counts]
         self.operator, self.table = Entries(*self.places, table.shape), table
         self.train = problem.with_f(table.without(*self.places))
 

@@ -9,6 +9,7 @@ from bifactor.problems.state import Point
 from bifactor.solvers.parts.conjugate_gradients import conjugate_gradients
 from bifactor.solvers.parts.preconditioner import HELD, LARGEST_BLOCKS
 
+
 def blocks_memory(problem: Objective, width: int) -> int:
     """Bytes of exact blocks, of their Cholesky factors, and of what they are made from, where f knows them."""
     if problem.f.seen is None or sum(problem.shape) * width**2 > LARGEST_BLOCKS:
