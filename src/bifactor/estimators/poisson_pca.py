@@ -10,8 +10,11 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.estimators.loss_pca import LossPCA
 from bifactor.kernels.sheet import Sheet
-from bifactor.losses import Poisson
+from bifactor.kernels.threads import threads
+from bifactor.losses import Loss, NegativeBinomial, Poisson
+from bifactor.models.components import refitted
 from bifactor.operators.table import Table
+from bifactor.validation import is_at_least_zero
 
 FAINTEST = 0.5
 """The count that a row without any is taken to have, where its exposure is found from its total."""
@@ -21,7 +24,8 @@ class PoissonPCA(LossPCA):
     """Principal components of a matrix of counts, with or without holes: log E[xᵢⱼ] = log eᵢ + μⱼ + tᵢ·wⱼ.
 
     e is the exposure of a row, such as how deep a cell was sequenced or how long a text is; it may be given, or found
-    from the totals of rows. Components, effects of columns and scores are as in `LogisticPCA`.
+    from the totals of rows. With a dispersion, counts are negative binomial. Components, effects of columns and scores
+    are as in `LogisticPCA`.
 
     Parameters
     ----------
@@ -30,6 +34,9 @@ class PoissonPCA(LossPCA):
     exposure : {None, "total"}
         Where no exposures are passed: all 1, or in proportion to what a row holds beside the average row, over the
         columns known of it.
+    dispersion : float or "auto"
+        φ in the variance μ + φμ² of a count with mean μ. 0 is Poisson's; "auto" finds it by its likelihood, beside
+        components under a ridge that is on the safe side. With a dispersion large counts weigh less.
     alpha : float or "auto"
         The ridge: the factors u and v of t·w = u·v, which are of equal length, are normal a priori with variance
         1/alpha. "auto" takes the one under which a tenth of the entries, held out, is most likely.
@@ -53,6 +60,8 @@ class PoissonPCA(LossPCA):
         μ.
     exposure_ : array, n rows
         e, of the rows of the fit.
+    dispersion_ : float
+        φ.
     deviance_explained_ : float
         The share of the deviance of a null model, the mean rate of each column, that the fit explains.
     explained_deviance_ratio_ : array, n_components
@@ -78,6 +87,7 @@ class PoissonPCA(LossPCA):
         n_components: int | str = 2,
         *,
         exposure: str | None = None,
+        dispersion: float | str = 0.0,
         alpha: float | str = "auto",
         solver: Any = None,
         max_iter: int = 1000,
@@ -89,6 +99,7 @@ class PoissonPCA(LossPCA):
     ):
         self.n_components = n_components
         self.exposure = exposure
+        self.dispersion = dispersion
         self.alpha = alpha
         self.solver = solver
         self.max_iter = max_iter
@@ -113,30 +124,36 @@ class PoissonPCA(LossPCA):
         """
         if self.exposure not in (None, "total"):
             raise InputError(f"exposure={self.exposure!r} is neither None nor 'total'. Pass numbers to fit.")
-        chosen = self._settings("poisson")
-        table = self._counts(X, sample_weight, reset=True)
+        loss = _loss_of(self.dispersion)
+        chosen = self._settings(loss)
+        table = self._counts(X, sample_weight, loss, reset=True)
         self._means = _means(table.sheet)
         self.exposure_ = self._exposures(table.sheet, exposure)
-        return self._fitted(X, table.shifted(np.log(self.exposure_)), chosen)
+        table = table.shifted(np.log(self.exposure_))
+        if self.dispersion == "auto":
+            with threads(self.n_jobs):
+                table = refitted(table, chosen)
+        self.dispersion_ = 1 / table.loss.theta if isinstance(table.loss, NegativeBinomial) else 0.0
+        return self._fitted(X, table, chosen)
 
     def transform(self, X: Any, exposure: Any = None) -> Array:
         """The scores of rows, of which some entries are known."""
         check_is_fitted(self, "model_")
-        table = self._counts(X, None, reset=False)
+        table = self._counts(X, None, self.model_.loss, reset=False)
         return self._scores(table.shifted(np.log(self._exposures(table.sheet, exposure))))
 
     def score(self, X: Any, y: Any = None, exposure: Any = None) -> float:
         """The share of deviance explained in rows, each entry by scores that were found from other four fifths."""
         check_is_fitted(self, "model_")
-        table = self._counts(X, None, reset=False)
+        table = self._counts(X, None, self.model_.loss, reset=False)
         return self._left_out(table.shifted(np.log(self._exposures(table.sheet, exposure))))
 
-    def _counts(self, X: Any, weights: Any, reset: bool) -> Table:
+    def _counts(self, X: Any, weights: Any, loss: Loss, reset: bool) -> Table:
         X = self._entries(X, reset)
         least = np.nanmin(X.data if sparse.issparse(X) else X, initial=0)
         if least < 0:
             raise InputError(f"Negative values in data: X holds {least:g}. Counts are ≥ 0; NaN marks a hole.")
-        return Table(Poisson(), X, 0.0, weights)
+        return Table(loss, X, 0.0, weights)
 
     def _exposures(self, counts: Sheet, given: Any) -> Array:
         m = counts.shape[0]
@@ -155,6 +172,14 @@ class PoissonPCA(LossPCA):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+
+def _loss_of(dispersion: Any) -> Loss:
+    if dispersion == "auto":
+        return NegativeBinomial()
+    if not is_at_least_zero(dispersion):
+        raise InputError(f"dispersion={dispersion!r} is not a number ≥ 0, nor 'auto'. 0 is for Poisson's counts.")
+    return NegativeBinomial(1 / float(dispersion)) if dispersion > 0 else Poisson()
 
 
 def _means(counts: Sheet) -> Array:

@@ -64,6 +64,14 @@ def poisson(z, y, cap):  # type: ignore[no-untyped-def]
     return e * (one + t * (one + half * t)) - y * z, e * (one + t) - y, e
 
 
+def negative_binomial(z, y, log_theta):  # type: ignore[no-untyped-def]
+    one, t = like(z, 1.0), z - like(z, log_theta)
+    e, total = exp(-abs(t)), y + exp(like(z, log_theta))  # not `math.log` of θ, a call for every z
+    p = one / (one + e)
+    value = total * (max(t, like(z, 0.0)) + log1p(e)) - y * t
+    return value, total * p * (one if t >= 0 else e) - y, total * e * p * p
+
+
 def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     near = max(z, floor)
     t = (z - near) / near
@@ -95,6 +103,10 @@ def shifted_poisson(z, y, numbers):  # type: ignore[no-untyped-def]
     return poisson(z + numbers[0], y, numbers[1])
 
 
+def shifted_negative_binomial(z, y, numbers):  # type: ignore[no-untyped-def]
+    return negative_binomial(z + numbers[0], y, numbers[1])
+
+
 def shifted_expected_counts(z, y, numbers):  # type: ignore[no-untyped-def]
     return expected_counts(z + numbers[0], y, numbers[1])
 
@@ -107,6 +119,7 @@ SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     probit: shifted_probit,
     poisson: shifted_poisson,
     expected_counts: shifted_expected_counts,
+    negative_binomial: shifted_negative_binomial,
 }
 """Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""
 
@@ -118,6 +131,7 @@ CODES: dict[Callable[..., Any] | None, int] = {
     probit: 3,
     poisson: 4,
     expected_counts: 5,
+    negative_binomial: 6,
 }
 """The losses that `grouped` knows."""
 
@@ -136,4 +150,6 @@ def grouped(z, observation, table):  # type: ignore[no-untyped-def]
         return probit(at, y, parameter)
     if code == 4:
         return poisson(at, y, parameter)
-    return expected_counts(at, y, parameter)
+    if code == 5:
+        return expected_counts(at, y, parameter)
+    return negative_binomial(at, y, parameter)

@@ -1,6 +1,6 @@
 """Principal components under a loss: z = oᵢ + μⱼ + uᵢ·vⱼ in all cells of a table; μ are effects of columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bifactor.metrics import triplets
 from bifactor.models.cell_rows import best_rows, left_out_loss
 from bifactor.models.fitting import Settings, best_constant, resumed, run
 from bifactor.models.model import Model
-from bifactor.models.tuning import RidgePath, tuned, without_vanished
+from bifactor.models.tuning import CAUTIOUS, MOST, RidgePath, steepest, tuned, without_vanished
 from bifactor.operators.table import Table
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -42,11 +42,8 @@ def component_ridge(rho: float) -> Ridge:
 def fit_components(table: Table, settings: Settings, earlier: Model | None = None) -> Model:
     """Chooses the ridge where it is to be chosen, and fits."""
     intercept = constant_of(table)
-    shifted = table.shifted(intercept)
-    problem = Objective(shifted, fixed=(np.ones((table.shape[0], 1)), None))
-    start = problem.zero(0)
-    start.right[:, EFFECTS] = shifted.best_effects(1, start.right[:, EFFECTS], LIGHT)
-    rank, ridge, path = _chosen(problem, shifted, start, settings)
+    problem, start = _begun(table.shifted(intercept))
+    rank, ridge, path = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:
@@ -56,18 +53,43 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     result = run(penalized, rank, PCG(exact=True) if solver is None else solver, init, settings)
     x = problem.kind.pair(result.U, result.V)
     _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
-    U = best_rows(shifted, V, sum(FIXED), ridge)
-    return Model(settings.loss, intercept, FIXED, ridge, U, V, result, path)
+    U = best_rows(table.shifted(intercept), V, sum(FIXED), ridge)
+    return Model(table.loss, intercept, FIXED, ridge, U, V, result, path)
 
 
-def _chosen(
-    problem: Objective, table: Table, start: Factors, settings: Settings
-) -> tuple[int, float, RidgePath | None]:
+def refitted(table: Table, settings: Settings) -> Table:
+    """The table with parameters of its loss that fit best, beside components under a ridge that is on the safe side.
+
+    Effects of columns alone would leave to the spread what components explain, and components that are free would
+    explain the spread.
+    """
+    shifted = table.shifted(constant_of(table))
+    _, start = _begun(shifted)
+    problem, start = _begun(shifted.refit(start))
+    penalized = problem.penalized(component_ridge(CAUTIOUS * steepest(problem, start)))
+    rank = min(*table.shape, MOST if settings.n_components is None else settings.n_components)
+    wide = start.padded(start.width + rank)
+    quiet = replace(settings, callback=None, progress=False, checkpoint=None)
+    result = run(penalized, rank, RankContinuation(PCG(exact=True)), Given(wide.left, wide.right), quiet)
+    fitted = penalized.f.refit(problem.kind.pair(result.U, result.V)).fitted
+    return table.with_fitted(fitted)
+
+
+def _begun(table: Table) -> tuple[Objective, Factors]:
+    """The problem without a ridge, and its start, the effects of columns."""
+    problem = Objective(table, fixed=(np.ones((table.shape[0], 1)), None))
+    start = problem.zero(0)
+    start.right[:, EFFECTS] = table.best_effects(1, start.right[:, EFFECTS], LIGHT)
+    return problem, start
+
+
+def _chosen(problem: Objective, start: Factors, settings: Settings) -> tuple[int, float, RidgePath | None]:
     """The rank and the ridge; of a large table, by some of its rows, evenly spread.
 
     A ridge must outweigh the noise in a gradient, whose norm is about in proportion to √m + √n.
     """
-    (m, n), rng = table.shape, np.random.default_rng(settings.seed)
+    (m, n), rng, table = problem.shape, np.random.default_rng(settings.seed), problem.f
+    assert isinstance(table, Table)
     few = max(CELLS // n, FEWEST_ROWS)
     with settings.choosing as stage:
         if m <= few:
