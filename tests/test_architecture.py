@@ -53,7 +53,9 @@ PUBLIC = {
         "require_instance require_measurements require_no_fixed require_numpy require_plain require_ridge require_rows "
         "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
-    "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets",
+    "bifactor.losses": (
+        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets"
+    ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
         "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"

@@ -1,5 +1,7 @@
 """Every cell of a table: the same function as the dense one, in every way that solvers use it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse, special
@@ -123,6 +125,18 @@ def test_the_compiled_kernel_is_the_reference(loss, dtype, monkeypatch):
     np.testing.assert_allclose(got.GV, GV, rtol=tol, atol=tol * np.abs(GV).max())
     np.testing.assert_allclose(got.GhU, GhU, rtol=tol, atol=tol * np.abs(GhU).max())
     np.testing.assert_allclose(table.exact(x, 0).packed, blocks, rtol=tol, atol=tol * np.abs(blocks).max())
+
+
+def test_memory_is_taken_for_what_is_stored():
+    shape = (4_000, 20_000)  # 320 MB if dense
+    table = Table("poisson", sparse.random_array(shape, density=1e-4, rng=np.random.default_rng(0), dtype=np.float32))
+    (x,) = pairs(1, shape, 3, np.float32)
+    tracemalloc.start()
+    table.evaluate(x)
+    table.exact(x, 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e8
 
 
 def test_threads_change_rounding_alone():

@@ -19,7 +19,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 for function in vars(pointwise).values():
     if isinstance(function, FunctionType) and function.__module__ == pointwise.__name__:
-        register_jitable(function)
+        register_jitable(forceinline=True)(function)  # a loop over what is not inlined is compiled without SIMD
 
 
 def version(function: Callable[..., Any]) -> int:

@@ -15,7 +15,7 @@ from numba.extending import intrinsic, overload
 from bifactor.kernels import elementary
 
 # Reassociation would cancel what rounds and what corrects rounding here.
-EXACT = {"fastmath": {"contract"}}
+EXACT = {"fastmath": {"contract"}, "forceinline": True}
 
 F = np.float32
 LOG2_E = 1.4426950408889634

@@ -68,7 +68,7 @@ def negative_binomial(z, y, log_theta):  # type: ignore[no-untyped-def]
     one, t = like(z, 1.0), z - like(z, log_theta)
     e, total = exp(-abs(t)), y + exp(like(z, log_theta))  # not `math.log` of θ, a call for every z
     p = one / (one + e)
-    value = total * (max(t, like(z, 0.0)) + log1p(e)) - y * t
+    value = total * (max(t, like(z, 0.0)) + log1p(e)) - y * z
     return value, total * p * (one if t >= 0 else e) - y, total * e * p * p
 
 

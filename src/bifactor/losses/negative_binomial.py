@@ -18,7 +18,7 @@ LOWEST, HIGHEST = 1e-3, 1e6
 
 @dataclass(frozen=True)
 class NegativeBinomial(Loss):
-    """ℓ(z; y) = (y + θ) log(1 + e^t) − yt with t = z − log θ, for counts y ≥ 0 with mean μ = e^z. No global L.
+    """ℓ(z; y) = (y + θ) log(1 + e^z/θ) − yz for counts y ≥ 0 with mean μ = e^z. No global L.
 
     Up to a constant the negative log-likelihood of counts with variance μ + μ²/θ; as θ grows they are `Poisson`. The
     curvature, at most (y + θ)/4, levels off at θ where that of `Poisson` grows with the mean, so that a few large
@@ -48,7 +48,7 @@ class NegativeBinomial(Loss):
 
     def lowest(self, y: Array) -> Array:
         """At z = log y."""
-        return (y + self.theta) * np.log1p(y / self.theta) - scipy.special.xlogy(y, y / self.theta)
+        return (y + self.theta) * np.log1p(y / self.theta) - scipy.special.xlogy(y, y)
 
     def parameter(self, dtype: Any) -> float:
         """log θ."""
@@ -71,7 +71,7 @@ class NegativeBinomial(Loss):
             theta = float(np.exp(log_theta))
             gammas = scipy.special.gammaln(y[some] + theta) - scipy.special.gammaln(theta)
             losses = NegativeBinomial(theta).value(z, y)
-            return float(np.sum(w * losses) - np.sum(w[some] * gammas))
+            return float(np.sum(w * losses) + np.sum(w[some] * (y[some] * log_theta - gammas)))
 
         found = scipy.optimize.minimize_scalar(cost, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded")
         return NegativeBinomial(float(np.exp(found.x)))
@@ -79,7 +79,7 @@ class NegativeBinomial(Loss):
     def value(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)
         t = z - self._shift
-        return (y + self.theta) * xp.logaddexp(xp.zeros_like(t), t) - y * t
+        return (y + self.theta) * xp.logaddexp(xp.zeros_like(t), t) - y * z
 
     def gradient(self, z: Array, y: Array) -> Array:
         return (y + self.theta) * expit(z - self._shift) - y

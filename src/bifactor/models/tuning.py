@@ -35,6 +35,9 @@ PATIENCE = 2
 MOST = 40
 """Components, where their number is left to the ridge."""
 
+LADDER = (1, 2, 3, 5, 8, 13, 21)
+"""Ranks that are tried for whole tables, where there is nothing to tell a few from many."""
+
 FEW = 40
 """Measurements below which none are held out; the ridge is then this fraction of the first:"""
 CAUTIOUS = 0.1
@@ -77,7 +80,8 @@ def tuned(
     Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
     vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
     geometric mean, are tried, and the best predictor is taken. Their paths are one as long as the ridge leaves fewer
-    columns than the fewest, so each begins where the one before it ran out of columns.
+    columns than the fewest, so each begins where the one before it ran out of columns. Of a whole table, ranks are
+    tried from 1 on, until one predicts worse.
 
     `start` are factors without any but the fixed columns and their partners, by default zero; `penalty` makes of a
     number the ridge that is meant.
@@ -98,6 +102,9 @@ def tuned(
             stage("choosing the rank", 0, 1)
         few = min(most, _free_rank(holdout.train, rng))
         ranks |= {few, max(few, round((few * most) ** 0.5))}
+    climbing = n_components is None and isinstance(problem.f, Table)
+    if climbing:
+        ranks |= {rank for rank in LADDER if rank < most}
     walk = Walk(holdout, first, penalty, stage)
     paths: dict[int, RidgePath] = {}
     beginning = Steps(start)
@@ -110,7 +117,8 @@ def tuned(
             last = max(paths)
             paths[last] = replace(paths[last], interrupted=True)
             break
-        if paths[columns].interrupted:
+        worse = climbing and paths[columns].held_out.min() > min(path.held_out.min() for path in paths.values())
+        if worse or paths[columns].interrupted:
             break
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
     interrupted = any(path.interrupted for path in paths.values())

@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
 
 
@@ -24,8 +23,6 @@ class ScreeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the `explained_deviance_ratio_` of a `LogisticPCA` or `PoissonPCA`."""
-        if not hasattr(type(estimator), "inverse_transform"):
-            raise InputError(f"{type(estimator).__name__} has no components. Pass a LogisticPCA or a PoissonPCA.")
         return cls(fitted(estimator, "explained_deviance_ratio_")).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
