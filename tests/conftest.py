@@ -19,6 +19,7 @@ LOSSES = {
     "Logistic": bf.losses.Logistic(),
     "Probit": bf.losses.Probit(0.6),
     "Poisson": bf.losses.Poisson(),
+    "NegativeBinomial": bf.losses.NegativeBinomial(3.0),
     "ExpectedCounts": bf.losses.ExpectedCounts(0.5),
     "Shifted": bf.losses.Shifted(bf.losses.Probit(0.6), -0.4),
 }
@@ -42,7 +43,7 @@ def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np
         return np.where(rng.random(z.shape) < loss.mean(z), 1.0, -1.0).astype(z.dtype)
     if isinstance(loss, bf.losses.ExpectedCounts):
         return rng.poisson(np.maximum(z, 0)).astype(z.dtype)
-    if isinstance(loss, bf.losses.Poisson):
+    if isinstance(loss, (bf.losses.Poisson, bf.losses.NegativeBinomial)):
         return rng.poisson(np.exp(np.clip(z, -5, 3))).astype(z.dtype)
     return (z + 0.1 * rng.standard_normal(z.shape)).astype(z.dtype)
 

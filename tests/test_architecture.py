@@ -53,10 +53,12 @@ PUBLIC = {
         "require_instance require_measurements require_no_fixed require_numpy require_plain require_ridge require_rows "
         "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
-    "bifactor.losses": "DataFit ExpectedCounts Huber Logistic Loss Poisson Probit Shifted Squared Targets",
+    "bifactor.losses": (
+        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets"
+    ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
-        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
+        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
     ),
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
@@ -71,7 +73,7 @@ PUBLIC = {
         "Recommender StateTomography TableImputer displays linear_inversion nearest_state"
     ),
     "bifactor.estimators.displays": (
-        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay SpectrumDisplay"
+        "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
     "bifactor.ranking": (

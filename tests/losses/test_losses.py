@@ -10,6 +10,7 @@ import pytest
 from scipy import special, stats
 
 import bifactor as bf
+from bifactor import kernels
 from bifactor.errors import CheckError, InputError
 from bifactor.kernels import pointwise
 from bifactor.testing import check_loss
@@ -20,6 +21,7 @@ TARGETS = {
     "Logistic": [-1.0, 1.0],
     "Probit": [-1.0, 1.0],
     "Poisson": [0.0, 1.0, 2.5, 40.0],
+    "NegativeBinomial": [0.0, 1.0, 2.5, 40.0],
     "ExpectedCounts": [0.0, 1.0, 2.5],
     "Shifted": [-1.0, 1.0],
 }
@@ -42,6 +44,7 @@ def test_laws(loss):
 def test_compiled_equals_reference(loss):
     y = y_of(loss)
     z = np.concatenate([np.linspace(-60, 60, 2401), [-1e4, -300, 299, 301, 1e4]])
+    kernels.compiled("losses")  # makes the functions that losses call known to numba
     function = numba.njit(loss.pointwise)
     for dtype, tol in ((np.float64, 1e-11), (np.float32, 2e-4)):
         parameter = dtype(loss.parameter(dtype))
@@ -85,6 +88,34 @@ def test_against_scipy():
     np.testing.assert_allclose(
         bf.losses.Poisson().value(z / 10, y) + constant, -stats.poisson.logpmf(y, np.exp(z / 10)), rtol=1e-12
     )
+    theta, mean = 2.5, np.exp(z / 10)
+    constant = special.gammaln(y + 1) - special.gammaln(y + theta) + special.gammaln(theta) + y * np.log(theta)
+    np.testing.assert_allclose(
+        bf.losses.NegativeBinomial(theta).value(z / 10, y) + constant,
+        -stats.nbinom.logpmf(y, theta, theta / (theta + mean)),
+        rtol=1e-11,
+    )
+
+
+def test_negative_binomial_is_poisson_in_the_limit_and_finds_its_theta():
+    rng = np.random.default_rng(0)
+    z, y = np.linspace(-3, 3, 61), np.arange(61.0)
+    for part in ("value", "gradient", "curvature"):
+        near, limit = (getattr(loss, part)(z, y) for loss in (bf.losses.NegativeBinomial(1e9), bf.losses.Poisson()))
+        np.testing.assert_allclose(near, limit, atol=1e-4)
+    z = rng.standard_normal(40_000)
+    mean = np.exp(z + 1)
+    for theta in (0.5, 4.0):
+        drawn = rng.negative_binomial(theta, theta / (theta + mean)).astype(float)
+        found = bf.losses.NegativeBinomial().refit(z + 1, drawn, None)
+        assert found.theta == pytest.approx(theta, rel=0.05)
+    assert bf.losses.NegativeBinomial().refit(z + 1, rng.poisson(mean).astype(float), None).theta > 100
+
+
+@pytest.mark.parametrize("loss", [bf.losses.Poisson(), bf.losses.NegativeBinomial(3.0), bf.losses.Logistic()])
+def test_the_lowest_loss_of_each_target_is_its_infimum(loss):
+    z, y = np.linspace(-30, 10, 4001)[:, None], np.array([1.0]) if loss == bf.losses.Logistic() else np.arange(5.0)
+    np.testing.assert_allclose(loss.value(z, y).min(axis=0), loss.lowest(y), atol=1e-4)
 
 
 def test_probit_curvature_is_accurate_far_out():
@@ -119,7 +150,7 @@ def test_logistic_at_one_measurement_is_accurate_in_both_tails():
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", None, True, 1j])
 def test_bad_parameters_are_refused(value):
-    for make in (bf.losses.Huber, bf.losses.Probit):
+    for make in (bf.losses.Huber, bf.losses.Probit, bf.losses.NegativeBinomial):
         with pytest.raises(InputError, match="finite number > 0"):
             make(value)
 

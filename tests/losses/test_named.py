@@ -19,7 +19,7 @@ def entries(loss):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_name_is_the_loss_with_its_defaults(name):
-    default = getattr(bf.losses, name.capitalize())()
+    default = getattr(bf.losses, name.title().replace("_", ""))()
     assert loss_of(name) == default
     operator, y = entries(default)
     named, plain = bf.Problem(name, operator, y), bf.Problem(default, operator, y)

@@ -358,3 +358,25 @@ def test_rows_and_columns_of_which_nothing_is_known_stay_zero_under_a_ridge():
     result = bf.solve(problem, 2, PCG(), rng=0, tol=1e-10)
     assert result.status.converged
     assert max(np.abs(result.U[30:]).max(), np.abs(result.V[20:]).max()) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_exact_blocks_lead_to_the_same_place(dtype, symmetric):
+    rng = np.random.default_rng(0)
+    U, V = conditioned((24, 24), 2, 3.0, dtype, symmetric)
+    rows, cols = np.nonzero(rng.random((24, 24)) < 0.7)
+    y = np.einsum("tk,tk->t", U[rows], V[cols].conj())
+    problem = bf.Problem("squared", bf.operators.Entries(rows, cols, (24, 24)), y, symmetric=symmetric)
+    result = bf.solve(problem, 2, PCG(exact=True), rng=0)
+    assert result.status.converged
+    assert bf.metrics.relative_error(result.U, result.V, U, V) < 1e-4
+
+
+def test_exact_blocks_where_there_are_none_are_those_to_expect():
+    problem = sensing()
+    exact, expected = (bf.solve(problem, 3, PCG(exact=flag), rng=0, max_iter=10, tol=0) for flag in (True, False))
+    np.testing.assert_array_equal(exact.U, expected.U)
+    assert problem.memory(3, PCG(exact=True)).run == problem.memory(3, PCG()).run
+    with pytest.raises(InputError, match="exact"):
+        PCG(exact="yes")

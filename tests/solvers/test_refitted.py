@@ -143,3 +143,18 @@ def test_the_parts_of_a_sum_have_parameters_of_their_own():
     assert result.problem.f.fitted[1] < 0.5 * result.problem.f.fitted[0]
     labels = problem + bf.Problem(Logistic(), A, np.where(y > 0, 1.0, -1.0))
     assert labels.f.fitted == problem.f.fitted
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_theta_of_counts_is_found_in_tables_and_in_entries(whole):
+    rng = np.random.default_rng(0)
+    mean = np.exp(0.7 * rng.standard_normal((150, 2)) @ rng.standard_normal((2, 60)) + 1)
+    y = rng.negative_binomial(3.0, 3.0 / (3.0 + mean)).astype(float)
+    rows, cols = np.divmod(np.arange(y.size), 60)
+    loss, ridge, fixed = bf.losses.NegativeBinomial(), bf.penalties.Ridge(5.0), (np.ones((150, 1)), None)
+    if whole:
+        problem = bf.Objective(bf.operators.Table(loss, y), ridge, fixed=fixed)
+    else:
+        problem = bf.Problem(loss, bf.operators.Entries(rows, cols, y.shape), y.ravel(), penalty=ridge, fixed=fixed)
+    result = bf.solve(problem, 2, Refitted(), rng=0)
+    assert result.problem.f.fitted[0] == pytest.approx(3.0, rel=0.15)

@@ -3,12 +3,14 @@
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.estimators.loss_pca import LossPCA
+from bifactor.losses import Logistic
 from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes
-from bifactor.tables import Observations
+from bifactor.operators.table import Table
 
 
 class LogisticPCA(LossPCA):
@@ -21,7 +23,9 @@ class LogisticPCA(LossPCA):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int or "auto"
+        "auto" tries 1, 2, 3, 5, … 40, each with a ridge of its own, until a tenth of the entries, held out, is told
+        no better. Where alpha is given it takes what that leaves of 40.
     alpha : float or "auto"
         The ridge: the factors u and v of t·w = u·v, which are of equal length, are normal a priori with variance
         1/alpha. "auto" takes the one under which a tenth of the entries, held out, is most likely. With 0 the fit may
@@ -30,7 +34,7 @@ class LogisticPCA(LossPCA):
         Entries above it are 1, others 0. By default X must hold two values: 0 and 1, −1 and +1, booleans, or any two
         numbers.
     solver : Solver, optional
-        By default `solvers.RankContinuation()`.
+        By default `solvers.RankContinuation(PCG(exact=True))`.
     max_iter, tol
         Of the fit.
     warm_start : bool
@@ -49,6 +53,8 @@ class LogisticPCA(LossPCA):
         μ.
     deviance_explained_ : float
         The share of the deviance of a null model, the mean of each column, that the fit explains.
+    explained_deviance_ratio_ : array, n_components
+        What each component adds to that, in their order.
     classes_ : array of two
         The lower and the upper value.
     alpha_ : float
@@ -69,8 +75,8 @@ class LogisticPCA(LossPCA):
 
     def __init__(
         self,
+        n_components: int | str = 2,
         *,
-        n_components: int = 2,
         alpha: float | str = "auto",
         binarize: float | None = None,
         solver: Any = None,
@@ -117,9 +123,17 @@ class LogisticPCA(LossPCA):
         check_is_fitted(self, "model_")
         return self._left_out(self._labels(X, None, reset=False))
 
-    def _labels(self, X: Any, weights: Any, reset: bool) -> Observations:
-        data = self._observed(X, weights, reset)
-        values = above(data.values, self.binarize)
+    def _labels(self, X: Any, weights: Any, reset: bool) -> Table:
+        X = self._entries(X, reset)
+        stored, rest = (X.data, np.zeros(1, X.dtype)) if sparse.issparse(X) else (X, np.empty(0, X.dtype))
+        known = ~np.isnan(stored)
+        stored, rest = above(stored, self.binarize), above(rest, self.binarize)
         if reset:
+            values = stored[known] if known.sum() == np.prod(X.shape) else np.concatenate([stored[known], rest])
             self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
-        return data.replaced(signs(values, self.classes_))
+        labels = np.full(stored.shape, np.nan, X.dtype)
+        labels[known] = signs(stored[known], self.classes_)
+        if not sparse.issparse(X):
+            return Table(Logistic(), labels, -1.0, weights)
+        beside = float(signs(rest, self.classes_)[0]) if known.sum() < np.prod(X.shape) else -1.0
+        return Table(Logistic(), sparse.csr_array((labels, X.indices, X.indptr), shape=X.shape), beside, weights)

@@ -9,21 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.estimators.checked import checked
 from bifactor.estimators.convergence import warn_unless_converged
-from bifactor.estimators.inputs import given_factors, observations
+from bifactor.estimators.inputs import given_factors, require_wide
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
-from bifactor.models.components import EFFECTS, fit_components, null_scores
+from bifactor.models.components import EFFECTS, deviances, fit_components, left_out, null_effects, rows_of
 from bifactor.models.fitting import Settings
-from bifactor.models.scoring import explained, left_out_scores
 from bifactor.models.settings import settings
 from bifactor.operators.sparse import require_sound
-from bifactor.tables import Observations
+from bifactor.operators.table import Table
 from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_count
-
-LARGEST = 100_000_000
-"""Entries of a sparse matrix, counted with its zeros, that are taken in."""
 
 
 class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,58 +32,62 @@ class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         Z = given_factors(Z, self.n_components_)
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
-    def _settings(self, loss: str) -> Settings:
-        if not is_count(self.n_components, 1):
+    def _settings(self, loss: Any) -> Settings:
+        if self.n_components != "auto" and not is_count(self.n_components, 1):
             raise InputError(
-                f"n_components={self.n_components!r} is not a number of principal components. Pass one ≥ 1."
+                f"n_components={self.n_components!r} is not a number of principal components ≥ 1, nor 'auto'."
             )
         names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
-        return settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
+        chosen = settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
+        if chosen.n_components is None and chosen.alpha == 0:
+            raise InputError("n_components='auto' keeps what a ridge leaves, but alpha=0. Pass alpha='auto'.")
+        return chosen
 
-    def _observed(self, X: Any, weights: Any, reset: bool) -> Observations:
-        """The known entries. Unlike in completion, what a sparse matrix does not store is 0, and NaN is a hole."""
+    def _entries(self, X: Any, reset: bool) -> Any:
+        """X as an array with NaN for holes, or as a sparse one.
+
+        Unlike in completion, what a sparse matrix does not store is 0.
+        """
         if is_triples(X):
             raise InputError("X is a tuple of three vectors, not a table. Pass an array, a frame or a sparse matrix.")
+        require_wide(X)
         if sparse.issparse(X):
-            if np.prod(X.shape, dtype=float) > LARGEST:
-                raise InputError(f"X of {X.shape} has more than {LARGEST} entries, zeros included. Pass fewer columns.")
             require_sound(X, "X")
-            X = X.toarray()
-        data = observations(self, X, weights, reset)
-        if reset and data.values.size == 0:
-            raise InputError("No entry of X is known. Pass at least one that is not missing, with a weight > 0.")
-        return data
+        if np.ma.isMaskedArray(X):
+            X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+        X = checked(self, X, reset, accept_sparse="csr")
+        if reset and not sparse.issparse(X) and np.isnan(X).all():
+            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+        return X
 
-    def _fitted(self, X: Any, data: Observations, chosen: Settings) -> Self:
-        m, n = data.shape
-        if chosen.n_components is None or chosen.n_components > min(m, n):
+    def _fitted(self, X: Any, table: Table, chosen: Settings) -> Self:
+        m, n = table.shape
+        if chosen.n_components is not None and chosen.n_components > min(m, n):
             raise InputError(
                 f"n_components={self.n_components} is more than min(n_samples={m}, n_features={n}) allows. Pass fewer."
             )
         start = getattr(self, "model_", None) if self.warm_start else None
-        model = fit_watched(self, X, data, chosen, start, fit_components)
+        model = fit_watched(self, X, table, chosen, start, fit_components)
         V = model.V[:, model.fixed_columns :]
         self.model_, self.result_, self.ridge_path_, self.alpha_ = model, model.result, model.path, model.ridge
         self._lengths = np.linalg.norm(V, axis=0).astype(V.dtype)
         self.components_ = np.divide(V, self._lengths, out=np.zeros_like(V), where=self._lengths > 0).T
         self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.intercept)
-        self.null_intercept_ = null_scores(data, chosen)
+        self.null_intercept_ = null_effects(table)
         self.n_components_ = int(self.components_.shape[0])
         self.n_iter_ = model.result.n_iter
-        self.deviance_explained_ = self._explained(data, model.scores(data.rows, data.cols))
+        found, self.explained_deviance_ratio_ = deviances(table, model, self.null_intercept_)
+        self.deviance_explained_ = found.explained
         warn_unless_converged(model)
         return self
 
-    def _scores(self, data: Observations) -> Array:
-        """Of rows, by some of their entries."""
-        return self.model_.rows(data)[:, self.model_.fixed_columns :] * self._lengths
+    def _scores(self, table: Table) -> Array:
+        """Of rows, by what is known of them."""
+        return rows_of(table, self.model_) * self._lengths
 
-    def _left_out(self, data: Observations) -> float:
+    def _left_out(self, table: Table) -> float:
         """The deviance explained of entries that were each predicted from other four fifths."""
-        return self._explained(data, left_out_scores(self.model_, data))
-
-    def _explained(self, data: Observations, z: Array) -> float:
-        return explained(self.model_, data, z, self.null_intercept_[data.cols])
+        return left_out(table, self.model_, self.null_intercept_).explained
 
     @property
     def _n_features_out(self) -> int:

@@ -23,7 +23,7 @@ class MatrixCompletion(ErrorBars, Completion):
     n_components : int or "auto"
         The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
         Too many do little harm, as those that explain nothing vanish; "auto" leaves these out.
-    loss : {"squared", "huber", "logistic", "probit", "poisson"} or Loss
+    loss : {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial"} or Loss
         What an entry means: a number, one with outliers, ±1, a count.
     alpha : float or "auto", optional
         The ridge, in the units of the loss summed over entries; 0 for none, "auto" for the one that predicts best. By

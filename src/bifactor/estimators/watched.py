@@ -8,7 +8,6 @@ from bifactor.kernels.threads import threads
 from bifactor.models.fitting import Settings, fit_model
 from bifactor.models.model import Model
 from bifactor.problems.state import State
-from bifactor.tables import Observations
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
@@ -22,13 +21,17 @@ Look = Callable[[], bool]
 """Called after each iteration; True where it shall be the last."""
 
 
+Data = TypeVar("Data")
+"""What is fitted: observations, or a whole table."""
+
+
 def fit_watched(
     estimator: Any,
     X: Any,
-    data: Observations,
+    data: Data,
     settings: Settings,
     start: Model | None = None,
-    fit: Callable[[Observations, Settings, Model | None], Model] = fit_model,
+    fit: Callable[[Data, Settings, Model | None], Model] = fit_model,  # type: ignore[assignment]
 ) -> Model:
     """`fit` without the components that a ridge made vanish, where their number was left to it."""
 

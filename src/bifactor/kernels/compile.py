@@ -11,20 +11,24 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
 from bifactor.fork import hold_at_fork
-from bifactor.kernels import pointwise
+from bifactor.kernels import elementary_numba, pointwise
 
 # Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
 # because the loop detects divergence by them.
 FAST = {"reassoc", "contract", "nsz"}
 
 for function in vars(pointwise).values():
-    if isinstance(function, FunctionType):
-        register_jitable(function)
+    if isinstance(function, FunctionType) and function.__module__ == pointwise.__name__:
+        register_jitable(forceinline=True)(function)  # a loop over what is not inlined is compiled without SIMD
 
 
 def version(function: Callable[..., Any]) -> int:
-    """A number that changes with the file a function is in. A closure over it keeps numba's cache from going stale."""
-    return zlib.crc32(Path(function.__code__.co_filename).read_bytes())
+    """A number that changes with the file a function is in, or with the elementary functions that it calls.
+
+    A closure over it keeps numba's cache from going stale.
+    """
+    elementary = zlib.crc32(Path(elementary_numba.__file__).read_bytes())
+    return zlib.crc32(Path(function.__code__.co_filename).read_bytes(), elementary)
 
 
 def own(function: Callable[..., Any]) -> bool:

@@ -4,11 +4,14 @@ Losses name these functions, so they are plain Python here; `compile` makes them
 
 The array versions in `bifactor.losses` are the reference; a test compares every pair. Here only `math`
 may be used, and every branch must stay finite at |z| = 10⁴. A loop that has no use for a number does not pay for it.
+Exponentials are those of `elementary`, without branches and in the precision of z, so that a loop over them uses SIMD.
 """
 
 import math
 from collections.abc import Callable
 from typing import Any
+
+from bifactor.kernels.elementary import exp, like, log1p
 
 MILLS_FROM = -8.0
 MILLS_TERMS = 60
@@ -28,12 +31,10 @@ def huber(z, y, delta):  # type: ignore[no-untyped-def]
 
 
 def logistic(z, y, parameter):  # type: ignore[no-untyped-def]
-    t = -y * z
-    e = math.exp(-abs(t))
-    p = 1.0 / (1.0 + e)
-    # log(1 + e): `log1p` would take as long as all the rest. The sum 1 + e hides a small e, its series does not.
-    tail = math.log(1.0 + e) if e > 1e-3 else e * (1.0 - e * (0.5 - e * (1.0 / 3.0 - 0.25 * e)))
-    return max(t, 0.0) + tail, -y * (p if t >= 0.0 else e * p), e * p * p
+    one, t = like(z, 1.0), -y * z
+    e = exp(-abs(t))
+    p = one / (one + e)
+    return max(t, like(z, 0.0)) + log1p(e), -y * p * (one if t >= 0 else e), e * p * p
 
 
 def probit(z, y, sigma):  # type: ignore[no-untyped-def]
@@ -58,11 +59,17 @@ def probit(z, y, sigma):  # type: ignore[no-untyped-def]
 
 
 def poisson(z, y, cap):  # type: ignore[no-untyped-def]
-    if z <= cap:
-        e = math.exp(z)
-        return e - y * z, e - y, e
-    e, t = math.exp(cap), z - cap
-    return e * (1.0 + t + 0.5 * t * t) - y * z, e * (1.0 + t) - y, e
+    near, one, half = min(z, like(z, cap)), like(z, 1.0), like(z, 0.5)
+    e, t = exp(near), z - near
+    return e * (one + t * (one + half * t)) - y * z, e * (one + t) - y, e
+
+
+def negative_binomial(z, y, log_theta):  # type: ignore[no-untyped-def]
+    one, t = like(z, 1.0), z - like(z, log_theta)
+    e, total = exp(-abs(t)), y + exp(like(z, log_theta))  # not `math.log` of θ, a call for every z
+    p = one / (one + e)
+    value = total * (max(t, like(z, 0.0)) + log1p(e)) - y * z
+    return value, total * p * (one if t >= 0 else e) - y, total * e * p * p
 
 
 def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
@@ -96,6 +103,10 @@ def shifted_poisson(z, y, numbers):  # type: ignore[no-untyped-def]
     return poisson(z + numbers[0], y, numbers[1])
 
 
+def shifted_negative_binomial(z, y, numbers):  # type: ignore[no-untyped-def]
+    return negative_binomial(z + numbers[0], y, numbers[1])
+
+
 def shifted_expected_counts(z, y, numbers):  # type: ignore[no-untyped-def]
     return expected_counts(z + numbers[0], y, numbers[1])
 
@@ -108,6 +119,7 @@ SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     probit: shifted_probit,
     poisson: shifted_poisson,
     expected_counts: shifted_expected_counts,
+    negative_binomial: shifted_negative_binomial,
 }
 """Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""
 
@@ -119,6 +131,7 @@ CODES: dict[Callable[..., Any] | None, int] = {
     probit: 3,
     poisson: 4,
     expected_counts: 5,
+    negative_binomial: 6,
 }
 """The losses that `grouped` knows."""
 
@@ -137,4 +150,6 @@ def grouped(z, observation, table):  # type: ignore[no-untyped-def]
         return probit(at, y, parameter)
     if code == 4:
         return poisson(at, y, parameter)
-    return expected_counts(at, y, parameter)
+    if code == 5:
+        return expected_counts(at, y, parameter)
+    return negative_binomial(at, y, parameter)

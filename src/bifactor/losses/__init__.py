@@ -5,6 +5,7 @@ from bifactor.losses.data_fit import DataFit
 from bifactor.losses.expected_counts import ExpectedCounts
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
+from bifactor.losses.negative_binomial import NegativeBinomial
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
 from bifactor.losses.shifted import Shifted
@@ -16,6 +17,7 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
+    "NegativeBinomial",
     "Poisson",
     "Probit",
     "Shifted",

@@ -72,6 +72,10 @@ class Loss(ABC):
             return self.smoothness
         return float(np.mean(self.curvature(np.zeros_like(host(y)), host(y))))
 
+    def lowest(self, y: Array) -> Array:
+        """inf ℓ over all z, for each y: what a deviance is counted from. 0 where it is not known."""
+        return np.full_like(y, self.least or 0.0)
+
     def parameter(self, dtype: Any) -> Any:
         """The number handed to `pointwise`, 0 where the loss has none; a tuple of numbers arrives as an array."""
         return 0.0

@@ -6,6 +6,7 @@ from bifactor.errors import InputError
 from bifactor.losses.base import Loss
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
+from bifactor.losses.negative_binomial import NegativeBinomial
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
 from bifactor.losses.squared import Squared
@@ -16,6 +17,7 @@ LOSSES: dict[str, Loss] = {
     "logistic": Logistic(),
     "probit": Probit(),
     "poisson": Poisson(),
+    "negative_binomial": NegativeBinomial(),
 }
 
 

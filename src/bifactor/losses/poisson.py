@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from bifactor.arrays import Array, dtype_of, host, namespace
 from bifactor.kernels import pointwise
@@ -29,6 +30,10 @@ class Poisson(Loss):
     def typical_curvature(self, y: Array) -> float:
         """The mean count: ℓ″ = e^z where the rate is that."""
         return max(float(np.mean(host(y), dtype=np.float64)), 0.1)
+
+    def lowest(self, y: Array) -> Array:
+        """y − y log y, at z = log y."""
+        return y - scipy.special.xlogy(y, y)
 
     def parameter(self, dtype: Any) -> float:
         """Where the continuation starts."""

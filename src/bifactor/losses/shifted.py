@@ -60,6 +60,9 @@ class Shifted(Loss):
     def typical_curvature(self, y: Array) -> float:
         return self.loss.typical_curvature(y)
 
+    def lowest(self, y: Array) -> Array:
+        return self.loss.lowest(y)
+
     def parameter(self, dtype: Any) -> tuple[float, Any]:
         return self.shift, self.loss.parameter(dtype)
 

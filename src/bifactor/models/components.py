@@ -1,22 +1,21 @@
-"""Principal components under a loss: z = μⱼ + uᵢ·vⱼ, columns with an effect of their own and rows without."""
+"""Principal components under a loss: z = oᵢ + μⱼ + uᵢ·vⱼ in all cells of a table; μ are effects of columns."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.factors import Factors, Free
 from bifactor.inits import Given
-from bifactor.losses import Shifted
 from bifactor.metrics import triplets
-from bifactor.models.fitting import Settings, as_problem, constant, resumed, run
-from bifactor.models.fold_in import fold_in
+from bifactor.models.cell_rows import best_rows, left_out_loss
+from bifactor.models.fitting import Settings, best_constant, resumed, run
 from bifactor.models.model import Model
-from bifactor.models.tuning import tuned
-from bifactor.operators import Entries
+from bifactor.models.tuning import CAUTIOUS, MOST, RidgePath, steepest, tuned, without_vanished
+from bifactor.operators.table import Table
 from bifactor.penalties import Ridge
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, RankContinuation
-from bifactor.tables import Observations
 
 FIXED, EFFECTS = (1, 0), 0
 """One column of ones in U, whose partner in V has the effects of the columns; and which one that is."""
@@ -28,44 +27,144 @@ of a column whose entries are all alike."""
 NULL_RIDGE = 1e-6
 """On the column effects of the null model, for the same reason."""
 
+CELLS, FEWEST_ROWS = 20_000_000, 500
+"""Cells of the rows that a ridge is chosen on, and such rows at the least."""
+
+SETTLED = 1e-9
+"""The change of effects that ends their fitting."""
+
 
 def component_ridge(rho: float) -> Ridge:
     """(ρ/2)(‖U‖² + ‖V‖²) over the components, and LIGHT times that over the effects of columns."""
     return Ridge(rho, components=(LIGHT, 1.0))
 
 
-def fit_components(data: Observations, settings: Settings, earlier: Model | None = None) -> Model:
+def fit_components(table: Table, settings: Settings, earlier: Model | None = None) -> Model:
     """Chooses the ridge where it is to be chosen, and fits."""
-    intercept = constant(data, settings.loss)
-    problem = as_problem(data, settings, intercept, fixed=(np.ones((data.shape[0], 1)), None))
-    start = problem.zero(0)
-    start.right[:, EFFECTS] = _column_effects(data, settings, intercept, LIGHT)
-    rng = np.random.default_rng(settings.seed)
-    with settings.choosing as stage:
-        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
+    intercept = constant_of(table)
+    problem, start = _begun(table.shifted(intercept))
+    rank, ridge, path = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     init, solver = resumed(earlier, penalized, rank), settings.solver
     if init is None:
         wide = start.padded(start.width + rank)
         init = Given(wide.left, wide.right)
-        solver = RankContinuation() if solver is None else solver
-    result = run(penalized, rank, PCG() if solver is None else solver, init, settings)
-    U, V = _rotated(result.U, result.V)
-    model = Model(settings.loss, intercept, FIXED, ridge, U, V, result, path)
-    return replace(model, U=model.rows(data))
+        solver = RankContinuation(PCG(exact=True)) if solver is None else solver
+    result = run(penalized, rank, PCG(exact=True) if solver is None else solver, init, settings)
+    x = problem.kind.pair(result.U, result.V)
+    _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
+    U = best_rows(table.shifted(intercept), V, sum(FIXED), ridge)
+    return Model(table.loss, intercept, FIXED, ridge, U, V, result, path)
 
 
-def null_scores(data: Observations, settings: Settings) -> Array:
-    """What a null model of column effects alone has in the place of z, one number per column."""
-    intercept = constant(data, settings.loss)
-    return _column_effects(data, settings, intercept, NULL_RIDGE) + intercept
+def refitted(table: Table, settings: Settings) -> Table:
+    """The table with parameters of its loss that fit best, beside components under a ridge that is on the safe side.
+
+    Effects of columns alone would leave to the spread what components explain, and components that are free would
+    explain the spread.
+    """
+    shifted = table.shifted(constant_of(table))
+    _, start = _begun(shifted)
+    problem, start = _begun(shifted.refit(start))
+    penalized = problem.penalized(component_ridge(CAUTIOUS * steepest(problem, start)))
+    rank = min(*table.shape, MOST if settings.n_components is None else settings.n_components)
+    wide = start.padded(start.width + rank)
+    quiet = replace(settings, callback=None, progress=False, checkpoint=None)
+    result = run(penalized, rank, RankContinuation(PCG(exact=True)), Given(wide.left, wide.right), quiet)
+    fitted = penalized.f.refit(problem.kind.pair(result.U, result.V)).fitted
+    return table.with_fitted(fitted)
 
 
-def _column_effects(data: Observations, settings: Settings, intercept: float, ridge: float) -> Array:
-    """The best μ where there is nothing else: new rows of the matrix on its side, whose one factor is 1."""
-    operator = Entries(data.cols, data.rows, data.shape[::-1])
-    problem = Problem(Shifted(settings.loss, intercept), operator, data.values, data.weights)
-    return fold_in(problem, np.ones((data.shape[0], 1), problem.dtype), ridge)[:, 0]
+def _begun(table: Table) -> tuple[Objective, Factors]:
+    """The problem without a ridge, and its start, the effects of columns."""
+    problem = Objective(table, fixed=(np.ones((table.shape[0], 1)), None))
+    start = problem.zero(0)
+    start.right[:, EFFECTS] = table.best_effects(1, start.right[:, EFFECTS], LIGHT)
+    return problem, start
+
+
+def _chosen(problem: Objective, start: Factors, settings: Settings) -> tuple[int, float, RidgePath | None]:
+    """The rank and the ridge; of a large table, by some of its rows, evenly spread.
+
+    A ridge must outweigh the noise in a gradient, whose norm is about in proportion to √m + √n.
+    """
+    (m, n), rng, table = problem.shape, np.random.default_rng(settings.seed), problem.f
+    assert isinstance(table, Table)
+    few = max(CELLS // n, FEWEST_ROWS)
+    with settings.choosing as stage:
+        if m <= few:
+            return tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
+        part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
+        here = part.zero(0)
+        here.right[:, EFFECTS] = start.right[:, EFFECTS]
+        rank, ridge, path = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
+    return rank, ridge if path is None else ridge * (m**0.5 + n**0.5) / (few**0.5 + n**0.5), path
+
+
+@dataclass(frozen=True)
+class Deviance:
+    """The deviance of a table under a null model, the effects of columns alone, and what is left of it."""
+
+    null: float
+    left: float
+
+    @property
+    def explained(self) -> float:
+        """1 − left/null."""
+        return 1 - self.left / self.null if self.null > 0 else float(self.left <= 0)
+
+
+def null_effects(table: Table) -> Array:
+    """What a null model has in the place of z, one number per column."""
+    return table.best_effects(1, np.zeros(table.shape[1]), NULL_RIDGE, SETTLED)
+
+
+def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]:
+    """That of a fit to the table, and the share of the null deviance that each component explains in its turn.
+
+    These begin with no component but the effects of the fit, and add one after the other.
+    """
+    shifted, lowest = table.shifted(model.intercept), _lowest(table)
+    k = sum(FIXED)
+    each = [shifted.value(Free().pair(model.U[:, :c], model.V[:, :c])) for c in range(k, model.U.shape[1] + 1)]
+    found = Deviance(_value_of_null(table, null) - lowest, each[-1] - lowest)
+    return found, -np.diff(each) / (found.null if found.null > 0 else 1.0)
+
+
+def left_out(table: Table, model: Model, null: Array) -> Deviance:
+    """That of cells which were each predicted from other four fifths of their rows."""
+    assert model.ridge is not None
+    lowest = _lowest(table)
+    left = left_out_loss(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)
+    return Deviance(_value_of_null(table, null) - lowest, left - lowest)
+
+
+def rows_of(table: Table, model: Model) -> Array:
+    """The scores of new rows."""
+    assert model.ridge is not None
+    return best_rows(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)[:, sum(FIXED) :]
+
+
+def constant_of(table: Table) -> float:
+    """The best z where it is the same in all cells, but for their offsets; cells that are not stored count by row."""
+    s = table.sheet
+    counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
+    y = np.concatenate([np.full(s.shape[0], s.rest), s.y.astype(np.float64)])
+    weights = np.concatenate([counts, s.weights])
+    return best_constant(table.loss, y, weights, np.concatenate([table.offset, table.offset[s.stored_rows]]))
+
+
+def _value_of_null(table: Table, null: Array) -> float:
+    ones = np.ones((table.shape[0], 1), table.dtype)
+    return table.value(Free().pair(ones, null[:, None].astype(table.dtype)))
+
+
+def _lowest(table: Table) -> float:
+    """The sum of losses of perfect predictions."""
+    s = table.sheet
+    counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
+    stored, rest = (table.loss.lowest(np.asarray(y, np.float64)) for y in (s.y, np.array([s.rest])))
+    return float(np.sum(s.weights * stored) + counts.sum() * rest[0])
 
 
 def _rotated(U: Array, V: Array) -> tuple[Array, Array]:

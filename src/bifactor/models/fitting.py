@@ -19,6 +19,7 @@ from bifactor.models.side import Sides
 from bifactor.models.tuning import FEW, tuned, without_vanished
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
@@ -143,7 +144,7 @@ def _until(sweeps: int | None, callback: Callback | None) -> Callback | None:
     return over
 
 
-def run(problem: Problem, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
+def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
     """A fit within the limits of the settings."""
     return solve(
         problem,
@@ -184,9 +185,14 @@ def constant(data: Observations, loss: Loss) -> float:
     w = np.ones_like(y) if data.weights is None else data.weights
     if loss.quadratic:  # of values that are all alike a mean would be off by rounding
         return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
+    return best_constant(loss, y, w, np.zeros_like(y))
+
+
+def best_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
+    """argmin over a of Σ w ℓ(a + offset; y), likewise."""
     a, limit = (float(np.median(y)), np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
     for _ in range(100):
-        z = np.full_like(y, a)
+        z = a + offset
         slope, bend = float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
         step = float(np.clip(-slope / bend, -1.0, 1.0)) if bend > 0 else 0.0
         a = float(np.clip(a + step, -limit, limit))
@@ -195,7 +201,7 @@ def constant(data: Observations, loss: Loss) -> float:
     return a
 
 
-def resumed(start: Model | None, problem: Problem, rank: int, sides: Sides | None = None) -> Given | None:
+def resumed(start: Model | None, problem: Objective, rank: int, sides: Sides | None = None) -> Given | None:
     """Where an earlier fit left off, if it fits."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None

@@ -1,10 +1,8 @@
 """How well a fit predicts: the fraction of deviance explained."""
 
 import numpy as np
-import scipy
 
 from bifactor.arrays import Array
-from bifactor.losses import Poisson
 from bifactor.models.fitting import constant
 from bifactor.models.model import Model
 from bifactor.solvers.parts.posterior import Posterior
@@ -20,7 +18,7 @@ def explained(model: Model, data: Observations, z: Array, null_z: Array | None =
     By default the null model is the best constant.
     """
     y, w = data.values.astype(np.float64), data.weights
-    lowest = _least(model, y)
+    lowest = model.loss.lowest(y)
     null_z = np.full(y.shape, constant(data, model.loss)) if null_z is None else null_z.astype(np.float64)
     null = model.loss.value(null_z, y) - lowest
     left = model.loss.value(model.clipped(z.astype(np.float64)), y) - lowest
@@ -43,10 +41,3 @@ def left_out_scores(model: Model, data: Observations) -> Array:
             U = model.rows(data.part(~hidden))
             z[hidden] = model.entries(U, model.V, data.rows[hidden], data.cols[hidden])
     return z
-
-
-def _least(model: Model, y: Array) -> Array | float:
-    """The loss of a perfect prediction; 0 where it is not known, so that D² is the share of the loss itself."""
-    if not isinstance(model.loss, Poisson):
-        return model.loss.least or 0.0
-    return y - scipy.special.xlogy(y, y)  # at z = log y

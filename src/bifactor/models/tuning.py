@@ -10,9 +10,11 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
+from bifactor.operators.table import Table
 from bifactor.penalties import Penalty, Ridge
+from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
-from bifactor.running.holdout import Holdout
+from bifactor.running.holdout import HeldCells, Holdout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
@@ -32,6 +34,9 @@ PATIENCE = 2
 
 MOST = 40
 """Components, where their number is left to the ridge."""
+
+LADDER = (1, 2, 3, 5, 8, 13, 21)
+"""Ranks that are tried for whole tables, where there is nothing to tell a few from many."""
 
 FEW = 40
 """Measurements below which none are held out; the ridge is then this fraction of the first:"""
@@ -62,7 +67,7 @@ class RidgePath:
 
 
 def tuned(
-    problem: Problem,
+    problem: Objective,
     n_components: int | None,
     alpha: float | None,
     rng: np.random.Generator,
@@ -75,27 +80,31 @@ def tuned(
     Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
     vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
     geometric mean, are tried, and the best predictor is taken. Their paths are one as long as the ridge leaves fewer
-    columns than the fewest, so each begins where the one before it ran out of columns.
+    columns than the fewest, so each begins where the one before it ran out of columns. Of a whole table, ranks are
+    tried from 1 on, until one predicts worse.
 
     `start` are factors without any but the fixed columns and their partners, by default zero; `penalty` makes of a
     number the ridge that is meant.
     """
     start = problem.zero(0) if start is None else start
     most = min(*problem.shape, MOST if n_components is None else n_components)
-    many = problem.y.size >= FEW
+    many = (problem.f.seen or 0) >= FEW
     if alpha is not None:
         left_open = alpha == 0 and n_components is None and many
         return _free_rank(problem, rng) if left_open else most, alpha, None
     first = steepest(problem, start)
     if not many or first == 0:
         return most, CAUTIOUS * first, None
-    holdout = Holdout(problem, rng)
+    holdout = hold_out(problem, rng)
     ranks = {most}
-    if n_components is None and problem.loss.quadratic:
+    if n_components is None and problem.f.data.quadratic:
         if stage is not None:
             stage("choosing the rank", 0, 1)
         few = min(most, _free_rank(holdout.train, rng))
         ranks |= {few, max(few, round((few * most) ** 0.5))}
+    climbing = n_components is None and isinstance(problem.f, Table)
+    if climbing:
+        ranks |= {rank for rank in LADDER if rank < most}
     walk = Walk(holdout, first, penalty, stage)
     paths: dict[int, RidgePath] = {}
     beginning = Steps(start)
@@ -108,14 +117,23 @@ def tuned(
             last = max(paths)
             paths[last] = replace(paths[last], interrupted=True)
             break
-        if paths[columns].interrupted:
+        worse = climbing and paths[columns].held_out.min() > min(path.held_out.min() for path in paths.values())
+        if worse or paths[columns].interrupted:
             break
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
     interrupted = any(path.interrupted for path in paths.values())
     return rank, paths[rank].chosen, replace(paths[rank], interrupted=interrupted)
 
 
-def _free_rank(problem: Problem, rng: np.random.Generator) -> int:
+def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCells:
+    """A tenth of what is known held out."""
+    if isinstance(problem.f, Table):
+        return HeldCells(problem, rng)
+    assert isinstance(problem, Problem)
+    return Holdout(problem, rng)
+
+
+def _free_rank(problem: Objective, rng: np.random.Generator) -> int:
     """The number of columns, fixed ones aside, that `solve(rank="auto")` takes without a ridge."""
     return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
 
@@ -142,7 +160,7 @@ class Steps:
 class Walk:
     """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
 
-    holdout: Holdout
+    holdout: Holdout | HeldCells
     first: float
     penalty: Callable[[float], Penalty]
     stage: Stage | None
@@ -168,7 +186,7 @@ class Walk:
             steps = self._scored(steps, x, ridge, result)
             beginning = steps if x.width < free and len(beginning.means) == len(steps.means) - 1 else beginning
             interrupted = result.status is Status.INTERRUPTED
-        if not interrupted and steps.ridges[-1] < LIGHTEST * self.first and train.loss.quadratic:
+        if not interrupted and steps.ridges[-1] < LIGHTEST * self.first and train.f.data.quadratic:
             exact = solve(train, columns, rng=0)  # such data may be exact
             steps = self._scored(steps, steps.x, 0.0, exact)
         errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
@@ -188,22 +206,31 @@ class Walk:
         return steps.on(x, ridge, losses, self.holdout.mean(losses))
 
 
-def _fitted(problem: Problem, x: Factors, columns: int) -> Result:
+def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
     """A short fit from x, with as many more columns as help."""
     extra = problem.kind.fixed_columns
     room = columns + extra - x.width
     x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
     start = Given(x.left, x.right)
-    return solve(problem, x.width - extra, PCG(), start, 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
+    solver = PCG(exact=isinstance(problem.f, Table))
+    return solve(problem, x.width - extra, solver, start, 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
 
 
-def steepest(problem: Problem, x: Factors) -> float:
+def steepest(problem: Objective, x: Factors) -> float:
     """‖∇f‖₂ where there are but effects of rows and columns: the ridge from which on the rest is 0."""
     x = _at_least(x, 1)
     norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
     if not np.isfinite(norm):
         raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
-    return norm if problem.loss.quadratic else max(norm, LEAST * problem.f.fit.total / problem.y.size)
+    return norm if problem.f.data.quadratic else max(norm, LEAST * _mean_weight(problem))
+
+
+def _mean_weight(problem: Objective) -> float:
+    f = problem.f
+    if isinstance(f, Table):
+        return f.weight_sum / max(f.seen, 1)
+    assert isinstance(problem, Problem)
+    return problem.f.fit.total / problem.y.size
 
 
 def without_vanished(x: Factors) -> Factors:

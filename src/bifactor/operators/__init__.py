@@ -19,6 +19,7 @@ from bifactor.operators.recomputed import Recomputed
 from bifactor.operators.scaled import Scaled
 from bifactor.operators.stacked import Stacked
 from bifactor.operators.subsampled import Subsampled
+from bifactor.operators.table import Table
 
 __all__ = [
     "DCT",
@@ -42,5 +43,6 @@ __all__ = [
     "Scaled",
     "Stacked",
     "Subsampled",
+    "Table",
     "pattern",
 ]

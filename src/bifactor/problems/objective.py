@@ -211,6 +211,10 @@ class Objective:
         """The same f over factors with these fixed columns, and with no others."""
         return self._with(kind=kind_of(self.shape, self.dtype, False, False, (L, R), self.f.measured_shape))
 
+    def with_f(self, f: Bound) -> Self:
+        """The same with another f over the same matrices."""
+        return self._with(f=f)
+
     def with_fitted(self, fitted: tuple[float, ...]) -> Self:
         """The same with other parameters of the losses, those that `f.fitted` lists."""
         return self._with(f=self.f.with_fitted(fitted))

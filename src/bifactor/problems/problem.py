@@ -17,7 +17,7 @@ class Problem(Objective):
 
     Parameters
     ----------
-    loss : Loss, {"squared", "huber", "logistic", "probit", "poisson"}, or sequence of them
+    loss : Loss, {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial"}, or sequence of them
         What yᵢ means, e.g. `losses.Huber(0.5)`; a name stands for the loss with its defaults. Several losses go with
         `group`, or with one part each of `Stacked`.
     operator : Operator

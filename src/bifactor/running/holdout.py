@@ -4,6 +4,9 @@ import numpy as np
 
 from bifactor.arrays import Array, beside, host
 from bifactor.errors import InputError
+from bifactor.operators import Entries
+from bifactor.operators.table import Table
+from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.words import counted
 
@@ -12,8 +15,26 @@ FRACTION = 0.1
 
 FEWEST = 2
 
+MOST_CELLS = 1_000_000
+"""Cells of a table that are held out at most."""
 
-class Holdout:
+
+class Held:
+    """What is told by measurements that were held out, by their weights."""
+
+    weights: Array
+
+    def mean(self, losses: Array) -> float:
+        return float(np.average(losses, weights=self.weights))
+
+    def standard_error(self, differences: Array) -> float:
+        """Of their weighted mean."""
+        w = self.weights
+        spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
+        return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))
+
+
+class Holdout(Held):
     """A problem without a tenth of its measurements, and that tenth.
 
     Attributes
@@ -42,11 +63,32 @@ class Holdout:
         """ℓ at every measurement held out."""
         return host(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
 
-    def mean(self, losses: Array) -> float:
-        return float(np.average(losses, weights=self.weights))
 
-    def standard_error(self, differences: Array) -> float:
-        """Of their weighted mean."""
-        w = self.weights
-        spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
-        return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))
+class HeldCells(Held):
+    """A problem without a tenth of the cells of its table, or `MOST_CELLS` where that is less, and these.
+
+    Attributes
+    ----------
+    train : Objective
+        The same table, those held out with weight 0.
+    """
+
+    def __init__(self, problem: Objective, rng: np.random.Generator):
+        table = problem.f
+        assert isinstance(table, Table)
+        m, n = table.shape
+        drawn = np.unique(rng.integers(0, m * n, min(int(FRACTION * m * n) + 1, MOST_CELLS)))
+        self.places = np.divmod(drawn, n)
+        self.y, self.weights = table.sheet.at(*self.places)
+        counts = self.weights > 0
+        if not counts.any():
+            raise InputError(f"Of {m}×{n} cells too few are known to hold some out. Pass alpha.")
+        self.places = self.places[0][counts], self.places[1][counts]
+        self.y, self.weights = self.y[counts], self.weights[counts]
+        self.operator, self.table = Entries(*self.places, table.shape), table
+        self.train = problem.with_f(table.without(*self.places))
+
+    def losses(self, U: Array, V: Array) -> Array:
+        """ℓ at every cell held out."""
+        z = self.operator.forward(U, V) + self.table.offset[self.places[0]]
+        return self.table.loss.value(z, self.y.astype(z.dtype))

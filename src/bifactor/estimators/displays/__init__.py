@@ -7,6 +7,7 @@ from bifactor.estimators.displays.convergence import ConvergenceDisplay
 from bifactor.estimators.displays.image import ImageDisplay
 from bifactor.estimators.displays.observed_predicted import ObservedPredictedDisplay
 from bifactor.estimators.displays.rank_path import RankPathDisplay
+from bifactor.estimators.displays.scree import ScreeDisplay
 from bifactor.estimators.displays.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "ImageDisplay",
     "ObservedPredictedDisplay",
     "RankPathDisplay",
+    "ScreeDisplay",
     "SpectrumDisplay",
 ]

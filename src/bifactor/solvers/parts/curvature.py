@@ -7,12 +7,7 @@ from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 from bifactor.solvers.parts.conjugate_gradients import conjugate_gradients
-
-LARGEST_BLOCKS = 50_000_000
-"""Numbers that exact blocks may take; beyond, the preconditioner of the first-order solvers serves."""
-
-HELD = 1e-8
-"""Rows with too few measurements to fix them are held by this share of the mean block."""
+from bifactor.solvers.parts.preconditioner import HELD, LARGEST_BLOCKS
 
 
 def blocks_memory(problem: Objective, width: int) -> int:

@@ -6,14 +6,20 @@ Dividing each row of the gradient by its block of curvature makes the iteration 
 
 import numpy as np
 
-from bifactor.arrays import host
-from bifactor.blocks import Blocks
+from bifactor.arrays import Array, host
+from bifactor.blocks import Blocks, Exact, Shared
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 
 LIFT = 0.01
 """The multiple of the estimated distance to the solution by which Gram matrices are damped."""
+
+LARGEST_BLOCKS = 50_000_000
+"""Numbers that exact blocks may take; beyond, those to expect serve."""
+
+HELD = 1e-8
+"""Rows with too few measurements to fix them are held by this share of the mean block."""
 
 SMOOTH = 0.003
 """The share of the curvature of f from which on a ridge by itself keeps columns that vanish from being blown up."""
@@ -30,8 +36,10 @@ def first_decrement(problem: Objective, point: Point) -> float:
     return g.inner(g) / max(problem.scale * x.inner(x), 1e-300)
 
 
-def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -> Factors:
-    """A gradient at x, each row divided by the block of curvature to expect.
+def preconditioned(
+    problem: Objective, x: Factors, g: Factors, damping: float, exact: tuple[Array, Array] | None = None
+) -> Factors:
+    """A gradient at x, each row divided by the block of curvature to expect, or by an `exact` one.
 
     `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a column that vanishes would be blown up until the
     whole step is cut short because of it. Where entries are observed and nothing else bounds the blocks it is added to
@@ -45,6 +53,17 @@ def preconditioned(problem: Objective, x: Factors, g: Factors, damping: float) -
         own = problem.f.expected(x, side, alone=ridge == 0)
         if 0 < ridge < SMOOTH * own.typical:
             own = problem.f.expected(x, side)
-        return own.damped(damping) + terms
+        if exact is None:
+            return own.damped(damping) + terms
+        lift = Shared(tuple((a, damping * np.eye(x.width)) for a, _ in own.pairs))
+        return (Exact(exact[side], x.width) + lift + terms).lifted(0.0, HELD)
 
     return g.divided(blocks)
+
+
+def exact_blocks(problem: Objective, x: Factors) -> tuple[Array, Array] | None:
+    """The curvature of f in each row of U and of V, where each measurement sees one entry and there is room for it."""
+    if problem.f.seen is None or sum(problem.shape) * x.width**2 > LARGEST_BLOCKS:
+        return None
+    left, right = (problem.f.exact(x, side) for side in (0, 1))
+    return None if left is None or right is None else (left.packed, right.packed)

@@ -1,0 +1,293 @@
+"""Every cell of a table, zeros included, without a dense copy of it."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import HERE, Array, digest, floating, host, inner, is_complex, is_foreign
+from bifactor.blocks import Exact
+from bifactor.caching import cached_property
+from bifactor.describe import describe
+from bifactor.errors import InputError
+from bifactor.factors import Factors, Free
+from bifactor.kernels.sheet import Sheet, sheet, whole_sheet
+from bifactor.linear_map import LinearMap
+from bifactor.losses import Loss
+from bifactor.losses.checks import check_range, smoothness_of
+from bifactor.losses.named import loss_of
+from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
+from bifactor.operators.footprint import Footprint
+from bifactor.operators.sparse import require_sound
+from bifactor.operators.table_passes import CELLS, FEWEST, Passes
+from bifactor.validation import require_pair, require_rows, weights_of
+
+STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
+"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them by default."""
+
+FARTHEST = 30.0
+"""Of effects: beyond, labels are all alike and counts without end, or zero."""
+
+SAMPLE = 4_000_000
+"""Cells that parameters of a loss are fitted to."""
+
+
+class Table(Bound):
+    """f(X) = Σᵢⱼ wᵢ ℓ(xᵢⱼ + oᵢ; yᵢⱼ) over every cell of a table.
+
+    For tables of counts or labels that are mostly zeros, of up to 10⁹ cells and more: memory is taken for what is
+    stored, and time for a product of the factors, the loss and two products more, some rows at a time. Measurements are
+    computed anew in each pass, so solvers that work on these themselves refuse it. `Objective` takes it.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        One loss for all cells.
+    Y : array or sparse matrix, m×n
+        NaN in an array marks a hole. What a sparse matrix does not store is `rest`.
+    rest : float
+        The value of cells that are not stored: 0 for counts, -1 for labels.
+    weights : array, m values or m×n, optional
+        w ≥ 0, by default ones. One for each cell takes memory for each cell.
+    offset : array, m values, optional
+        o: e.g. the logarithms of exposures.
+    """
+
+    explicit = False
+
+    def __init__(
+        self,
+        loss: Loss | str,
+        Y: Any,
+        rest: float = 0.0,
+        weights: Array | None = None,
+        offset: Array | None = None,
+    ):
+        self._bind(loss_of(loss), _checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
+
+    def _bind(self, loss: Loss, stored: Sheet, known: tuple[Array, Array]) -> None:
+        self.loss, self.sheet, self.known = loss, stored, known
+        self.shape, self.dtype, self.like = stored.shape, stored.dtype, HERE
+        self.passes = Passes(loss, stored, known)
+
+    def _with(self, **changed: Any) -> "Table":
+        """The same with another loss, other cells or other offsets."""
+        other = object.__new__(Table)
+        other._bind(*(changed.get(name, getattr(self, name)) for name in ("loss", "sheet", "known")))
+        return other
+
+    def without(self, rows: Array, cols: Array) -> "Table":
+        """The same with some cells left out, none of which is named twice."""
+        return self._with(sheet=self.sheet.without(rows, cols))
+
+    def part(self, start: int, stop: int) -> "Table":
+        """Some of the rows."""
+        return self._with(sheet=self.sheet.part(start, stop), known=(self.known[0][start:stop], self.known[1]))
+
+    def take(self, rows: Array) -> "Table":
+        """Some of the rows, by their places."""
+        return self._with(sheet=self.sheet.take(rows), known=(self.known[0][rows], self.known[1]))
+
+    def shifted(self, offset: Array | float) -> "Table":
+        """With this added to the offsets of rows."""
+        return self._with(known=_known(self.offset + offset, self.shape))
+
+    @property
+    def offset(self) -> Array:
+        """o, zeros included."""
+        return self.known[0].sum(axis=1)
+
+    @property
+    def smoothness(self) -> float:
+        return smoothness_of(self.loss) * float(np.max(self.sheet.row_weights))
+
+    @cached_property
+    def scale(self) -> float:
+        return float(np.sum(self.marginals[0])) / (self.shape[0] * self.shape[1])
+
+    @property
+    def least(self) -> float | None:
+        return None if self.loss.least is None else self.loss.least * self.weight_sum
+
+    @property
+    def weight_sum(self) -> float:
+        """Σ wᵢ over all cells."""
+        return self.sheet.total
+
+    @cached_property
+    def seen(self) -> int:
+        return self.sheet.seen
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array]:
+        """Sums of the curvature where there are effects of rows and columns alone: it differs much among these."""
+        a = self.best_effects(1, np.zeros(self.shape[1]))
+        b = self.best_effects(0, a)
+        _, bends = self.passes.sums(_effects(a, b, self.dtype))
+        return bends
+
+    def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
+        """The best effects of columns (side 1), or of rows beside `cols`, under a ridge; by Newton's method."""
+        effects = np.zeros(self.shape[side])
+        for _ in range(STEPS):
+            a, b = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
+            slopes, bends = (sums[side] for sums in self.passes.sums(_effects(a, b, self.dtype)))
+            step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
+            moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
+            change, effects = float(np.max(np.abs(moved - effects))), moved
+            if change <= tol:
+                break
+        return effects
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def value(self, x: Factors) -> float:
+        self._require(x)
+        return self.passes.value(x)
+
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
+        self._require(x)
+        return Evaluated(*self.passes.products(x, x.left, x.right), None)
+
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
+        self._require(x)
+        return TableSlopes(self, x)
+
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
+        self._require(x)
+        return lambda d: self.passes.bent(x, d)
+
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+        self._require(x)
+        self._require(d)
+        return TableCurve(self, x, d)
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
+        self._require(x)
+        return Exact(self.passes.squares(x, side, score, rows or (0, self.shape[side])), x.width)
+
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        return self.loss.fitted
+
+    @property
+    def scales(self) -> bool:
+        return self.loss.scales
+
+    def refit(self, x: Factors, z: Measurements = None) -> "Table":
+        """Parameters that fit best to some of the rows, evenly spread over the table."""
+        m, n = self.shape
+        rows = np.unique(np.linspace(0, m - 1, max(1, min(m, SAMPLE // n))).astype(int))
+        z = x.left[rows] @ x.right.T + self.offset[rows, None]
+        y, w = self.sheet.take(rows).dense()
+        return self._with(loss=self.loss.refit(z.ravel(), y.ravel(), w.ravel()))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Table":
+        return self._with(loss=self.loss.with_fitted(fitted))
+
+    def footprint(self, width: int) -> Footprint:
+        _m, n = self.shape
+        held = 2 * max(CELLS, FEWEST * n) + 3 * n * width
+        return Footprint(0, 2 * held * np.dtype(self.dtype).itemsize)
+
+    def check_factors(self, x: Factors) -> None:
+        if is_complex(x.left) or is_complex(x.right):
+            raise InputError(f"{type(self.loss).__name__} of a Table takes real factors, but here they are complex.")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        s = self.sheet
+        return f"Table {self.shape} {s.rest!r} {describe(self.loss)} " + digest(
+            s.indptr, s.cols, s.y, s.rows, s.own, *self.known
+        )
+
+    def _require(self, x: Factors) -> None:
+        require_pair(x.left, x.right, self.shape)
+
+
+class TableCurve(Curve):
+    """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
+
+    quartic = None
+
+    def __init__(self, bound: Table, x: Factors, d: Factors):
+        self.bound, self.x, self.d = bound, x, d
+        self.last: tuple[float, Evaluated] | None = None
+
+    def at(self, a: float) -> tuple[float, float, float | None]:
+        if a == 0:  # where the gradient is known already, and the curvature is what a search begins with
+            return self.bound.passes.along(self.x, self.d)
+        there = self._evaluated(a)
+        return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        return self._evaluated(a)
+
+    def _evaluated(self, a: float) -> Evaluated:
+        if self.last is None or self.last[0] != a:
+            self.last = a, self.bound.evaluate(self.x.plus(a, self.d))
+        return self.last[1]
+
+
+class TableSlopes(LinearMap):
+    """∇f(X), whose entries are computed in each product."""
+
+    def __init__(self, bound: Table, x: Factors):
+        self.bound, self.x = bound, x
+        self.shape, self.dtype, self.like = bound.shape, np.result_type(x.dtype, bound.dtype), HERE
+
+    def matmul(self, V: Array) -> Array:
+        require_rows(V, self.shape[1])
+        return self.products(np.empty((self.shape[0], 0), V.dtype), V)[0]
+
+    def rmatmul(self, U: Array) -> Array:
+        require_rows(U, self.shape[0])
+        return self.products(U, np.empty((self.shape[1], 0), U.dtype))[1]
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        _, left, right = self.bound.passes.products(self.x, U, V)
+        return left, right
+
+
+def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
+    if is_foreign(Y):
+        raise InputError("Y of a Table is an array of another library. Convert it to NumPy first.")
+    if sparse.issparse(Y):
+        require_sound(Y, "Y")
+        Y = Y.astype(np.result_type(Y.dtype, np.float32)) if Y.dtype.kind in "biu" else Y
+    else:
+        Y = host(floating(Y, "Y"))
+    if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
+        raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. A Table takes a matrix of real numbers.")
+    found = _weighed(Y, rest, weights)
+    loss.targets.check(np.append(found.y, np.asarray(rest, found.dtype)), type(loss).__name__)
+    check_range(found.y, "Y", np.finfo(found.dtype))
+    return found
+
+
+def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:
+    if weights is None:
+        return sheet(Y, rest)
+    w = host(floating(weights.toarray() if sparse.issparse(weights) else weights, "weights"))
+    if w.shape not in (Y.shape, Y.shape[:1]):
+        raise InputError(f"weights has shape {w.shape}, X has {Y.shape}. Pass one weight per row, or one per entry.")
+    weights_of(w.ravel(), "weights")
+    if w.ndim == 1:
+        return sheet(Y, rest, w)
+    return whole_sheet(Y.toarray() if sparse.issparse(Y) else Y, w)
+
+
+def _known(offset: Array | None, shape: tuple[int, int]) -> tuple[Array, Array]:
+    if offset is None:
+        return np.empty((shape[0], 0)), np.empty((shape[1], 0))
+    o = floating(offset, "offset")
+    if o.shape != shape[:1] or is_complex(o) or not np.all(np.isfinite(o)):
+        raise InputError(f"offset has shape {o.shape} for {shape[0]} rows, or is not finite. Pass a number per row.")
+    return o[:, None], np.ones((shape[1], 1))
+
+
+def _effects(cols: Array, rows: Array, dtype: Any) -> Factors:
+    """The factors [1, b] and [a, 1] of effects a of columns and b of rows."""
+    U, V = np.column_stack([np.ones_like(rows), rows]), np.column_stack([cols, np.ones_like(cols)])
+    return Free().pair(U.astype(dtype), V.astype(dtype))
