@@ -99,8 +99,12 @@ class Fuzzed:
             require_finite("score", estimator.score(X))
             estimator.partial_fit(X)
             require_finite("partial_fit", estimator.complete())
-        found = estimator.bound_ if isinstance(estimator, bf.FactorAnalysis) else estimator.result_.objective
-        require_finite("objective", found)
+        if isinstance(estimator, bf.TableImputer):
+            require_finite("sample", estimator.sample(X, 1)[0])
+            require_finite("scores_", [score["error"] for score in estimator.scores_.values()])
+        else:
+            found = estimator.bound_ if isinstance(estimator, bf.FactorAnalysis) else estimator.result_.objective
+            require_finite("objective", found)
 
     def tomography(self) -> None:
         estimator, settings, counts = draw_counts(self.rng)
@@ -121,7 +125,9 @@ def require_early(error: BifactorError) -> None:
 
 def require_finite(what: str, value: Any) -> None:
     value = value.toarray() if sparse.issparse(value) else value
-    if not np.all(np.isfinite(np.asarray(value))):
+    array = np.asarray(value)
+    array = array.astype(float) if array.dtype == object else array  # as of frames of several types
+    if not np.all(np.isfinite(array)):
         raise Surprise(f"{what} holds NaN or infinity.")
 
 

@@ -68,8 +68,8 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
     levels_ : dict
         The levels of columns that have some, in the order of `predict_proba`.
     scores_ : dict
-        Of each column that varies: `metric`, the `error` of known cells that were hidden, and its `baseline` with the
-        mean, the median or the most frequent level in the place of predictions.
+        Of each column that varies: `metric` (of grades, in levels), the `error` of cells that were hidden, and its
+        `baseline` with the mean, the median or the most frequent level in the place of predictions.
     n_iter_ : int
         Rounds of both factor models.
     n_features_in_, feature_names_in_
