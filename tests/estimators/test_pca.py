@@ -24,6 +24,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.logistic_pca import LogisticPCA
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.poisson_pca import PoissonPCA
+from bifactor.models import components
 from bifactor.models.components import LIGHT
 
 DATA = Path(os.environ.get("BIFACTOR_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -506,3 +507,14 @@ def test_dispersion_is_found_and_large_counts_weigh_less():
     assert (nearly.dispersion_, none.dispersion_) == (pytest.approx(1e-7), 0.0)
     with pytest.raises(InputError, match="dispersion=-1"):
         PoissonPCA(dispersion=-1).fit(X)
+
+
+def test_the_ridge_of_a_large_table_is_chosen_on_some_of_its_rows(monkeypatch):
+    X, _ = planted(LogisticPCA, (400, 30), holes=0.0)
+    whole = LogisticPCA(random_state=0).fit(X)
+    monkeypatch.setattr(components, "CELLS", 100 * 30)
+    monkeypatch.setattr(components, "FEWEST_ROWS", 50)
+    some = LogisticPCA(random_state=0).fit(X)
+    assert some.alpha_ != some.ridge_path_.chosen  # raised to that of more rows
+    assert 0.4 < some.alpha_ / whole.alpha_ < 2.5
+    assert some.score(X) == pytest.approx(whole.score(X), abs=0.02)

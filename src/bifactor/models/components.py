@@ -27,6 +27,10 @@ of a column whose entries are all alike."""
 NULL_RIDGE = 1e-6
 """On the column effects of the null model, for the same reason."""
 
+SOLVER = RankContinuation(PCG(exact=True), stage_decrease=1e-4)
+"""Losses of counts are large numbers of which components explain a small share. Where stages ended at the usual 0.005,
+two components of 300 genes explained 32.4 % of the deviance in the place of 33.5."""
+
 CELLS, FEWEST_ROWS = 20_000_000, 500
 """Cells of the rows that a ridge is chosen on, and such rows at the least."""
 
@@ -49,7 +53,7 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     if init is None:
         wide = start.padded(start.width + rank)
         init = Given(wide.left, wide.right)
-        solver = RankContinuation(PCG(exact=True)) if solver is None else solver
+        solver = SOLVER if solver is None else solver
     result = run(penalized, rank, PCG(exact=True) if solver is None else solver, init, settings)
     x = problem.kind.pair(result.U, result.V)
     _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
@@ -70,7 +74,7 @@ def refitted(table: Table, settings: Settings) -> Table:
     rank = min(*table.shape, MOST if settings.n_components is None else settings.n_components)
     wide = start.padded(start.width + rank)
     quiet = replace(settings, callback=None, progress=False, checkpoint=None)
-    result = run(penalized, rank, RankContinuation(PCG(exact=True)), Given(wide.left, wide.right), quiet)
+    result = run(penalized, rank, SOLVER, Given(wide.left, wide.right), quiet)
     fitted = penalized.f.refit(problem.kind.pair(result.U, result.V)).fitted
     return table.with_fitted(fitted)
 
