@@ -114,7 +114,7 @@ def test_new_rows_are_those_of_a_whole_fit(loss, implicit):
     known = np.round(np.exp(0.3 * known)) if loss == "poisson" else known
     left, right = features()
     model = completion(
-        loss=loss, alpha=2.0, user_features=left, item_features=right, implicit_features=implicit, tol=1e-12
+        loss=loss, alpha=2.0, user_features=left, item_features=right, implicit_features=implicit, tol=1e-13
     ).fit(known)
     assert model.result_.status.converged
     whole = np.hstack([model.row_offsets_[:, None], model.row_factors_])
