@@ -145,6 +145,14 @@ def _numbers(cells: Array, name: Any) -> Array:
     return found
 
 
+def is_nothing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
+    if cell is None:
+        return True
+    same = cell == cell
+    return not (same is True or same is np.True_)
+
+
 def _short(cell: Any) -> str:
     text = repr(cell)
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -53,8 +53,9 @@ class NumberAnswer(Answer):
         return self.code.decode(middle[:, 0] + self.shrinkage * error)
 
     def score(self, middle: Array, truth: Array) -> Score:
-        error = np.sqrt(np.mean((self.value(middle) - truth) ** 2))
-        return Score(float(error), float(np.std(truth)), truth.size)
+        scale = self.code.spread  # so that squares are finite
+        error = np.sqrt(np.mean(((self.value(middle) - truth) / scale) ** 2))
+        return Score(scale * float(error), scale * float(np.std((truth - self.code.mean) / scale)), truth.size)
 
 
 @dataclass(frozen=True, eq=False)
