@@ -103,6 +103,23 @@ def test_times_and_integers_are_near_their_neighbours(every):
     assert str(full["zone"].dtype.time_zone) == "Asia/Tokyo"
 
 
+def test_days_stay_days_and_have_bounds():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(60)
+    days = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(np.rint(50 * u), "D"))
+    frame = pd.DataFrame({"day": days.where(u < 1), "u": u, "lasts": days - days.min()})
+    ends = dt.datetime(2020, 1, 1), np.datetime64("2020-02-01")
+    model = bf.TableImputer(bounds={"day": ends}, random_state=0).fit(frame)
+    told = model.transform(frame)["day"][u >= 1]
+    assert (told == told.dt.normalize()).all()
+    assert told.between(*ends).all()
+    assert model.scores_["day"]["metric"] == "rmse in days"
+    assert model.scores_["day"]["baseline"] == pytest.approx(frame["day"].std() / pd.Timedelta("1D"), rel=0.02)
+    bf.TableImputer(bounds={"lasts": (dt.timedelta(0), dt.timedelta(days=90))}).fit(frame)
+    with pytest.raises(InputError, match=r"bounds of 'day' are .* Pass two times that rise"):
+        bf.TableImputer(bounds={"day": ("a", "b")}).fit(frame)
+
+
 def test_ordered_categories_are_grades_in_their_order():
     levels = ["low", "mid", "high"]
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header, table_error
-from bifactor.tables.forms import is_nothing
+from bifactor.tables.forms import Declared, is_nothing
 from bifactor.tables.frame_cells import cells_of, declared, filled, plain_cells
 
 Told = list[tuple[Array, Array]]
@@ -31,8 +31,8 @@ class ArrayTable:
         at = self.names.index(name)
         return np.where(self._holes[:, at], np.nan, self._X[:, at].astype(np.float64))
 
-    def declared(self, name: Any) -> tuple[list[Any], bool]:
-        return [], False
+    def declared(self, name: Any) -> Declared:
+        return Declared()
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array without holes, its dtype as before."""
@@ -56,8 +56,8 @@ class WordTable:
         at = self.names.index(name)
         return np.zeros(len(self._X)) if kept else _without(plain_cells(self._X[:, at].tolist(), at), self._missing)
 
-    def declared(self, name: Any) -> tuple[list[Any], bool]:
-        return [], False
+    def declared(self, name: Any) -> Declared:
+        return Declared()
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array without holes, but in columns of which nothing was known."""
@@ -84,10 +84,10 @@ class FrameTable:
             self._cells[name] = _without(cells_of(self._frame.get_column(name), name), self._missing)
         return self._cells[name]
 
-    def declared(self, name: Any) -> tuple[list[Any], bool]:
-        """Levels that the type of a column has."""
-        levels, ordered = declared(self._frame.get_column(name))
-        return [level for level in levels if level != self._missing], ordered
+    def declared(self, name: Any) -> Declared:
+        """What the type of a column says."""
+        found = declared(self._frame.get_column(name))
+        return found._replace(levels=[level for level in found.levels if level != self._missing])
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
         """The frame without holes, its types as before; and a column of booleans for each that is marked."""

@@ -16,7 +16,7 @@ from bifactor.estimators.given_table import Table, table_of
 from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
-from bifactor.models.table.sheet import METRICS, Sheet, require_tolerance
+from bifactor.models.table.sheet import Sheet, metric_of, require_tolerance
 from bifactor.tables.forms import KEEP, Form, Told, is_nothing
 from bifactor.validation import is_count, require_flag
 
@@ -44,8 +44,8 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         whole numbers of at most 12 levels are ordinal, words are categories unless most of them differ, and are kept
         then.
     bounds : dict, optional
-        (lowest, highest) of columns of numbers, by name: nothing is filled in beyond them. By default those of the
-        data.
+        (lowest, highest) of columns of numbers or times, by name: nothing is filled in beyond them. By default those of
+        the data.
     effort : "full" or "fast"
         "fast" leaves out normal scores and forests.
     missing_values : number, word or NaN
@@ -70,7 +70,8 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         The levels of columns that have some, in the order of `predict_proba`.
     scores_ : dict
         Of each column that varies: `metric` (of grades, in levels), the `error` of cells that were hidden, and its
-        `baseline` with the mean, the median or the most frequent level in the place of predictions.
+        `baseline` with the mean, the median or the most frequent level in the place of predictions. Of times, both are
+        in days.
     n_iter_ : int
         Rounds of both factor models.
     n_features_in_, feature_names_in_
@@ -109,7 +110,7 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         told = self._told(table)
         kept = {name for name, said in told.items() if said.kind == KEEP}
         cells = [table.cells(name, name in kept) for name in table.names]
-        forms = [Form.of(n, c, told.get(n), *table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
+        forms = [Form.of(n, c, told.get(n), table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
         options = {
             "effort": self.effort,
             "seed": seed_of(self.random_state),
@@ -198,7 +199,7 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         self.levels_ = {form.name: list(form.levels) for form in sheet.forms if form.levels and form.kind != KEEP}
         scored = [(form, score) for form, score in zip(sheet.forms, sheet.scores, strict=True) if score is not None]
         self.scores_ = {
-            form.name: {"metric": METRICS.get(form.kind, "errors"), "error": score.error, "baseline": score.baseline}
+            form.name: {"metric": metric_of(form), "error": score.error, "baseline": score.baseline}
             for form, score in scored
         }
         empty = [form.kind != KEEP and not known for form, known in zip(sheet.forms, sheet.known, strict=True)]

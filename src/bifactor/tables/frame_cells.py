@@ -7,13 +7,13 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.tables.forms import is_nothing
+from bifactor.tables.forms import DAY, Declared, is_nothing
 
 STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time, nw.Int128, nw.UInt128
 """Kinds of columns that are refused, unless they are kept."""
 
-DAY, COARSE = 86_400_000_000, {"s": 1_000_000, "ms": 1_000}
-"""Microseconds of a day, and of units that are coarser."""
+COARSE = {"s": 1_000_000, "ms": 1_000}
+"""Microseconds of units of time."""
 
 
 def cells_of(series: Any, name: Any) -> Array:
@@ -33,10 +33,10 @@ def cells_of(series: Any, name: Any) -> Array:
     return _objects(series.to_list())
 
 
-def declared(series: Any) -> tuple[list[Any], bool]:
-    """The categories that the type of a column has, and whether they are ordered; none for other types."""
+def declared(series: Any) -> Declared:
+    """What the type of a column says."""
     if series.dtype not in (nw.Categorical, nw.Enum):
-        return [], False
+        return Declared(time=series.dtype in (nw.Date, nw.Datetime, nw.Duration))
     native = series.to_native()
     levels, ordered = None, False
     if series.implementation.is_pyarrow():
@@ -44,7 +44,7 @@ def declared(series: Any) -> tuple[list[Any], bool]:
     elif series.dtype == nw.Enum or hasattr(getattr(native.dtype, "categories", None), "tolist"):
         levels, ordered = list(native.dtype.categories), getattr(native.dtype, "ordered", False)
     found = sorted(set(series.drop_nulls().to_list())) if levels is None else levels
-    return [level for level in found if level is not None], bool(ordered)
+    return Declared([level for level in found if level is not None], bool(ordered))
 
 
 def filled(series: Any, holes: Array, values: Array) -> Any:
@@ -117,7 +117,7 @@ def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -
 
 def _further(series: Any, values: Array) -> list[Any]:
     """Levels of the fit that fill holes and that the type of these rows has not; they can be added if not ordered."""
-    levels, ordered = declared(series)
+    levels, ordered, _ = declared(series)
     found = sorted(set(values.tolist()) - set(levels), key=str)
     if found and (ordered or series.dtype == nw.Enum):
         what = f"Column {series.name!r} of X has no level {found[0]!r}, which its type had in the fit."
