@@ -152,12 +152,15 @@ def _whole(values: Array, series: Any) -> Array:
 def _objects(cells: list[Any]) -> Array:
     """With None for all that is nothing."""
     found = np.empty(len(cells), object)
-    found[:] = [None if is_nothing(cell) else cell for cell in cells]
+    plain = set(map(type, cells)) <= {str, bool, type(None)}
+    found[:] = cells if plain else [None if is_nothing(cell) else cell for cell in cells]
     return found
 
 
 def plain_cells(given: list[Any], name: Any) -> Array:
     """Objects that are all numbers as numbers; anything but numbers, words and booleans is refused."""
+    if set(map(type, given)) <= {int, float, type(None)}:
+        return np.array(given, np.float64)
     cells = _objects(given)
     kinds = {type(cell) for cell in cells.tolist() if cell is not None}
     if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
