@@ -14,7 +14,6 @@ from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.trees_reference import BINS, LEAST, TIE, Trees, empty
 
-
 SHIFT = 20
 """Bits of a count: an integer holds a sum of values above them, so that one addition does for both."""
 
@@ -37,7 +36,7 @@ def _best_of(line, rows, y, leaf, total, lots):  # type: ignore[no-untyped-def]
 
     Most nodes have few rows, so bins that have none are not looked at.
     """
-    seen = 0
+    seen = np.int64(0)
     for i in range(rows.size):
         b = line[rows[i]]
         lots[b] += y[i]
