@@ -400,3 +400,15 @@ def test_unfitted_and_unconverged():
         bf.TableImputer().transform(X)
     with pytest.warns(ConvergenceWarning, match="max_iter, 1 rounds"):
         bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
+
+
+def test_draws_have_the_zeros_that_a_column_has():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(400)
+    x = np.where(u + rng.standard_normal(400) < 0, 0.0, np.exp(u + 0.5 * rng.standard_normal(400)))
+    hidden = rng.random(400) < 0.3
+    table = np.column_stack([u, np.where(hidden, np.nan, x)])
+    draws = np.array([draw[hidden, 1] for draw in bf.TableImputer(random_state=0).fit(table).sample(table, 20)])
+    assert np.mean(draws < x[x > 0].min()) == pytest.approx(np.mean(x == 0), abs=0.2)
+    inside = (draws.min(axis=0) <= x[hidden]) & (x[hidden] <= draws.max(axis=0))
+    assert inside.mean() > 0.85

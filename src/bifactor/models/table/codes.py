@@ -83,6 +83,10 @@ class NumberCode(Code):
     def scores(self, x: Array) -> Array:
         return np.interp(x, self.points, self.heights)[:, None]
 
+    def score_of(self, z: Array) -> Array:
+        """From standardised numbers to normal scores."""
+        return np.interp(z * self.spread + self.mean, self.points, self.heights)
+
     def undo_scores(self, z: Array) -> Array:
         """From normal scores to standardised numbers."""
         return (np.interp(z, self.heights, self.points) - self.mean) / self.spread
