@@ -14,6 +14,7 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.tables.delimited import column_names
+from bifactor.tables.forms import is_nothing
 from bifactor.tables.layout import SAMPLE, SHOWN, Asked, Layout, hinted, with_columns
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
@@ -94,7 +95,7 @@ class Frame(Columns):
     def sample(self) -> list[list[str]]:
         head = self._collected(self.frame.head(SAMPLE))
         cells = [part.to_list() for part in (head.get_column(self.named[name]) for name in self.header)]
-        lines = [["" if _nothing(cell) else str(cell) for cell in row] for row in zip(*cells, strict=True)]
+        lines = [["" if is_nothing(cell) else str(cell) for cell in row] for row in zip(*cells, strict=True)]
         if not lines:
             raise InputError(f"{self.where} has no rows. Pass at least one entry.")
         return lines
@@ -226,12 +227,7 @@ def _array(column: Any) -> Array:
         return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
     if column.dtype.is_temporal():
         return column.to_numpy()
-    return _plain([None if _nothing(cell) else cell for cell in column.to_list()])
-
-
-def _nothing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
-    return cell is None or bool((cell == cell) is not True)
+    return _plain([None if is_nothing(cell) else cell for cell in column.to_list()])
 
 
 def _plain(cells: list[Any]) -> Array:
