@@ -109,13 +109,12 @@ class PCG(Solver[Conjugate]):
         g = point.gradient
         blocks, used = self._blocks(problem, point.x, old)
         s = preconditioned(problem, point.x, g, self.damping * distance(problem, decrement), blocks)
-        size, d, age = g.inner(s), -s, 0
-        if old is not None:
-            age = old.own.age + 1
-            if decrement > 0:
-                beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
-                conjugate = d.plus(beta, old.own.d)
-                d = conjugate if conjugate.inner(g) <= -ORTHOGONAL * size else d
+        size, beta, age = g.inner(s), 0.0, 0 if old is None else old.own.age + 1
+        if old is not None and decrement > 0:
+            beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
+            slope = beta * old.own.d.inner(g) - size  # of −S + βD⁻
+            beta = beta if slope <= -ORTHOGONAL * size else 0.0
+        d = -s if old is None or beta == 0 else (-s).plus(beta, old.own.d)
         return State(point, Conjugate(d, size, age, memory, blocks, used))
 
     def _blocks(self, problem: Objective, x: Factors, old: State[Conjugate] | None) -> tuple[Any, int]:
