@@ -53,9 +53,9 @@ def opened(source: Any, asked: Asked) -> Source:
 
 def _is_named(source: Any) -> bool:
     """Whether it is files."""
-    if isinstance(source, (list, tuple)):
+    if isinstance(source, tuple):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
-    return isinstance(source, (str, os.PathLike))
+    return isinstance(source, (str, os.PathLike, list))
 
 
 def _read(source: Any, asked: Asked) -> Observations:

@@ -146,7 +146,7 @@ class _Partition:
         levels: dict[float, int] | None = {}
         for piece in self.data.pieces(lambda side: sides[side].text):
             known = known_part(piece)
-            missing += known.size - int(np.count_nonzero(known))
+            missing += piece.lost + known.size - int(np.count_nonzero(known))
             for k, columns in enumerate((piece.rows, piece.cols)):
                 at = 0
                 for column in columns:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.tables.source import reading
 
 PARQUET = (".parquet", ".pq")
 
@@ -73,10 +74,8 @@ def identity(names: Sequence[str]) -> list[list[Any]]:
             info = system.get_file_info(path)
             found.append([name, info.size, info.mtime_ns])
         else:
-            try:
+            with reading(Path(name)):
                 status = os.stat(name)
-            except OSError as error:
-                raise FileError(f"{name} cannot be read: {error.strerror}. Check its name.") from None
             found.append([os.path.abspath(name), status.st_size, status.st_mtime_ns])
     return found
 

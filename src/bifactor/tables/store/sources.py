@@ -34,7 +34,9 @@ class Piece(NamedTuple):
     cols: list[Column]
     values: Array
     weights: Array | None
-    done: int
+    lost: int = 0
+    """Lines that had no value and no name."""
+    done: int = 0
     """Bytes, or lines, that have been read."""
 
 
@@ -77,7 +79,7 @@ class Held(Source):
             part = slice(start, start + PIECE)
             values = data.values[part] if data.values.size else np.ones(data.rows[part].size)
             weights = None if data.weights is None else data.weights[part]
-            yield Piece([data.rows[part]], [data.cols[part]], values, weights, min(start + PIECE, self.total))
+            yield Piece([data.rows[part]], [data.cols[part]], values, weights, done=min(start + PIECE, self.total))
 
 
 class Delimited(Source):
@@ -119,7 +121,7 @@ class Delimited(Source):
         size = block.lines.size
         values = np.ones(size) if value is None else decimals(block, value, path, "value", layout.point)
         weights = None if layout.weight is None else decimals(block, layout.weight, path, "weight", layout.point)
-        return Piece(rows, cols, values, weights, 0)
+        return Piece(rows, cols, values, weights)
 
 
 def only(column: Column, stay: Array) -> Column:
