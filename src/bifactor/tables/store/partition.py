@@ -112,6 +112,7 @@ def partition(
             return BlockStore.open(place)
     require_room(place, force)
     data = opened(source, asked)
+    data.limit(budget)
     with choice_bar(progress is True) as bar, locked(place):
         told = progress if callable(progress) else bar or (lambda what, done, total: None)
         if force and (place / MANIFEST).is_file():
