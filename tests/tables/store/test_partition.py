@@ -289,6 +289,9 @@ def test_the_same_data_have_the_same_fingerprint_and_others_another(tmp_path):
         ((np.arange(3), np.arange(3)), "three vectors"),
         ((np.arange(3), np.arange(3), np.ones(3), -np.ones(3)), "negative"),
         ((np.array([0, 10**12]), np.arange(2), np.ones(2)), "names"),
+        ((np.array([0, -1]), np.arange(2), np.ones(2)), "rows holds -1"),
+        ((np.array([0.0, 1.0]), np.arange(2), np.ones(2)), "integers from 0"),
+        ((np.arange(3), np.arange(2), np.ones(2)), "as many of each"),
         ([], "empty"),
         (5, "frame"),
         (pd.DataFrame({"user": [1], "item": [2], "rating": [np.inf]}), "infinite"),
@@ -399,3 +402,16 @@ def test_names_change_from_an_array_to_a_table_and_grow():
     for room in (1 << 24, 0):
         found = census.Locator(names, room).places(np.r_[distinct[::-1], 1 << 50])
         np.testing.assert_array_equal(found, np.r_[np.arange(distinct.size)[::-1], -1])
+
+
+def test_arrays_may_be_mapped_files_or_strided(small_pieces, tmp_path):
+    rng = np.random.default_rng(8)
+    rows, cols, values = rng.integers(50, size=900), rng.integers(30, size=900), rng.integers(5, size=900)
+    mapped = []
+    for name, array in (("rows", rows), ("cols", cols), ("values", values)):
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
+    store = bf.tables.partition(tuple(mapped), tmp_path / "mapped")
+    require_same(store, bf.tables.matrices.from_triples((rows, cols, values)))
+    strided = tuple(np.column_stack([array, array])[:, 1] for array in (rows, cols, values))
+    assert bf.tables.partition(strided, tmp_path / "strided").fingerprint == store.fingerprint

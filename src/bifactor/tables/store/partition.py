@@ -65,7 +65,7 @@ def partition(
         Parquet files: one, a folder of them, a pattern such as ``"ratings/*.parquet"``, or an address that pyarrow or
         fsspec reads. Text as `tables.read` reads it: one file, a pattern or a list. These are read in pieces. npz,
         MatrixMarket, JSON lines, wide tables and frames are held in memory. ``(rows, cols, values)``, or with weights
-        as a fourth array, are integers from 0 and stay what they are.
+        as a fourth array, are integers from 0 and stay what they are; they may be mapped files.
     folder : path
         Made where it does not exist.
     memory : str or int
