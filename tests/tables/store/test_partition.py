@@ -245,7 +245,6 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
     rng = np.random.default_rng(4)
     rows, cols, values = rng.integers(90, size=3000), rng.integers(50, size=3000), rng.standard_normal(3000)
     rows[0], cols[0] = 89, 49
-    aside = hashed(rows, cols, 11) < 0.2
     for k, triples in enumerate([(rows, cols, values), (cols, rows, values)]):
         aside = hashed(triples[0], triples[1], 11) < 0.2
         store = bf.tables.partition(triples, tmp_path / f"blocks{k}", dtype="float64")
