@@ -75,8 +75,8 @@ def tally(values: Array, known: Array, about: Array, levels: dict[float, int] | 
         return levels
     with np.errstate(over="ignore"):
         error = np.abs(y.astype(np.float32).astype(np.float64) - y)
-    about[SUM] += y.sum()
-    about[SQUARES] += y @ y
+        about[SUM] += y.sum()
+        about[SQUARES] += y @ y
     about[LEAST], about[MOST] = min(about[LEAST], y.min()), max(about[MOST], y.max())
     about[ERROR] = max(about[ERROR], error.max())
     about[WHOLE] = about[WHOLE] and np.all(y == np.floor(y))

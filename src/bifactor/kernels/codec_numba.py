@@ -10,6 +10,13 @@ from bifactor.kernels.hash_reference import begun, bound
 DIGIT = 11
 """Bits of a key that are sorted by at a time."""
 
+WIDE = 8
+"""Entries of a run that are written at once: a loop over few of them, of which it cannot be foreseen how many, takes
+longer."""
+
+CHUNK = 4096
+"""Entries that are sifted at a time."""
+
 
 @compiled
 def _digits(keys, n_digits, counts):  # type: ignore[no-untyped-def]
@@ -74,8 +81,14 @@ def _decode(counts, columns, width, outer, inner, sums, tiles):  # type: ignore[
             if t + count > outer.size:  # of a damaged file; beyond is somebody else's memory
                 return
             sums[i] += count
-            for k in range(t, t + count):
-                outer[k] = i
+            if t + WIDE <= outer.size:
+                for k in range(WIDE):  # most runs are short: what is written too far, the next ones overwrite
+                    outer[t + k] = i
+                for k in range(t + WIDE, t + count):
+                    outer[k] = i
+            else:
+                for k in range(t, t + count):
+                    outer[k] = i
             t += count
         first = inner.dtype.type(tile * width)
         for k in range(begin, t):
@@ -103,19 +116,47 @@ def look_up(codes: Array, table: Array, y: Array) -> None:
 
 
 @compiled
+def _chosen(outer, inner, first, flipped, start, below, held, stays):  # type: ignore[no-untyped-def]
+    """Which entries stay."""
+    if flipped:
+        for t in range(outer.size):
+            stays[t] = (drawn(inner[t], outer[t] + first, start) < below) == held
+    else:
+        for t in range(outer.size):
+            stays[t] = (drawn(outer[t] + first, inner[t], start) < below) == held
+
+
+@compiled
+def _count(places, stays, counts):  # type: ignore[no-untyped-def]
+    for t in range(places.size):
+        counts[places[t]] += stays[t]
+
+
+@compiled
+def _closed(outer, inner, y, weights, begin, to, stays, size):  # type: ignore[no-untyped-def]
+    """Move those that stay together; return where they end."""
+    weighted = weights.size > 0
+    for t in range(size):
+        at = begin + t
+        outer[to], inner[to], y[to] = outer[at], inner[at], y[at]  # without a branch that cannot be foreseen
+        if weighted:
+            weights[to] = weights[at]
+        to += stays[t]
+    return to
+
+
+@compiled
 def _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, start, below, held, begins):  # type: ignore[no-untyped-def]
-    weighted, to = weights.size > 0, 0
+    to, stays = 0, np.empty(CHUNK, np.uint8)
     for tile in range(tiles.size - 1):
-        for t in range(tiles[tile], tiles[tile + 1]):
-            i, j = outer[t], inner[t]
-            number = drawn(j, i + first, start) if flipped else drawn(i + first, j, start)
-            stays = (number < below) == held
-            outer[to], inner[to], y[to] = i, j, y[t]  # without a branch that cannot be foreseen
-            if weighted:
-                weights[to] = weights[t]
-            rows[i] += stays
-            cols[j] += stays
-            to += stays
+        for begin in range(tiles[tile], tiles[tile + 1], CHUNK):
+            # Simple loops, one after the other, use SIMD or at least do not wait for each other's results.
+            end = min(begin + CHUNK, tiles[tile + 1])
+            i, j = outer[begin:end], inner[begin:end]
+            _chosen(i, j, first, flipped, start, below, held, stays)
+            _count(i, stays, rows)
+            _count(j, stays, cols)
+            to = _closed(outer, inner, y, weights, begin, to, stays, end - begin)
         begins[tile + 1] = to
 
 
@@ -132,8 +173,8 @@ def sift(
     """Move the entries that the hash holds out, or all others, to the front of all arrays; return where tiles begin."""
     outer, inner, y, *more = arrays
     begins = np.zeros(tiles.size, np.int64)
-    for side in sums:
-        side[:] = 0
     weights = more[0] if more else np.empty(0, y.dtype)
-    _sift(outer, inner, y, weights, tiles, first, flipped, *sums, begun(seed), bound(fraction), held, begins)
+    rows, cols = (np.zeros(side.size, np.int32) for side in sums)  # to add integers takes half the time
+    _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, begun(seed), bound(fraction), held, begins)
+    sums[0][:], sums[1][:] = rows, cols
     return begins

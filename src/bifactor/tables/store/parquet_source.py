@@ -14,10 +14,13 @@ from bifactor.tables.layout import Asked, Layout
 from bifactor.tables.observations import Origin
 from bifactor.tables.store.census import Column
 from bifactor.tables.store.places import Place
-from bifactor.tables.store.sources import PIECE, Piece, Source, Text, only
+from bifactor.tables.store.sources import Piece, Source, Text, only
 
 BUFFER = 1 << 20
 """Bytes of each column that are read at a time: a group of rows may be larger than memory."""
+
+TEXT, INTEGERS = "text", "integers"
+"""Kinds of names that have several types."""
 
 
 class Parquet(Source):
@@ -47,15 +50,26 @@ class Parquet(Source):
         self.origin = Origin(f"{where}: {', '.join(self.header)} ({layout.reason})", self.header)
 
     def pieces(self, text: Text) -> Iterator[Piece]:
-        done = 0
+        done, kinds = 0, dict[str, tuple[str, str]]()
         for place in self.places:
             with _opened(place) as file:
-                lacking = [name for name in self.columns if name not in file.schema_arrow.names]
-                if lacking:
-                    raise InputError(f"{place.name} has no column {lacking[0]!r}. Pass files with the same columns.")
-                for batch in file.iter_batches(batch_size=PIECE, columns=list(self.columns), use_threads=False):
+                self._require_columns(file.schema_arrow, place.name, kinds)
+                for batch in file.iter_batches(batch_size=self.piece, columns=list(self.columns), use_threads=False):
                     done += batch.num_rows
                     yield self._piece(batch, place.name)._replace(done=done)
+
+    def _require_columns(self, schema: Any, where: str, kinds: dict[str, tuple[str, str]]) -> None:
+        """Raise `InputError` unless a file has the columns, and names of the kind that those before it have."""
+        lacking = [name for name in self.columns if name not in schema.names]
+        if lacking:
+            raise InputError(f"{where} has no column {lacking[0]!r}. Pass files with the same columns.")
+        for name in self.header[:2]:
+            kind = _kind(schema.field(name).type)
+            first, before = kinds.setdefault(name, (kind, where))
+            if kind != first:
+                raise InputError(
+                    f"Column {name!r} holds {kind} in {where}, and {first} in {before}. Make them of one kind."
+                )
 
     def _piece(self, batch: Any, where: str) -> Piece:
         columns = [batch.column(batch.schema.get_field_index(name)) for name in self.columns]
@@ -69,7 +83,7 @@ class Parquet(Source):
             known &= weights != 0
         lost = sides[0][1] | sides[1][1]
         if not np.any(lost):
-            return Piece([sides[0][0]], [sides[1][0]], values, weights, 0)
+            return Piece([sides[0][0]], [sides[1][0]], values, weights)
         if np.any(lost & known):
             what, name = ("row", self.header[0]) if np.any(sides[0][1] & known) else ("column", self.header[1])
             raise InputError(
@@ -77,7 +91,9 @@ class Parquet(Source):
             )
         # A line without a value may have no names either.
         weights = None if weights is None else weights[~lost]
-        return Piece([only(sides[0][0], ~lost)], [only(sides[1][0], ~lost)], values[~lost], weights, 0)
+        return Piece(
+            [only(sides[0][0], ~lost)], [only(sides[1][0], ~lost)], values[~lost], weights, int(np.count_nonzero(lost))
+        )
 
 
 @contextmanager
@@ -99,6 +115,17 @@ def _opened(place: Place) -> Iterator[Any]:
         raise FileError(f"{place.name} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
 
 
+def _kind(kind: Any) -> str:
+    """What a type of names is, in a word."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return TEXT
+    return INTEGERS if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else str(kind)
+
+
 def _names(column: Any, name: str, where: str) -> tuple[Column, Array]:
     """Names, and where there are none."""
     import pyarrow as pa
@@ -106,7 +133,7 @@ def _names(column: Any, name: str, where: str) -> tuple[Column, Array]:
     kind, lost = column.type, column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if _kind(kind) == TEXT:
         coded = column.dictionary_encode()
         places = coded.indices.fill_null(0).to_numpy()
         return Words(coded.dictionary.to_pylist() or [""], places), lost

@@ -65,7 +65,7 @@ def partition(
         Parquet files: one, a folder of them, a pattern such as ``"ratings/*.parquet"``, or an address that pyarrow or
         fsspec reads. Text as `tables.read` reads it: one file, a pattern or a list. These are read in pieces. npz,
         MatrixMarket, JSON lines, wide tables and frames are held in memory. ``(rows, cols, values)``, or with weights
-        as a fourth array, are integers from 0 and stay what they are.
+        as a fourth array, are integers from 0 and stay what they are; they may be mapped files.
     folder : path
         Made where it does not exist.
     memory : str or int
@@ -112,6 +112,7 @@ def partition(
             return BlockStore.open(place)
     require_room(place, force)
     data = opened(source, asked)
+    data.limit(budget)
     with choice_bar(progress is True) as bar, locked(place):
         told = progress if callable(progress) else bar or (lambda what, done, total: None)
         if force and (place / MANIFEST).is_file():
@@ -146,7 +147,7 @@ class _Partition:
         levels: dict[float, int] | None = {}
         for piece in self.data.pieces(lambda side: sides[side].text):
             known = known_part(piece)
-            missing += known.size - int(np.count_nonzero(known))
+            missing += piece.lost + known.size - int(np.count_nonzero(known))
             for k, columns in enumerate((piece.rows, piece.cols)):
                 at = 0
                 for column in columns:

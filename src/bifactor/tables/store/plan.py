@@ -59,7 +59,7 @@ class Plan:
             raise InputError(f"There are {max(outer.size, n_inner):,} names on one side, more than can be numbered.")
         ends = np.cumsum(outer)
         size = int(ends[-1])
-        most = max(1, min(memory // SHARE, max(size // FEWEST, SMALL)))
+        most = max(1, min(memory // SHARE, max(-(-size // FEWEST), SMALL)))
         count = -(-size // most)
         shares = size * np.arange(1, count, dtype=np.float64) / count
         cuts = np.unique(np.r_[0, 1 + np.searchsorted(ends, shares), outer.size])
