@@ -22,7 +22,7 @@ FLOORS = [
     {"validation", "describe"},
     {"kernels"},
     {"linear_map", "pictures"},
-    {"svd", "losses", "blocks"},
+    {"svd", "losses", "blocks", "carried"},
     {"factors"},
     {"kinds", "metrics"},
     {"operators", "penalties"},

@@ -31,6 +31,7 @@ from bifactor.arrays import (
 )
 from bifactor.blocks import Blocks
 from bifactor.caching import cached_property
+from bifactor.carried import Carried
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul, wide_gram
 from bifactor.linear_map import LinearMap
@@ -41,7 +42,7 @@ Sides = Callable[[int], Blocks]
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(Carried):
     """A pair of thin matrices, `left` (m×r) and `right` (n×r), of one kind."""
 
     left: Array

@@ -210,6 +210,24 @@ def test_items_to_choose_from_count_once(exact):
         exact.recommend([3], 2, items=[])
 
 
+def test_a_mask_says_which_items_and_which_users(exact):
+    """Not the items 0 and 1, which True and False are equal to."""
+    items, users = np.arange(exact.n_features_in_) % 2 == 0, np.zeros(len(exact.row_factors_), bool)
+    users[[3, 5]] = True
+    by_mask, by_place = exact.recommend(users, 4, items=items), exact.recommend([3, 5], 4, items=np.flatnonzero(items))
+    for one, other in zip(by_mask, by_place, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(InputError, match="mask has 3 places"):
+        exact.recommend([3], 2, items=[True, False, True])
+
+
+def test_histories_may_be_dense(exact, chosen):
+    some = chosen[:3]
+    np.testing.assert_array_equal(exact.recommend(some.toarray(), 4)[0], exact.recommend(some, 4)[0])
+    with pytest.raises(InputError, match="2 dimensions"):
+        exact.fit_.recommend(some.toarray(), 4)
+
+
 def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     plays = chosen.copy()
     plays.data = 1.0 + np.arange(plays.nnz) % 5
