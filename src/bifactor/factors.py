@@ -21,8 +21,6 @@ from bifactor.arrays import (
     gaussian,
     herm,
     hstack,
-    inner,
-    norm,
     orthonormal,
     product_norm,
     thin_svd,
@@ -34,6 +32,7 @@ from bifactor.caching import cached_property
 from bifactor.carried import Carried
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul, wide_gram
+from bifactor.kernels.inner import inner, norm
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
 

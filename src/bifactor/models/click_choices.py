@@ -49,6 +49,9 @@ LAST = 5
 TRIAL_RANK, TRIAL_TOL = 64, 1e-3
 """Of fits that are only compared."""
 
+FIRST, NEXT = 12, 5
+"""Iterations of such a fit at most, and of one that begins where another ended. With fewer the choice becomes worse."""
+
 JUDGES, SHARE, FEW = 2000, 0.2, 30
 """Users held out: at most so many, at most this share of all, and how many it takes to choose anything."""
 
@@ -174,23 +177,31 @@ def _splits(data: Observations, seed: int) -> Iterator[Split]:
             yield by_user(entries, judges, seed=seed + fold)
 
 
+def _single(weights: sparse.csr_array) -> sparse.csr_array:
+    """Weights in single precision, where they are in its range by far."""
+    sizes = np.abs(weights.data)
+    within = sizes.size == 0 or (sizes.min() > 1e-12 and sizes.max() < 1e12)
+    return weights.astype(np.float32) if within else weights
+
+
 class _Fold:
     """Fits to what some users have chosen, each begun where the one before it ended, judged by others."""
 
     def __init__(self, split: Split, settings: Settings):
-        self.data, self.split = chosen_entries(split.train), split
+        train, known = _single(split.train), _single(split.known)
+        self.data, self.split = chosen_entries(train), replace(split, train=train, known=known)
         self.most = settings.n_components or TRIAL_RANK
         self.rank = min(self.most, TRIAL_RANK, *self.data.shape)
         self.settings = replace(settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None)
         self.last: Init | None = None
 
     def ndcg(self, unobserved: float, alpha: float) -> float:
-        return self._judged(self._model(unobserved, alpha))
+        return self._judged(self._model(unobserved, alpha, FIRST if self.last is None else NEXT))
 
     def hold(self, unobserved: float, alpha: float) -> float:
         """Fit once more, for item-to-item scores to stand beside: with fewer components these would seem better."""
         self.last, self.rank = None, min(self.most, *self.data.shape)
-        self.model = self._model(unobserved, alpha)
+        self.model = self._model(unobserved, alpha, self.settings.max_iter)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
         self.own = Strangers(self.model).factors(self.split.known)
         return self._judged(self.model)
@@ -198,9 +209,10 @@ class _Fold:
     def mixed(self, odds: float, ridge: float) -> float:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
 
-    def _model(self, unobserved: float, alpha: float) -> Model:
+    def _model(self, unobserved: float, alpha: float, iterations: int) -> Model:
         problem = clicks_problem(self.data, Clicks(unobserved), alpha)
-        result = run(problem, self.rank, None, self.last, self.settings)
+        settings = replace(self.settings, max_iter=min(iterations, self.settings.max_iter))
+        result = run(problem, self.rank, None, self.last, settings)
         if result.status is Status.INTERRUPTED:  # a fit that was cut short is no trial
             raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
