@@ -21,8 +21,6 @@ from bifactor.arrays import (
     gaussian,
     herm,
     hstack,
-    inner,
-    norm,
     orthonormal,
     product_norm,
     thin_svd,
@@ -31,9 +29,11 @@ from bifactor.arrays import (
 )
 from bifactor.blocks import Blocks
 from bifactor.caching import cached_property
+from bifactor.carried import Carried
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul, wide_gram
 from bifactor.kernels.combine import difference, plus, scaled, total
+from bifactor.kernels.inner import inner, norm
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
 
@@ -42,7 +42,7 @@ Sides = Callable[[int], Blocks]
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(Carried):
     """A pair of thin matrices, `left` (m×r) and `right` (n×r), of one kind."""
 
     left: Array

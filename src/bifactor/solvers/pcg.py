@@ -90,7 +90,7 @@ class PCG(Solver[Conjugate]):
             state = _renewed(problem, state)
         taken = _search(problem, state)
         if taken.phase.at_rest:  # give up the memory of directions, and the rounding of measurements carried along
-            fresh = problem.measured(state.point.x) if state.own.age else state.point
+            fresh = problem.measured(state.point.x.fresh) if state.own.age else state.point
             state = self._aimed(problem, fresh, state.own.decrement, state.own.memory)
             taken = _search(problem, state)
         if taken.phase.at_rest:
@@ -132,7 +132,7 @@ def _search(problem: Objective, state: State[Conjugate]) -> Step:
 
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
     """The same X and the same direction, with measurements taken anew, by balanced factors."""
-    x, d = state.point.x, state.own.d
+    x, d = state.point.x.fresh, state.own.d
     # A penalty that is not invariant balances by itself, and would change with the factors.
     change = x.balancing() if problem.invariant else None
     if change is not None:

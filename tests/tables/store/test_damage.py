@@ -12,9 +12,9 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import FileError
+from bifactor.executors import Workspace
 from bifactor.tables.store import plan
 from bifactor.tables.store.block_file import HEADER
-from bifactor.tables.store.buffers import Buffers
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_parts_travel_and_are_small(store):
 
 
 def test_a_workspace_is_used_again_and_threads_have_their_own(store):
-    space = Buffers()
+    space = Workspace()
     for part in store.parts:
         part.load(space)
     kept = {name: array.ctypes.data for name, array in space._held.items()}
@@ -163,7 +163,7 @@ def test_a_workspace_is_used_again_and_threads_have_their_own(store):
     assert {"file", "outer", "inner"} <= set(kept)
     results = []
     workers = [
-        threading.Thread(target=lambda: results.append(sum(part.load(Buffers()).y.sum() for part in store.parts)))
+        threading.Thread(target=lambda: results.append(sum(part.load(Workspace()).y.sum() for part in store.parts)))
         for _ in range(4)
     ]
     for worker in workers:
