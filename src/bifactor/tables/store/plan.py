@@ -9,7 +9,7 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.layout import tiling
 
-LEAST = 64 << 20
+LEAST_BUDGET = 64 << 20
 """Bytes of memory below which nothing can be done."""
 
 SHARE = 160
