@@ -20,6 +20,7 @@ PAGES = [
     ROOT / "docs" / "features.md",
     ROOT / "docs" / "implicit.md",
     ROOT / "docs" / "ranking.md",
+    ROOT / "docs" / "scale.md",
     ROOT / "docs" / "tables.md",
     ROOT / "README.md",
 ]
