@@ -54,7 +54,7 @@ PUBLIC = {
         "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
     "bifactor.losses": (
-        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets"
+        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Ordinal Poisson Probit Shifted Squared Targets"
     ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "

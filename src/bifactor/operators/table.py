@@ -63,7 +63,7 @@ class Table(Bound):
         weights: Array | None = None,
         offset: Array | None = None,
     ):
-        self._bind(loss_of(loss), _checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
+        self._bind(*_checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
 
     def _bind(self, loss: Loss, stored: Sheet, known: tuple[Array, Array]) -> None:
         self.loss, self.sheet, self.known = loss, stored, known
@@ -250,7 +250,7 @@ class TableSlopes(LinearMap):
         return left, right
 
 
-def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
+def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Loss, Sheet]:
     if is_foreign(Y):
         raise InputError("Y of a Table is an array of another library. Convert it to NumPy first.")
     if sparse.issparse(Y):
@@ -261,9 +261,11 @@ def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
     if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
         raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. A Table takes a matrix of real numbers.")
     found = _weighed(Y, rest, weights)
-    loss.targets.check(np.append(found.y, np.asarray(rest, found.dtype)), type(loss).__name__)
+    values = np.append(found.y, np.asarray(rest, found.dtype))
+    loss = loss.suited(values)
+    loss.targets.check(values, type(loss).__name__)
     check_range(found.y, "Y", np.finfo(found.dtype))
-    return found
+    return loss, found
 
 
 def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:
