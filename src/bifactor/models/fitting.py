@@ -105,7 +105,7 @@ def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Sett
     located = settings.loss.located
     problem = _located(problem, settings) if located else problem
     with settings.choosing as stage:
-        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
+        rank, ridge, path, _ = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
     init = resumed(start, penalized, rank, sides)
     solver = settings.solver if init is None or settings.solver is not None else PCG()

@@ -19,14 +19,13 @@ from bifactor.losses.named import loss_of
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sparse import require_sound
+from bifactor.operators.table_effects import FARTHEST, rough_effects
 from bifactor.operators.table_passes import CELLS, FEWEST, Passes
 from bifactor.validation import require_pair, require_rows, weights_of
 
-STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
-"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them by default."""
-
-FARTHEST = 30.0
-"""Of effects: beyond, labels are all alike and counts without end, or zero."""
+STEPS, LONGEST, ROUGH, SMALL = 60, 1.0, 0.05, 1e-4
+"""Newton steps that effects of rows or columns get at most, the longest one, one that ends them by default, and one
+that rounding may make."""
 
 SAMPLE = 4_000_000
 """Cells that parameters of a loss are fitted to."""
@@ -128,14 +127,16 @@ class Table(Bound):
 
     def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
         """The best effects of columns (side 1), or of rows beside `cols`, under a ridge; by Newton's method."""
-        effects = np.zeros(self.shape[side])
+        others = self.offset if side else cols
+        effects = rough_effects(self.loss, self.sheet, side, others, ridge) - (0.0 if side else self.offset)
+        change = np.inf
         for _ in range(STEPS):
             a, b = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
             slopes, bends = (sums[side] for sums in self.passes.sums(_effects(a, b, self.dtype)))
             step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
             moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
-            change, effects = float(np.max(np.abs(moved - effects))), moved
-            if change <= tol:
+            change, before, effects = float(np.max(np.abs(moved - effects))), change, moved
+            if change <= tol or SMALL > change >= before / 2:  # rounding is all that is left
                 break
         return effects
 
@@ -209,14 +210,14 @@ class Table(Bound):
 class TableCurve(Curve):
     """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
 
-    quartic = None
+    quartic, bends = None, False
 
     def __init__(self, bound: Table, x: Factors, d: Factors):
         self.bound, self.x, self.d = bound, x, d
         self.last: tuple[float, Evaluated] | None = None
 
     def at(self, a: float) -> tuple[float, float, float | None]:
-        if a == 0:  # where the gradient is known already, and the curvature is what a search begins with
+        if a == 0:
             return self.bound.passes.along(self.x, self.d)
         there = self._evaluated(a)
         return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
