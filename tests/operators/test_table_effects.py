@@ -31,7 +31,7 @@ def test_they_are_near_the_best(loss, holes, weighted, dtype):
     rows = table.best_effects(0, columns, 0.1, tol=1e-10)
     near = rough_effects(table.loss, table.sheet, 0, columns, 0.1) - table.offset
     some = np.abs(rows) < 3  # the ridge is on effects alone, and here also on offsets
-    np.testing.assert_allclose(near[some], rows[some], atol=0.3)
+    np.testing.assert_allclose(near[some], rows[some], atol=0.5)
 
 
 def test_the_best_do_not_depend_on_where_they_begin():
