@@ -104,7 +104,7 @@ def _counts(adata: "AnnData", layer: str | None, use_highly_variable: bool | Non
     used = _used(adata, use_highly_variable)
     X = X[:, used] if not used.all() else X
     X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-    stored: Array = X.data if sparse.issparse(X) else X
+    stored: Any = X.data if sparse.issparse(X) else X
     if stored.size and (np.nanmin(stored) < 0 or not np.all(stored == np.floor(stored))):
         where = "adata.X" if layer is None else f"layer {layer!r}"
         raise InputError(
