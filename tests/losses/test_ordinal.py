@@ -110,6 +110,15 @@ def test_what_is_no_scale_is_refused(arguments, message):
         Ordinal(*arguments)
 
 
+def test_fitted_parameters_make_the_same_loss_again():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        loss = Ordinal(6, np.sort(10 * rng.standard_normal(5)))
+        assert loss.with_fitted(loss.fitted) == loss
+        other = Ordinal(6).with_fitted(loss.fitted)
+        np.testing.assert_allclose(other.thresholds, loss.thresholds, rtol=1e-12, atol=1e-14)
+
+
 def test_data_off_the_scale_are_refused():
     operator = bf.operators.Entries([0, 1], [0, 1], (2, 2))
     with pytest.raises(InputError, match="one of the levels 0, 1, 2, got 7"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bifactor.operators import table_effects
 from bifactor.operators.table import Table, _effects
 from bifactor.operators.table_effects import rough_effects
 
@@ -46,3 +47,12 @@ def test_columns_without_any_count_are_held_by_the_ridge():
     table = Table("poisson", sparse.csr_array((50, 3)), 0.0)
     effects = table.best_effects(1, np.zeros(3), 0.01, tol=1e-9)
     np.testing.assert_allclose(50 * np.exp(effects) + 0.01 * effects, 0, atol=1e-8)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_looking_at_some_stored_cells_at_a_time_changes_nothing(monkeypatch, side):
+    table = made("poisson", True, True, np.float64)
+    others = table.offset if side else np.linspace(-3, -1, 40)
+    whole = rough_effects(table.loss, table.sheet, side, others, 0.1)
+    monkeypatch.setattr(table_effects, "STORED", 37)
+    np.testing.assert_allclose(rough_effects(table.loss, table.sheet, side, others, 0.1), whole, atol=1e-9)

@@ -82,7 +82,7 @@ class Ordinal(Loss):
         return () if self.thresholds is None else tuple(np.exp(self.thresholds).tolist())
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Ordinal":
-        return Ordinal(self._known[0], np.log(fitted).tolist())
+        return self if fitted == self.fitted else Ordinal(self._known[0], np.log(fitted).tolist())
 
     def refit(self, z: Array, y: Array, weights: Array | None) -> "Ordinal":
         """The thresholds of greatest likelihood, half an observation of each level added."""

@@ -6,6 +6,8 @@ is written down at some t, with the offsets sorted into bins. What stored cells 
 slopes are linear in y, as with links that go with their losses, it is the same at any t.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from bifactor.arrays import Array
@@ -18,19 +20,34 @@ FARTHEST = 30.0
 GRID, BINS = np.linspace(-FARTHEST, FARTHEST, 481), 256
 """Effects at which the function is written down, and bins of offsets."""
 
+STORED = 1_000_000
+"""Stored cells that are looked at together, about."""
+
 
 def rough_effects(loss: Loss, sheet: Sheet, side: int, offset: Array, ridge: float) -> Array:
     """Effects of columns (side 1) or rows under a ridge; `offset` has those of the lines of the other side."""
-    count, rows = sheet.shape[side], sheet.stored_rows
     weight = np.asarray(sheet.row_weights, np.float64)
-    line, other = (sheet.cols, rows) if side else (rows, sheet.cols)
-    each, whole = (weight, np.ones(count)) if side else (np.ones(offset.size), weight)
-    z, own = offset[other].astype(sheet.dtype), sheet.weights
-    stored = own * (loss.gradient(z, sheet.y) - loss.gradient(z, np.full(z.shape, sheet.rest, z.dtype)))
-    if sheet.own.size:  # holes and other weights change the share of the function that a line has
-        whole = whole + np.bincount(line, own - weight[rows], count) / each.sum()
-    wanted = -np.bincount(line, stored, count) / np.maximum(whole, 1e-30)
+    each, whole = (weight, np.ones(sheet.shape[1])) if side else (np.ones(offset.size), weight)
+    stored, missing = _stored(loss, sheet, side, offset)
+    whole = whole + missing / each.sum()  # the share of the function that a line has
+    wanted = -stored / np.maximum(whole, 1e-30)
     return np.interp(wanted, _slopes(loss, sheet.rest, offset, each) + ridge * GRID, GRID)
+
+
+def _stored(loss: Loss, sheet: Sheet, side: int, offset: Array) -> tuple[Array, Array]:
+    """What stored cells change of the slope of each line, and of its weight, as holes do; some rows at a time."""
+    (m, n), slopes, missing = sheet.shape, np.zeros(sheet.shape[side]), np.zeros(sheet.shape[side])
+    cuts = np.searchsorted(sheet.indptr, np.arange(0, sheet.y.size, STORED)).tolist()
+    for start, stop in pairwise([0, *(cut for cut in cuts if 0 < cut < m), m]):
+        part = sheet.part(start, stop)
+        rows, own = part.stored_rows, part.weights
+        line, count, first = (part.cols, n, 0) if side else (rows, stop - start, start)
+        z = (offset[start:stop][rows] if side else offset[part.cols]).astype(part.dtype)
+        change = own * (loss.gradient(z, part.y) - loss.gradient(z, np.full_like(z, part.rest)))
+        slopes[first : first + count] += np.bincount(line, change, count)
+        if part.own.size:
+            missing[first : first + count] += np.bincount(line, own - part.row_weights[rows], count)
+    return slopes, missing
 
 
 def _slopes(loss: Loss, rest: float, offset: Array, weight: Array) -> Array:
