@@ -34,7 +34,7 @@ FLOORS = [
     {"tables", "ranking"},
     {"models"},
     {"estimators"},
-    {"reports"},
+    {"anndata", "reports"},
     {"cli"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -43,9 +43,10 @@ PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "errors estimators executors extend inits losses metrics models operators penalties ranking solvers steps "
-        "tables testing"
+        "anndata errors estimators executors extend inits losses metrics models operators penalties ranking solvers "
+        "steps tables testing"
     ),
+    "bifactor.anndata": "pca",
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
         "MeasuredCurve Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State "
@@ -55,7 +56,7 @@ PUBLIC = {
         "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
     "bifactor.losses": (
-        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets"
+        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Ordinal Poisson Probit Shifted Squared Targets"
     ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "

@@ -10,7 +10,7 @@ pinned by a folder of each in the tests.
 4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
    their coefficients. The range that predictions are clipped to.
 5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
-   item-to-item scores their share, their ridge, and items.safetensors.
+   item-to-item scores their share, their ridge, and items.safetensors. Of grades, the levels and the thresholds.
 """
 
 import errno
@@ -242,7 +242,8 @@ def _stored_loss(loss: Loss) -> dict[str, Any]:
     """A loss of the library by its name and parameters; any other by what it is called, to be compared on loading."""
     for name, standard in LOSSES.items():
         if type(loss) is type(standard):
-            return {"name": name, "parameters": {part.name: float(getattr(loss, part.name)) for part in fields(loss)}}  # type: ignore[arg-type]
+            parameters = {part.name: np.asarray(getattr(loss, part.name), float).tolist() for part in fields(loss)}  # type: ignore[arg-type]
+            return {"name": name, "parameters": parameters}
     return {"name": None, "described": described(loss)}
 
 

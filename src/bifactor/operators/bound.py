@@ -49,6 +49,8 @@ class Curve(ABC):
 
     reach: Reach = ANYWHERE
     """The shortest and the longest step for which the measurements are right up to rounding."""
+    bends: bool = True
+    """Whether φ″ costs no more than φ; else a search along the curve does without."""
 
     @property
     @abstractmethod
@@ -105,8 +107,7 @@ class Bound(ABC):
     def scale(self) -> float:
         """The typical curvature of f, against L the largest: over matrices with no preferred direction.
 
-        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
-        the balance term, first trial steps.
+        For a fraction ρ of entries observed it is ρ where L is 1. It sizes the balance term and first trial steps.
         """
 
     @property
@@ -118,8 +119,7 @@ class Bound(ABC):
     def marginals(self) -> tuple[Array, Array] | None:
         """The sums of the typical curvature over each row and each column of X, where each measurement sees one entry.
 
-        Such measurements can miss what is in X, and can be spread unevenly over it: solvers take more care with them.
-        """
+        Such measurements can miss what is in X, and be spread unevenly: solvers take more care with them."""
         return None
 
     @property

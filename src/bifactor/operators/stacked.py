@@ -144,7 +144,7 @@ def _one_fit(fits: list[DataFit]) -> DataFit:
     if len(losses) == 1:
         return DataFit(losses[0], beside(y, like), weights)
     group = np.concatenate([_places(fit, losses) for fit in fits])
-    return DataFit(Grouped(tuple(losses)), records(losses, y, group), weights)
+    return DataFit(Grouped(tuple(losses)), records(losses, y, group)[1], weights)
 
 
 def _places(fit: DataFit, losses: list[Loss]) -> Array:

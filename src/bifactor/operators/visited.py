@@ -13,14 +13,14 @@ First = Callable[[Factors, Factors], tuple[float, float, float | None]]
 class Visited(Curve):
     """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
 
-    quartic = None
+    quartic, bends = None, False
 
     def __init__(self, bound: Bound, x: Factors, d: Factors, first: First):
         self.bound, self.x, self.d, self.first = bound, x, d, first
         self.last: tuple[float, Evaluated] | None = None
 
     def at(self, a: float) -> tuple[float, float, float | None]:
-        if a == 0:  # where the gradient is known already, and the curvature is what a search begins with
+        if a == 0:
             return self.first(self.x, self.d)
         there = self._evaluated(a)
         return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
