@@ -116,6 +116,21 @@ def test_groups_of_columns_have_losses_of_their_own(tmp_path):
     close(f.value(x), here.value(x))
 
 
+def test_levels_are_those_of_all_blocks(tmp_path):
+    rng = np.random.default_rng(1)
+    rows, cols = entries((60, 30), rng)
+    y = np.where(rows < 12, 1.0, rng.integers(1, 6, rows.size).astype(float))  # the first block has one level
+    store = bf.tables.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
+    f, here = Partitioned("ordinal", store), bf.Problem("ordinal", Entries(rows, cols, (60, 30)), y).f
+    assert f.loss.levels == here.fit.loss.levels
+    close(f.fitted, here.fitted, 1e-2)
+    x = pair((60, 30), rng)
+    same = here.with_fitted(f.fitted)
+    close(f.evaluate(x).GhU, same.evaluate(x).GhU)
+    with pytest.raises(InputError, match="levels"):
+        Partitioned(["ordinal", "squared"], store, group=np.arange(30) % 2)
+
+
 def test_parameters_of_losses_are_fitted(tmp_path, draw_targets):
     f, here = both(tmp_path, bf.losses.Huber(0.7), (90, 40), draw_targets)
     x = pair((90, 40), np.random.default_rng(0))

@@ -50,7 +50,8 @@ class Recipe:
         if self.group is not None:
             own = self.group[part.start : part.stop] if self.flipped else self.group
             grouped = own[loaded.layout.outer if self.flipped else loaded.layout.inner]
-            return DataFit(Grouped(self.losses), records(self.losses, y, grouped), weights)
+            losses, numbered = records(self.losses, y, grouped)
+            return DataFit(Grouped(losses), numbered, weights)
         if isinstance(loss, Shifted) and loss.loss.quadratic:
             return DataFit(loss.loss, y - y.dtype.type(loss.shift), weights)
         return DataFit(loss, y, weights)

@@ -1,7 +1,7 @@
 """Observed entries in blocks of rows, which are read, or worked on elsewhere, when a pass needs them."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bifactor.blocks import Exact
 from bifactor.caching import cached_property
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.executors import Executor, Gathered, Part, Streamed
+from bifactor.executors import Executor, Gathered, Streamed
 from bifactor.executors.base import Moved, Task
 from bifactor.factors import Factors
 from bifactor.kernels.threads import thread_count
@@ -19,27 +19,11 @@ from bifactor.losses import Loss
 from bifactor.losses.grouped import Grouped
 from bifactor.losses.named import loss_of
 from bifactor.operators import block_tasks as tasks
+from bifactor.operators.blocked import Blocked, groups_of, suited
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.visited import Visited
 from bifactor.validation import require_instance, require_pair, require_rows
-
-
-class Blocked(Protocol):
-    """A matrix some of whose entries are observed, in blocks of the rows of its longer side."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def dtype(self) -> Any: ...
-
-    @property
-    def flipped(self) -> bool:
-        """Whether blocks are of columns."""
-
-    @property
-    def parts(self) -> Sequence[Part]: ...
 
 
 class Partitioned(Bound):
@@ -75,7 +59,8 @@ class Partitioned(Bound):
             require_instance(executor, Executor, "executor")
         if not store.parts:
             raise InputError("The store has no blocks. Pass one with at least one observation.")
-        self.store, self.executor, self.group = store, executor or Streamed(), _groups(group, losses, store.shape[1])
+        self.store, self.executor, self.group = store, executor or Streamed(), groups_of(group, losses, store.shape[1])
+        losses = tuple(suited(one, store, group is not None) for one in losses)
         self.shape, self.dtype = store.shape, np.dtype(store.dtype)
         self.like = self.executor.like(store.parts)
         self._bind(losses)
@@ -276,16 +261,3 @@ class BlockSlopes(LinearMap):
         require_rows(V, self.shape[1])
         found: Array = self.bound.over(tasks.normal, (self.P,), (self.Q, host(V))).sums[0]
         return found
-
-
-def _groups(group: Any, losses: tuple[Loss, ...], columns: int) -> Array | None:
-    if group is None:
-        if len(losses) > 1:
-            raise InputError(f"There are {len(losses)} losses. Pass group, the number of one for each column.")
-        return None
-    found = np.asarray(group)
-    if found.shape != (columns,) or found.dtype.kind not in "iu":
-        raise InputError(f"group is {found.dtype} of shape {found.shape}. Pass {columns} integers, one per column.")
-    if found.min() < 0 or found.max() >= len(losses):
-        raise InputError(f"group has {found.min()} to {found.max()}, but there are {len(losses)} losses.")
-    return found
