@@ -15,6 +15,7 @@ from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
+from bifactor.models.shown import in_words, model_card
 from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
@@ -50,9 +51,15 @@ class Fit:
     model: Model
     rows: Names
     cols: Names
-    seen: Pairs = field(repr=False)
+    seen: Pairs
     classes: Array | None = None
-    card: dict[str, Any] = field(default_factory=dict, repr=False)
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
+
+    def _repr_html_(self) -> str:
+        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "pairs seen")])
 
     @classmethod
     def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":

@@ -27,6 +27,9 @@ class Recomputed(Operator):
         self.operator = operator
         self.shape, self.size, self.complex_matrix = operator.shape, operator.size, operator.complex_matrix
 
+    def __repr__(self) -> str:
+        return f"Recomputed({self.operator!r})"
+
     def forward(self, U: Array, V: Array) -> Array:
         return self.operator.forward(U, V)
 

@@ -17,6 +17,7 @@ from bifactor.operators import Bound
 from bifactor.operators.bound import Evaluated
 from bifactor.operators.cells import AllCells
 from bifactor.penalties import Penalty, Term, Weights
+from bifactor.problems.shown import objective_card
 from bifactor.problems.state import Point
 from bifactor.validation import require_instance
 
@@ -256,6 +257,9 @@ class Objective:
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({type(self.f).__name__} of {m}×{n}, {self.kind.describe()}, {self.penalties})"
+
+    def _repr_html_(self) -> str:
+        return objective_card(self)
 
     def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.markup.fragments import facts, numbers, table
 from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
 from bifactor.models.judging import spelt, worth
 from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
 from bifactor.reports.completion import STYLE, provenance, run_charts
-from bifactor.reports.page import document, facts, numbers, table
+from bifactor.reports.page import document
 from bifactor.words import counted
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3

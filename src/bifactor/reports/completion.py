@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.markup.fragments import facts, numbers
+from bifactor.markup.svg import bar_chart, density, line_chart
 from bifactor.models.scores import spoken
-from bifactor.reports.page import document, facts, numbers
-from bifactor.reports.svg import bar_chart, density, line_chart
+from bifactor.reports.page import document
 
 STYLE = """
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));gap:1rem}
