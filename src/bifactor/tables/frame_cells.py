@@ -62,7 +62,11 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         values = values.astype(np.float64)
     if series.implementation.is_pandas_like():
         native = series.to_native().copy()
-        native.iloc[places] = values.tolist()
+        if kind == nw.Categorical and hasattr(native.dtype, "pyarrow_dtype"):  # pandas 2 cannot write into these
+            words = _with_words(native.array.__arrow_array__(), places, values)
+            native = type(native)(type(native.array)(words), native.index, name=native.name)
+        else:
+            native.iloc[places] = values.tolist()
         return nw.from_native(native, series_only=True)
     if series.implementation.is_pyarrow() and kind in (nw.Categorical, nw.Enum):
         return nw.from_native(_with_words(series.to_native(), places, values), series_only=True).alias(series.name)
