@@ -337,6 +337,8 @@ def test_a_checkpoint_goes_on(invoke, folder):
 
 def interrupted_at(folder, *arguments):
     """The exit code and output of a run that gets Ctrl-C in its third iteration."""
+    if os.name != "posix":
+        pytest.skip("needs POSIX")
     script = (
         "import os, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may start us with Ctrl-C turned off
