@@ -23,9 +23,9 @@ CELLS = 24
 class Frame:
     """The size of a chart in pixels, the margins around its axes, and about how many ticks each has."""
 
-    width: int = 560
-    height: int = 300
-    left: int = 84
+    width: int = 460
+    height: int = 270
+    left: int = 76
     right: int = 14
     top: int = 12
     bottom: int = 46

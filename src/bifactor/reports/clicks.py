@@ -39,19 +39,20 @@ def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
 
 def _figures(card: dict[str, Any]) -> str:
     data, fit, choice = card["data"], card["fit"], card["choice"]
-    figures = [
+    figures = []
+    for score in card["scores"].values():
+        name = score["gain"]["metric"]
+        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{spelt(name)}, held out")]
+        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{spelt(name)} of the most popular items")]
+    figures += [
         (f"{data['choices']:,}", "choices"),
         (f"{data['rows']:,} × {data['cols']:,}", "users × items"),
         (str(fit["rank"]), "components"),
         (f"{choice['unobserved']:.3g}", "weight of what was not chosen"),
         (f"{choice['alpha']:.3g}", "ridge"),
         (f"{choice['item_share']:.0%}", "of scores item-to-item"),
-        (f"{card['timings']['all']:.1f} s", "all in all"),
+        (f"{card['timings']['all']:.1f} s", "total time"),
     ]
-    for score in card["scores"].values():
-        name = score["gain"]["metric"]
-        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{spelt(name)} of what was held out")]
-        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{spelt(name)} of the most popular items")]
     return numbers(figures)
 
 
@@ -74,7 +75,7 @@ def _check(card: dict[str, Any]) -> list[str]:
 
 
 def _interval(one: dict[str, float]) -> str:
-    return f"{one['low']:.4f} to {one['high']:.4f}" if "low" in one else ""
+    return f"{one['low']:.4f}–{one['high']:.4f}" if "low" in one else ""
 
 
 def _trials(choice: dict[str, Any]) -> str:

@@ -21,7 +21,8 @@ svg{width:100%;height:auto;display:block}
 .facts td{border-bottom:1px solid var(--line);padding:.25rem .4rem;vertical-align:top}
 .facts th{text-align:left;padding:.25rem .4rem;font-weight:600;border-bottom:1px solid var(--soft)}
 .facts td:first-child{color:var(--soft);white-space:nowrap;width:1%}
-.list td:first-child{color:inherit;white-space:normal;width:auto}
+.list td:first-child{color:inherit;white-space:normal;width:auto}.list th,.list .whole{overflow-wrap:normal}
+h3{font-size:.95rem;margin:.9rem 0 .1rem}
 """
 
 
