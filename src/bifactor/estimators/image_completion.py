@@ -16,7 +16,7 @@ from bifactor.running.progress import share_bar
 class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
     """Fills in the holes of a picture: grey, in colour, or with any number of channels.
 
-    A picture is no matrix of low rank, but groups of similar patches of it nearly are. Each patch with a hole is
+    A picture is not a matrix of low rank, but groups of its similar patches nearly are. Each patch with a hole is
     completed by the covariance of the patches around that look like it, as the mean of a Gaussian given what is known
     of the patch. Three rounds of this begin with a smooth surface, or with a smaller picture where holes are large.
 
@@ -36,7 +36,7 @@ class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     uncertainty_ : array, of the shape of the picture
-        A standard deviation of each filled pixel, 0 where it was known: a picture of doubt, that tells where guesses
+        A standard deviation of each filled pixel, 0 where it was known: a picture that shows where guesses
         are rough.
 
     References

@@ -160,7 +160,7 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
             state = target_state(state, self.n_qubits_)
         W = state._fitted() if isinstance(state, StateTomography) else state_factor(state)
         if W.shape[0] != U.shape[0]:
-            raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. Compare like with like.")
+            raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. They must be equal.")
         return min(float(np.linalg.norm(herm(U) @ W, "nuc") ** 2), 1.0)
 
     def probabilities(self, settings: Any) -> Array:

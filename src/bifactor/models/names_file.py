@@ -52,7 +52,7 @@ def unpacked_names(arrays: dict[str, Array], side: str, kind: Any) -> Names:
     missing = values.dtype.kind in "fmM" and bool(np.any(values != values))
     distinct = len(set(values.tolist())) if values.dtype.kind == "O" else np.unique(values).size
     if missing or distinct < values.size:
-        raise ValueError(f"a {side} name is missing, or there twice")
+        raise ValueError(f"a {side} name is missing or repeated")
     return Names(values)
 
 

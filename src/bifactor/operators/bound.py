@@ -220,7 +220,7 @@ class Bound(Shown, ABC):
         return self
 
     def footprint(self, width: int) -> Footprint:
-        """What f takes of memory with factors of so many columns, told without a pass over the data.
+        """The memory that f takes with factors of so many columns, estimated without a pass over the data.
 
         By default as for a z that is X itself, and two more of its size. Inner products are taken in double precision.
         """
@@ -234,7 +234,7 @@ class Bound(Shown, ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Tells this f from another, across processes."""
+        """Identifies this f across processes."""
 
     # Where z is explicit.
 

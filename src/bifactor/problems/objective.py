@@ -119,7 +119,7 @@ class Objective:
 
     @property
     def fingerprint(self) -> str:
-        """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+        """Identifies this f across processes; a checkpoint is resumed only on the f it was made for."""
         return self.f.fingerprint
 
     def at(self, x: Factors) -> Point:
@@ -182,7 +182,7 @@ class Objective:
         return self.kind.curvature(self.scale, self.f.gradient, probe)
 
     def memory(self, rank: int, solver: "Solver | None" = None) -> "Memory":
-        """What `solve(problem, rank, solver)` takes of memory, told without a pass over the data.
+        """The memory that `solve(problem, rank, solver)` takes, estimated without a pass over the data.
 
         `print(problem.memory(10))` says "1.9 GB: 1.2 GB for the data, 0.7 GB for the run".
 

@@ -94,14 +94,14 @@ def _trials(choice: dict[str, Any]) -> str:
         for one in tried[:TRIALS]
     ]
     rest = f" The best {TRIALS} are shown." if len(tried) > TRIALS else ""
-    text = f"{counted(len(tried), 'choice')} were tried on what was held out of users who were held out.{rest}"
+    text = f"{counted(len(tried), 'choice')} were tried on the held-out choices of held-out users.{rest}"
     return f"<section>{head}{table(names, lines)}<p>{escape(text)}</p></section>"
 
 
 def _popular(fit: Fit, called: Array) -> str:
     places, shares = popular(fit.seen, len(fit.cols), ITEMS)
     lines = zip(called[places], (f"{share:.1%}" for share in shares), strict=True)
-    text = "The share of users who chose each. Who has no history gets these."
+    text = "The share of users who chose each. Users without a history get these."
     return f"<section><h2>What is popular</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
 
 

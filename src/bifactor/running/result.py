@@ -40,12 +40,12 @@ class Status(ShownStatus, Enum):
     SETTLED = "converged: the solver's own test of optimality is met"
     PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
     RELATIVE_CHANGE = (
-        "stopped as tol asks, because X changes by less from one iteration to the next, but the gradient is not small: "
+        "stopped by tol: X changes by less than that from one iteration to the next, but the gradient is not small; "
         "lower tol, or try another step rule, solver or start"
     )
     PLATEAU = (
-        "stopped as objective_tol asks, because the objective falls by less in ten iterations; "
-        "its gradient is not small yet"
+        "stopped by objective_tol: the objective fell by less than that share in ten iterations; "
+        "the gradient is not small yet"
     )
     STALLED = (
         "stopped because no step lowers the objective, though its gradient says one should: "
