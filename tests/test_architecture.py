@@ -21,9 +21,9 @@ FLOORS = [
     {"arrays"},
     {"validation", "describe", "markup"},
     {"kernels", "listing"},
-    {"linear_map", "pictures"},
-    {"svd", "losses", "blocks"},
-    {"factors"},
+    {"linear_map", "pictures", "two_weights"},
+    {"svd", "losses", "blocks", "carried"},
+    {"factors", "executors"},
     {"kinds", "metrics"},
     {"operators", "penalties"},
     {"problems"},
@@ -43,7 +43,8 @@ PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
+        "errors estimators executors extend inits losses metrics models operators penalties ranking solvers steps "
+        "tables testing"
     ),
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
@@ -58,8 +59,9 @@ PUBLIC = {
     ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
-        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
+        "Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
     ),
+    "bifactor.executors": "Dask Executor Gathered Loaded Part Passed Streamed Workspace",
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
@@ -80,7 +82,7 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.tables": "Names Observations Origin read read_counts",
+    "bifactor.tables": "BlockStore Names Observations Origin Part partition read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

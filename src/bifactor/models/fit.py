@@ -15,7 +15,7 @@ from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
-from bifactor.models.shown import in_words, model_card
+from bifactor.models.shown import ShownFit
 from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
@@ -27,8 +27,8 @@ UNKNOWN = ("mean", "raise")
 """What to do about names that were not in the fit."""
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(ShownFit):
     """What has been fitted: a matrix of low rank, and the names of its rows and columns.
 
     `bifactor.load("fit")` reads the folder that `bifactor complete … -o fit`, or `MatrixCompletion.save("fit")`, wrote.
@@ -55,12 +55,6 @@ class Fit:
     classes: Array | None = None
     card: dict[str, Any] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
-
-    def _repr_html_(self) -> str:
-        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "pairs seen")])
-
     @classmethod
     def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":
         """A model with the names of the data that it was fitted to."""
@@ -78,9 +72,16 @@ class Fit:
         )
 
     def places(self, names: Any, side: str) -> Array:
-        """The place of each name among the rows, or the columns, -1 where it is not known."""
+        """The place of each name among the rows, or the columns, -1 where it is not known; of a mask those of True."""
+        known, given = self.rows if side == "row" else self.cols, np.atleast_1d(names)
+        if given.ndim > 1:
+            raise InputError(f"The {side} names have {given.ndim} dimensions. Pass a list of names.")
+        if given.dtype == bool and known.values.dtype != bool:
+            if given.size != len(known):
+                raise InputError(f"A mask has {given.size} places for {len(known)} {side}s. Pass one for each.")
+            return np.flatnonzero(given)
         try:
-            return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+            return known.indices(given)
         except TypeError:
             raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
 
@@ -198,7 +199,7 @@ class Fit:
         filter_seen : bool
             Leave out columns in which an entry of the row is known.
         items : sequence of names, optional
-            Columns to choose from; by default all.
+            Columns to choose from, or a mask of all columns; by default all.
         by : {"mean", "lower", "draw"}
             Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
             or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of

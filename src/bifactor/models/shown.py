@@ -7,6 +7,20 @@ from bifactor.words import counted
 
 if TYPE_CHECKING:
     from bifactor.models.model import Model
+    from bifactor.models.pairs import Pairs
+
+
+class ShownFit:
+    """A fit, by its model and the pairs that were seen."""
+
+    model: "Model"
+    seen: "Pairs"
+
+    def __repr__(self) -> str:
+        return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
+
+    def _repr_html_(self) -> str:
+        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "pairs seen")])
 
 
 def in_words(model: "Model") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import HERE, Array, digest, floating, host, inner, is_complex, is_foreign
+from bifactor.arrays import HERE, Array, digest, floating, host, is_complex, is_foreign
 from bifactor.blocks import Exact
 from bifactor.caching import cached_property
 from bifactor.describe import describe
@@ -20,6 +20,7 @@ from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Meas
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sparse import require_sound
 from bifactor.operators.table_passes import CELLS, FEWEST, Passes
+from bifactor.operators.visited import Visited
 from bifactor.validation import require_pair, require_rows, weights_of
 
 STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
@@ -161,7 +162,7 @@ class Table(Bound):
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
         self._require(x)
         self._require(d)
-        return TableCurve(self, x, d)
+        return Visited(self, x, d, self.passes.along)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         self._require(x)
@@ -204,30 +205,6 @@ class Table(Bound):
 
     def _require(self, x: Factors) -> None:
         require_pair(x.left, x.right, self.shape)
-
-
-class TableCurve(Curve):
-    """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
-
-    quartic = None
-
-    def __init__(self, bound: Table, x: Factors, d: Factors):
-        self.bound, self.x, self.d = bound, x, d
-        self.last: tuple[float, Evaluated] | None = None
-
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        if a == 0:  # where the gradient is known already, and the curvature is what a search begins with
-            return self.bound.passes.along(self.x, self.d)
-        there = self._evaluated(a)
-        return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
-
-    def to(self, a: float, x: Factors) -> Evaluated:
-        return self._evaluated(a)
-
-    def _evaluated(self, a: float) -> Evaluated:
-        if self.last is None or self.last[0] != a:
-            self.last = a, self.bound.evaluate(self.x.plus(a, self.d))
-        return self.last[1]
 
 
 class TableSlopes(LinearMap):
