@@ -69,7 +69,7 @@ class Adjoint(LinearMap):
 
 
 class Dense(LinearMap):
-    """A matrix that is there: an array, or a SciPy sparse matrix."""
+    """An explicit matrix: an array, or a SciPy sparse matrix."""
 
     def __init__(self, matrix: Array):
         self.matrix = matrix

@@ -582,6 +582,7 @@ def test_a_checksum_tells_what_has_changed(folder):
     assert bf.load(folder)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_pipe_in_the_place_of_a_file(folder, name):
     """It would be waited for."""

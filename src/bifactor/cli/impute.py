@@ -72,7 +72,7 @@ def impute(
 ) -> None:
     """Fill in the holes of TABLE, a csv or tsv file with a header, or a parquet file.
 
-    Numbers, grades, booleans and categories are told apart by a look at them. Empty cells, NA, NaN, null and ? are
+    Numbers, grades, booleans and categories are recognised by their values. Empty cells, NA, NaN, null and ? are
     filled in; all others stay as they are, letter by letter. Names of rows and other words that hardly repeat are kept.
     """
     require_free(output, force)

@@ -25,10 +25,10 @@ Examples:
 """
 
 COMMANDS = {
-    "complete": "Complete a matrix of which a file holds some entries.",
+    "complete": "Complete a matrix from the entries in a file.",
     "predict": "Predict entries of a fit.",
     "recommend": "Show the columns of a fit with the largest predictions for a row.",
-    "evaluate": "Judge a fit by entries that it has not seen.",
+    "evaluate": "Evaluate a fit on entries that it has not seen.",
     "partition": "Write observations to disk in blocks, for data larger than memory.",
     "impute": "Fill in the holes of a table.",
     "inpaint": "Fill in the hidden pixels of a picture.",

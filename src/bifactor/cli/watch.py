@@ -1,7 +1,7 @@
 """Progress on stderr, where that is a terminal."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 
 from rich.progress import (
     BarColumn,
@@ -28,9 +28,17 @@ LONG = 10.0
 
 
 @contextmanager
+def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
+    """A line on stderr, where that is a terminal; elsewhere, older versions of rich would still write an empty one."""
+    console = stderr()
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar if console.is_terminal else nullcontext():
+        yield bar
+
+
+@contextmanager
 def reading(name: str) -> Iterator[Read]:
     """A bar for a file that is read."""
-    console = stderr()
     columns = (
         TextColumn("reading {task.description}", markup=False),
         BarColumn(),
@@ -39,7 +47,7 @@ def reading(name: str) -> Iterator[Read]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -75,7 +83,6 @@ class Fitting:
 @contextmanager
 def fitting(what: str, first: str) -> Iterator[Fitting]:
     """How far a fit is; `first` says what is done before the iterations."""
-    console = stderr()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -84,7 +91,7 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
         TextColumn("left at most"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         yield Fitting(bar, first, what)
 
 
@@ -117,7 +124,6 @@ class _Speed(ProgressColumn):
 @contextmanager
 def share(what: str) -> Iterator[Callable[[float], None]]:
     """Which share of the work is done, and how long the rest takes."""
-    console = stderr()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -127,6 +133,6 @@ def share(what: str) -> Iterator[Callable[[float], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         task = bar.add_task(what, total=1)
         yield lambda done: bar.update(task, completed=done)

@@ -168,7 +168,7 @@ class MatrixCompletion(ErrorBars, Completion):
         """What is to be expected at the entries (rows[t], cols[t]).
 
         Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
-        all their entries are told.
+        all their entries are predicted.
 
         Parameters
         ----------
@@ -176,10 +176,10 @@ class MatrixCompletion(ErrorBars, Completion):
             Numbers, or names after `fit_long`. A single one on one side goes with all of the other; of two single ones
             a single number is told.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells
+            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning
             (`predict_long` has a column for it), or raise `InputError`.
         return_std : bool
-            Tell the standard deviation of a new measurement too: of what is not known of the matrix, and of the noise.
+            Also return the standard deviation of a new measurement: uncertainty of the matrix and noise.
             Only with a posterior.
         """
         z = self.decision_function(rows, cols, unknown)

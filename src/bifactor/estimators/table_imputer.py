@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.given_table import Table, table_of
+from bifactor.estimators.shown import Shown, table_card
 from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
@@ -26,7 +27,7 @@ def _has_levels(imputer: "TableImputer") -> bool:
     return not hasattr(imputer, "levels_") or bool(imputer.levels_)
 
 
-class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fills the holes of tables of numbers, grades, booleans and categories; what is known stays as it is.
 
     Columns are encoded as standardised numbers and explained by common factors with noise of their own, both as they
@@ -216,6 +217,9 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _card(self) -> str:
+        return table_card(self) if hasattr(self, "sheet_") else ""
 
     def _seen(self, X: Any) -> Table:
         check_is_fitted(self, "sheet_")

@@ -15,6 +15,7 @@ from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
+from bifactor.models.shown import ShownFit
 from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
@@ -26,8 +27,8 @@ UNKNOWN = ("mean", "raise")
 """What to do about names that were not in the fit."""
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(ShownFit):
     """What has been fitted: a matrix of low rank, and the names of its rows and columns.
 
     `bifactor.load("fit")` reads the folder that `bifactor complete … -o fit`, or `MatrixCompletion.save("fit")`, wrote.
@@ -50,9 +51,9 @@ class Fit:
     model: Model
     rows: Names
     cols: Names
-    seen: Pairs = field(repr=False)
+    seen: Pairs
     classes: Array | None = None
-    card: dict[str, Any] = field(default_factory=dict, repr=False)
+    card: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":
@@ -91,7 +92,7 @@ class Fit:
             i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
             raise InputError(
-                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} are no pairs. Pass one of each per pair."
+                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} do not make pairs. Pass one of each."
             )
         return i, j
 
@@ -137,12 +138,12 @@ class Fit:
         Parameters
         ----------
         rows, cols : names, or sequences of them
-            A single one on one side goes with all of the other; of two single ones a single number is told.
+            A single one on one side goes with all of the other; for two single ones the result is a single number.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
+            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning, or
             raise `InputError`.
         return_std : bool
-            Tell the standard deviation of a new measurement too, where the fit has a posterior.
+            Also return the standard deviation of a new measurement, where the fit has a posterior.
         """
         told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
@@ -227,7 +228,7 @@ class Fit:
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
 
-        A row that was in the fit is found anew from these entries alone. Entries in columns that are not known are left
+        A row that was in the fit is recomputed from these entries alone. Entries in columns that are not known are left
         out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
         `bifactor.tables.read` makes observations of files and frames.
         """

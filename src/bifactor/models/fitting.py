@@ -66,9 +66,9 @@ class Settings:
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     stage: Stage | None = None
-    """Told what is chosen before the fit."""
+    """Called with what is being chosen before the fit."""
     expect: Callable[[float], None] | None = None
-    """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
+    """Called with the estimated seconds of choosing and fitting; None saves the few passes that this costs."""
     implicit: bool | None = False
     """Whether the columns that a row is known in count as features of it, and the other way round.
 

@@ -11,6 +11,8 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
+from bifactor.listing import Listing
+from bifactor.markup.svg import CARD, line_chart
 from bifactor.operators.table import Table
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective
@@ -58,8 +60,8 @@ VANISHED = 1e-6
 """The share of the longest below which a column counts as zero."""
 
 
-@dataclass(frozen=True)
-class RidgePath:
+@dataclass(frozen=True, repr=False)
+class RidgePath(Listing):
     """The mean held-out loss for each ridge that was tried, the heaviest first; 0 stands for none."""
 
     ridges: Array
@@ -69,9 +71,24 @@ class RidgePath:
     interrupted: bool = False
     """Whether Ctrl-C ended it."""
 
+    _lines = "ridge"
+
     @property
     def chosen(self) -> float:
         return float(self.ridges[int(np.argmin(self.held_out))])
+
+    def _about(self) -> str:
+        return f"{super()._about()} tried, {self.chosen:.4g} chosen"
+
+    def pictures(self) -> list[str]:
+        """The held-out loss over the ridge, as SVG."""
+        shown = self.ridges > 0  # none at all has no place on a logarithmic axis
+        if not shown.any():
+            return []
+        best = int(np.argmin(self.held_out))
+        mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
+        x, y, errors = self.ridges[shown], self.held_out[shown], self.standard_error[shown]
+        return [line_chart(x, y, "ridge", "held-out loss", log_x=True, errors=errors, mark=mark, frame=CARD)]
 
 
 class Tuned(NamedTuple):

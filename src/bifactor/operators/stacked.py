@@ -49,6 +49,9 @@ class Stacked(Operator):
         self.size = sum(operator.size for operator in operators)
         self.complex_matrix = any(operator.complex_matrix for operator in operators) or None
 
+    def __repr__(self) -> str:
+        return f"Stacked({', '.join(map(repr, self.operators))})"
+
     def forward(self, U: Array, V: Array) -> Array:
         return _joined([operator.forward(U, V) for operator in self.operators])
 

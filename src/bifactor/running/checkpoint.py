@@ -105,7 +105,7 @@ def _checked(run: Run) -> Run:
         raise ValueError("there is no point")
     for number in (run.best_value, run.magnitude, point.value, point.f):
         if not isinstance(number, float) or not np.isfinite(number):
-            raise ValueError(f"{str(number)[:40]!r} is in the place of a finite number")
+            raise ValueError(f"{str(number)[:40]!r} stands where a finite number should be")
     for x in (point.x, point.slope, point.gradient, run.best):
         if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
             raise ValueError("factors are missing")

@@ -213,7 +213,7 @@ class ParquetColumns(Columns):
 
         first = next(self.file.iter_batches(batch_size=SAMPLE), None)
         if first is None:
-            raise FileError(f"{self.where} has no rows, though it says that it has. Fetch or save it again.")
+            raise FileError(f"{self.where} has no rows, although its metadata say so. Save it again.")
         return Frame(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:

@@ -146,7 +146,7 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     width = 2 if field == "pattern" else 3
     i, j, values = _entries(records(text, SPACES, width, path, first_line=before + 2), (m, n), path)
     if i.size != count:
-        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: fetch it again.")
+        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: download it again.")
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])

@@ -60,6 +60,10 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         values = values.astype(np.float64)
     if series.implementation.is_pandas_like():
         native = series.to_native().copy()
+        if kind == nw.Categorical and hasattr(native.dtype, "pyarrow_dtype"):  # pandas 2 cannot write into these
+            words = _with_words(native.array.__arrow_array__(), places, values, _further(series, values))
+            native = type(native)(type(native.array)(words), native.index, name=native.name)
+            return nw.from_native(native, series_only=True)
         if hasattr(native.dtype, "categories"):
             native = native.cat.add_categories(_further(series, values))
         native.iloc[places] = values.tolist()
@@ -106,7 +110,8 @@ def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -
     import pyarrow as pa
 
     indices, words = _dictionary(native)
-    words = pa.concat_arrays([words, pa.array(further, words.type)])
+    new = [word for word in further if word not in set(words.to_pylist())]
+    words = pa.concat_arrays([words, pa.array(new, words.type)])
     at = {word: k for k, word in enumerate(words.to_pylist())}
     found = indices.to_pylist()
     for place, value in zip(places.tolist(), values.tolist(), strict=True):

@@ -51,7 +51,7 @@ def unpacked_names(arrays: dict[str, Array], side: str, kind: Any) -> Names:
         values = _words(arrays, side)
     missing = values.dtype.kind in "fmM" and bool(np.any(values != values))
     if missing or not _are_distinct(values):
-        raise ValueError(f"a {side} name is missing, or there twice")
+        raise ValueError(f"a {side} name is missing or repeated")
     return Names(values)
 
 

@@ -64,7 +64,7 @@ class Observations:
         return found
 
     def weighed(self) -> "Observations":
-        """Without those of weight 0, which are as good as missing."""
+        """Without those of weight 0, which count as missing."""
         if self.weights is None:
             return self
         if not np.all(self.weights >= 0) or not np.all(np.isfinite(self.weights)):
