@@ -20,7 +20,7 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.parts import block_pass as tasks
 from bifactor.solvers.parts.gamma import STRENGTH, Told
-from bifactor.solvers.parts.gaussians import Gaussians
+from bifactor.solvers.parts.gaussians import Again, Gaussians
 from bifactor.solvers.parts.half import Half, Side, vague_prior
 from bifactor.solvers.parts.moments import About, Places, Sums, second_moments, weighted_by_precision
 from bifactor.solvers.parts.posterior import Posterior
@@ -113,23 +113,29 @@ class BlockSweeps(Sweeps[Swept]):
 
     def posterior(self, state: State[Swept]) -> Posterior:
         own, short, means = state.own, self._half(state), self._sides_of(state.point.x)[0]
-        tall, known = own.tall, weighted_by_precision(*short.known)
-        bound, how, used = self.bound, self._finding(state), own.tall.found_with[2]
+        tall, places = own.tall, self._finding(state).places
+        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else tall.precision
+        rows = Gaussians(means, None, places, tall.prior, precision, again=self._again(state, short))
+        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
+        return Posterior(*self.bound.sides(rows, short.rows), own.variance, None, self.bound.sides(*strengths))
+
+    def _again(self, state: State[Swept], short: Half) -> Again:
+        """Finds covariances of rows of the longer side, by a pass over the blocks that these are in."""
+        bound, how, used = self.bound, self._finding(state), state.own.tall.found_with[2]
+        means, known = self._sides_of(state.point.x)[0], weighted_by_precision(*short.known)
 
         def again(index: Array) -> Array:
             wanted = np.zeros(len(means), bool)
             wanted[index] = True
             parts = [part for part in bound.store.parts if np.any(wanted[part.start : part.stop])]
+            if not parts:
+                return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
             passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
-            number = np.cumsum(wanted) - 1
-            found: Array = np.concatenate(passed.each)[number[index]]
+            found: Array = np.concatenate(passed.each)[(np.cumsum(wanted) - 1)[index]]
             return found
 
-        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else tall.precision
-        rows = Gaussians(means, None, how.places, tall.prior, precision, again=again)
-        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
-        return Posterior(*bound.sides(rows, short.rows), own.variance, None, bound.sides(*strengths))
+        return again
 
     def _found(
         self, x: Factors, short: Half, found_with: tuple[Array, float, Array | None], strength: float
@@ -213,7 +219,8 @@ class SpreadInBlocks:
         found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * spread,)).tall[0]
         if self.tall.precision is not None:
             found *= self.tall.precision[:, None]
-        found[:, self.places.free] += rows[:, self.places.free] * self.tall.prior
+        for part in chunks(len(rows), rows.shape[1]):
+            found[part, self.places.free] += rows[part, self.places.free] * self.tall.prior
         return found
 
 
