@@ -21,7 +21,7 @@ FLOORS = [
     {"arrays"},
     {"validation", "describe"},
     {"kernels"},
-    {"linear_map", "pictures"},
+    {"linear_map", "pictures", "two_weights"},
     {"svd", "losses", "blocks"},
     {"factors", "executors"},
     {"kinds", "metrics"},
@@ -61,7 +61,7 @@ PUBLIC = {
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
         "Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
     ),
-    "bifactor.executors": "Executor Gathered Loaded Part Passed Streamed Workspace",
+    "bifactor.executors": "Dask Executor Gathered Loaded Part Passed Streamed Workspace",
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
@@ -82,7 +82,7 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.tables": "Names Observations Origin read read_counts",
+    "bifactor.tables": "BlockStore Names Observations Origin Part partition read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

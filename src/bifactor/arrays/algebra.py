@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from bifactor.arrays import rows
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
 
 
@@ -36,6 +37,8 @@ def triangular(array: Array) -> Any:
     """R of the QR factorisation, which is small."""
     if type(array) is np.ndarray:
         return np.linalg.qr(array, mode="r")
+    if isinstance(array, rows.Rows):
+        return rows.triangular(array)
     return host(namespace(array).linalg.qr(array, mode="reduced")[1])
 
 
@@ -62,6 +65,19 @@ def total(a: Array) -> float:
         return float(np.sum(a, dtype=np.float64))
     xp = namespace(a)
     return float(xp.sum(a, dtype=xp.float64))
+
+
+def mean_of(a: Any) -> float:
+    """The mean of a vector, or of a number."""
+    return float(a.total(np.sum)) / len(a) if isinstance(a, rows.Rows) else float(np.mean(host(a)))
+
+
+def largest_of(a: Any) -> float:
+    return float(rows.NAMESPACE.max(a) if isinstance(a, rows.Rows) else np.max(host(a)))
+
+
+def smallest_of(a: Any) -> float:
+    return -largest_of(-a)
 
 
 def expit(a: Array) -> Array:
@@ -94,6 +110,8 @@ def herm(a: Array) -> Array:
 
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
+    if isinstance(a, rows.Rows):
+        return rows.dot(a, b)
     a, b = _double(a), _double(b)
     if is_numpy(a) and is_numpy(b):
         return float(np.vdot(a, b).real)
@@ -102,6 +120,8 @@ def inner(a: Array, b: Array) -> float:
 
 def norm(a: Array) -> float:
     """‖a‖_F."""
+    if isinstance(a, rows.Rows):
+        return rows.dot(a, a) ** 0.5
     return float(namespace(a).linalg.vector_norm(_double(a)))
 
 

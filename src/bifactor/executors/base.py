@@ -60,6 +60,19 @@ class Gathered(NamedTuple):
     each: list[Any]
 
 
+class Moved(NamedTuple):
+    """A shared array that is `base + a·direction`: who has these two already need not be sent it."""
+
+    value: Array
+    base: Array
+    direction: Array
+    a: float
+
+
+def value_of(shared: "Array | Moved") -> Array:
+    return shared.value if isinstance(shared, Moved) else shared
+
+
 Open = Callable[[Part, Loaded], Any]
 """Makes of a block what tasks work on. Can be pickled."""
 
@@ -77,7 +90,7 @@ class Executor(ABC):
         opening: Open,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array] = (),
+        shared: Sequence[Array | Moved] = (),
         settings: tuple[Any, ...] = (),
     ) -> Gathered:
         """The task on every block. Tall arrays have one row for each row of all blocks; shared ones are not cut."""
@@ -87,8 +100,17 @@ class Executor(ABC):
         return HERE
 
     def footprint(self, parts: Sequence[Part]) -> int:
-        """Bytes that blocks take while they are worked on."""
+        """Bytes that blocks take on this machine while they are worked on."""
         return 0
+
+
+def added(sums: tuple[Any, ...], more: tuple[Any, ...], into: bool = False) -> tuple[Any, ...]:
+    """Sums so far and those of one block more; arrays of the former are overwritten where they may be."""
+    return tuple(_plus(a, b, into) for a, b in zip(sums, more, strict=True))
+
+
+def _plus(a: Any, b: Any, into: bool) -> Any:
+    return np.add(a, b, out=a) if into and isinstance(a, np.ndarray) and a.ndim else a + b
 
 
 class Workspace:

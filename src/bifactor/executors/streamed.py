@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from bifactor.arrays import Array
-from bifactor.executors.base import Executor, Gathered, Loaded, Open, Part, Passed, Task, Workspace
+from bifactor.executors.base import Executor, Gathered, Loaded, Moved, Open, Part, Task, Workspace, added, value_of
 from bifactor.executors.sizes import bytes_of
 from bifactor.kernels.memory import empty
 
@@ -42,7 +40,7 @@ class Streamed(Executor):
         opening: Open,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array] = (),
+        shared: Sequence[Array | Moved] = (),
         settings: tuple[Any, ...] = (),
     ) -> Gathered:
         rows = parts[-1].stop if parts else 0
@@ -51,11 +49,11 @@ class Streamed(Executor):
         each = []
         for part, opened in self._opened(parts, opening):
             own = tuple(a[part.start : part.stop] for a in tall)
-            passed = task(opened, own, shared, *settings)
+            passed = task(opened, own, tuple(map(value_of, shared)), *settings)
             found = found or tuple(empty((rows, *a.shape[1:]), a.dtype) for a in passed.tall)
             for whole, block in zip(found, passed.tall, strict=True):
                 whole[part.start : part.stop] = block
-            sums = added(sums, passed)
+            sums = added(sums, passed.sums, into=True) if sums else passed.sums
             each.append(passed.each)
         return Gathered(found, sums, each)
 
@@ -117,14 +115,3 @@ def _ahead(reader: ThreadPoolExecutor, parts: list[Part], spaces: list[Workspace
         assert coming is not None
         here, coming = coming.result(), read(k + 1)
         yield here
-
-
-def added(sums: tuple[Any, ...], passed: Passed) -> tuple[Any, ...]:
-    """Sums so far and those of one block more; arrays are added in place, numbers are Python's or NumPy's."""
-    if not sums:
-        return passed.sums
-    return tuple(_plus(a, b) for a, b in zip(sums, passed.sums, strict=True))
-
-
-def _plus(a: Any, b: Any) -> Any:
-    return np.add(a, b, out=a) if isinstance(a, np.ndarray) and a.ndim else a + b

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
-from bifactor.blocks import Exact, Shared, Weight, filled
+from bifactor.blocks import Exact, Shared, filled
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
@@ -16,6 +16,7 @@ from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sum import Sum
+from bifactor.two_weights import Weight
 from bifactor.validation import positive, require_pair, require_weights, weights_of
 
 Grams = tuple[Array, Array]

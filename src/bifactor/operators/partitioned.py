@@ -12,7 +12,7 @@ from bifactor.caching import cached_property
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.executors import Executor, Gathered, Part, Streamed
-from bifactor.executors.base import Task
+from bifactor.executors.base import Moved, Task
 from bifactor.factors import Factors
 from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap
@@ -96,7 +96,8 @@ class Partitioned(Bound):
         (rows,), (cols, seen, least), _ = self.over(tasks.summarised)
         if seen == 0:
             raise InputError("No observation in these blocks counts. Hold out less, or give some a weight above 0.")
-        return *self.sides(host(rows), cols), seen, least
+        found = self.sides(host(rows), cols)
+        return found[0], found[1], int(seen), float(least)
 
     @cached_property
     def smoothness(self) -> float:
@@ -126,6 +127,15 @@ class Partitioned(Bound):
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         outer, inner = self._outer_inner(x)
+        return self._evaluated(outer, inner)
+
+    def arrived(self, a: float, x: Factors, d: Factors, there: Factors) -> Evaluated:
+        """The same at `there`, which is x + a·d as a rule: what is shared of x and d need not be sent again."""
+        (_, base), (_, direction), (outer, inner) = (self._outer_inner(one) for one in (x, d, there))
+        same = np.array_equal(base + a * direction, inner)  # a term may have moved it into its domain
+        return self._evaluated(outer, Moved(inner, base, direction, a) if same else inner)
+
+    def _evaluated(self, outer: Array, inner: Array | Moved) -> Evaluated:
         (left,), (f, right), _ = self.over(tasks.evaluated, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 
@@ -214,7 +224,7 @@ class Partitioned(Bound):
         self,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array] = (),
+        shared: Sequence[Array | Moved] = (),
         settings: tuple[Any, ...] = (),
     ) -> Gathered:
         """A pass over all blocks."""
@@ -247,7 +257,7 @@ class BlockCurve(Curve):
         return float(c(a)), float(c.deriv()(a)), float(c.deriv(2)(a))
 
     def to(self, a: float, x: Factors) -> Evaluated:
-        return self.bound.evaluate(x)
+        return self.bound.arrived(a, self.x, self.d, x)
 
 
 class BlockSlopes(LinearMap):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, herm, inner
+from bifactor.arrays import Array, epsilon, gathered, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.metrics import difference_norm
@@ -72,8 +72,8 @@ class Run:
     def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
         """The best factors, in as many columns as were asked for, with the objective taken anew there."""
         x = self.best.padded(rank + problem.kind.fixed_columns)
-        history = History(*self.columns())
-        return Result(x.left, x.right, status, self.iteration, problem.objective(x), history, solver, problem=problem)
+        value, (U, V) = problem.objective(x), (gathered(side) for side in (x.left, x.right))
+        return Result(U, V, status, self.iteration, value, History(*self.columns()), solver, problem=problem)
 
     def columns(self) -> Array:
         return np.array(self.records, dtype=np.float64).T
