@@ -25,7 +25,7 @@ from bifactor.solvers.parts import block_pass as tasks
 from bifactor.solvers.parts.gamma import STRENGTH, Told
 from bifactor.solvers.parts.gaussians import Again, Gaussians
 from bifactor.solvers.parts.half import Half, Side, vague_prior
-from bifactor.solvers.parts.moments import About, Places, Sums, second_moments, weighted_by_precision
+from bifactor.solvers.parts.moments import About, Places, Sums, weighted_by_precision
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.sweeps import NoiseModel, Sweeps
 from bifactor.solvers.parts.totals import Totals
@@ -111,7 +111,7 @@ class BlockSweeps(Sweeps[Swept]):
         squares = means.total(tasks.squares) if isinstance(means, Rows) else tasks.squares(means)
         constant -= 0.5 * float(tall.prior @ squares[how.places.free])
         blocks[:, short.places.pairs[short.places.diagonal]] += short.rows.prior
-        left = SpreadInBlocks(self.bound, short, tall, how.places, own.variance)
+        left = SpreadInBlocks(self.bound, short.rows, tall, how.places, own.variance)
         term = Uncertainty(*self.bound.sides(left, Exact(blocks, short.places.width)), constant)
         weights = 1 / own.variance if tall.precision is None else host(tall.precision) / own.variance
         return problem.with_f(self.bound.reweighted(*self.bound.sides(weights, q))).penalized(term)
@@ -127,7 +127,7 @@ class BlockSweeps(Sweeps[Swept]):
     def _again(self, state: State[Swept], short: Half, means: Array) -> Again:
         """Finds covariances of rows of the longer side, by a pass over the blocks that these are in."""
         bound, how, precision = self.bound, self._finding(state), state.own.tall.found_with[2]
-        known, used = weighted_by_precision(*short.known), None if precision is None else host(precision)
+        others, used = short.rows, None if precision is None else host(precision)
 
         def again(index: Array) -> Array:
             wanted = np.zeros(len(means), bool)
@@ -138,6 +138,7 @@ class BlockSweeps(Sweeps[Swept]):
             if not parts:
                 return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
+            known = weighted_by_precision(*others.known)
             passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
             found: Array = np.concatenate(passed.each)[(np.cumsum(wanted) - 1)[index]]
             return found
@@ -213,15 +214,14 @@ class SpreadInBlocks:
     """uᵢ·Aᵢ for each row of the longer side, A what the covariances of the shorter one add, and the prior."""
 
     bound: Partitioned
-    short: Half
+    short: Gaussians
     tall: Tall
     places: Places
     variance: float
 
     def times(self, rows: Array) -> Array:
-        spread = second_moments(np.zeros_like(self.short.means), self.short.side.covariance, self.short.places)
-        q = self.short.rows.precision / self.variance
-        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * spread,)).tall[0]
+        q = self.short.precision / self.variance
+        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * self.short.spread,)).tall[0]
         precisions = () if self.tall.precision is None else (self.tall.precision,)
         return mapped(tasks.with_prior, found, rows, *precisions, free=self.places.free, prior=self.tall.prior)
 
