@@ -78,6 +78,20 @@ def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two)
     assert dead
 
 
+@pytest.mark.parametrize(("noise", "offsets"), [("columns", True), ("both", False)])
+def test_a_cluster_finds_the_posterior_that_this_machine_finds(store, two, noise, offsets):
+    solver, fits = bf.solvers.Variational(noise, tol=0), []
+    for executor in (None, bf.executors.Dask(two, patience=60)):
+        problem = bf.Objective(Partitioned("squared", store, executor), offsets=offsets)
+        fits.append(bf.solve(problem, 3, solver, rng=0, max_iter=6, tol=0, checkpoint_every=4))
+    here, there = fits
+    assert isinstance(there.U, np.ndarray)
+    np.testing.assert_allclose(there.objective, here.objective, rtol=1e-6)
+    np.testing.assert_allclose(there.matrix(), here.matrix(), atol=1e-3)
+    i, j = np.array([1, 888, 300]), np.array([5, 6, 7])
+    np.testing.assert_allclose(there.posterior.std(i, j), here.posterior.std(i, j), rtol=1e-3)
+
+
 def test_an_error_in_a_block_is_told_as_it_is(store, two):
     with pytest.raises(InputError, match="Logistic"):
         fitted(store, two, "logistic")

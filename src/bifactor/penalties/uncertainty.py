@@ -1,11 +1,9 @@
 """What not knowing the factors exactly adds to squared errors."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
-import numpy as np
-
-from bifactor.arrays import Array
-from bifactor.blocks import Exact
+from bifactor.arrays import Array, inner
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
 
@@ -21,7 +19,14 @@ class Around:
         return (rows - self.means) * self.precision
 
     def value(self, rows: Array) -> float:
-        return 0.5 * _dot(rows - self.means, self.slope(rows))
+        return 0.5 * inner(rows - self.means, self.slope(rows))
+
+
+class Form(Protocol):
+    """A matrix for each row, by its products."""
+
+    def times(self, rows: Array) -> Array:
+        """aᵢ·Mᵢ for each row aᵢ; `Exact` is such a form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +37,15 @@ class Uncertainty(Penalty):
     form, in which Aᵢ collects the covariances of the columns that row i has met, and the prior where its mean is 0.
     """
 
-    left: Exact
-    right: Exact
+    left: Form
+    right: Form
     constant: float
     priors: tuple[Around, Around] | None = None
     """Where their means are not 0."""
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         g = self._times(x)
-        value = self.constant + 0.5 * (_dot(x.left, g[0]) + _dot(x.right, g[1]))
+        value = self.constant + 0.5 * (inner(x.left, g[0]) + inner(x.right, g[1]))
         if self.priors is None:
             return value, x.gradient(*g)
         first, second = self.priors
@@ -55,7 +60,3 @@ class Uncertainty(Penalty):
 
     def _times(self, x: Factors) -> tuple[Array, Array]:
         return self.left.times(x.left), self.right.times(x.right)
-
-
-def _dot(a: Array, b: Array) -> float:
-    return float(np.sum(a * b, dtype=np.float64))
