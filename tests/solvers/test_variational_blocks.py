@@ -297,7 +297,7 @@ def test_error_bars_are_found_when_they_are_asked_for(shape):
 def test_a_posterior_that_was_pickled_has_no_blocks_to_read():
     posterior = pickle.loads(pickle.dumps(run(both((40, 25))[1]).posterior))
     assert posterior.cols.covariance is not None
-    with pytest.raises(InputError, match="Only means were kept"):
+    with pytest.raises(InputError, match="Only the means"):
         posterior.std([0], [0])
 
 
