@@ -8,12 +8,15 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from bifactor.cli.look import in_time, stderr
 from bifactor.problems.state import State
@@ -83,6 +86,32 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield Fitting(bar, first, what)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """What is done, how far it is, how much of it in a second, and how long the rest takes."""
+    console = stderr()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        _Speed(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("opening", total=None)
+        yield lambda what, done, total: turned(bar, task, what, done, total)
+
+
+class _Speed(ProgressColumn):
+    """Millions of observations, or megabytes of text, in a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed / 1e6:.1f} M/s")
 
 
 @contextmanager

@@ -35,11 +35,11 @@ from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.names_file import packed_names, unpacked_names
 from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
 from bifactor.running.result import Result
 from bifactor.tables import Names
+from bifactor.tables.names_file import packed_names, unpacked_names
 from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"

@@ -48,13 +48,13 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
     put(Path(path), to_bytes(flat, metadata=header))
 
 
-def put(path: Path, blob: bytes) -> None:
+def put(path: Path, *parts: bytes) -> None:
     """Write to a temporary file, flush it to disk, then rename: no crash leaves half a file. Links are followed."""
     place = Path(os.path.realpath(path))
     temporary = temporary_for(place)
     try:
         with open(temporary, "xb") as file:
-            file.write(blob)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         rename(temporary, place)

@@ -35,11 +35,14 @@ class Columns(ABC):
     def take(self, names: Sequence[str]) -> list[Array]:
         """Some of the columns, with None or NaN where there is nothing."""
 
+    def layout(self, asked: Asked) -> Layout:
+        """Which columns are what: as asked for, or as a look tells."""
+        blank = Layout("", len(self.header), self.header, False, (), (), "")
+        return with_columns(blank, self.sample(), hinted(asked, self.header), self.where)
+
     def observations(self, asked: Asked) -> Observations:
         """The entries, in the columns that were asked for or that a look finds."""
-        asked = hinted(asked, self.header)
-        blank = Layout("", len(self.header), self.header, False, (), (), "")
-        layout = with_columns(blank, self.sample(), asked, self.where)
+        layout = self.layout(asked)
         return self._wide(layout) if layout.wide else self._long(layout)
 
     def _long(self, layout: Layout) -> Observations:
@@ -173,7 +176,7 @@ def parquet_columns(path: Path) -> "Frame":
     return found
 
 
-def _of_parquet(path: Path, read: "Callable[[_Parquet], Any]") -> Any:
+def _of_parquet(path: Path, read: "Callable[[ParquetColumns], Any]") -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -182,7 +185,7 @@ def _of_parquet(path: Path, read: "Callable[[_Parquet], Any]") -> Any:
     with reading(path):
         try:
             with parquet.ParquetFile(path) as file:
-                return read(_Parquet(file, path))
+                return read(ParquetColumns(file, path))
         except BifactorError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -195,10 +198,10 @@ def read_records(path: Path, asked: Asked, progress: Progress) -> Observations:
     return Records(path, progress).observations(asked)
 
 
-class _Parquet(Columns):
+class ParquetColumns(Columns):
     """The columns of a file, of which only those are read that are needed."""
 
-    def __init__(self, file: Any, path: Path):
+    def __init__(self, file: Any, path: Path | str):
         self.file, self.where = file, str(path)
         self.header = tuple(file.schema_arrow.names)
         if file.metadata.num_rows == 0:

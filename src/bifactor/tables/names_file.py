@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.tables import Names
+from bifactor.tables.names import Names
 
 WHOLE = "iumMb"
 """Kinds of names that are kept as integers of 64 bits."""
