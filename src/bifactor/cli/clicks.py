@@ -18,10 +18,10 @@ from bifactor.cli.options import columns
 from bifactor.cli.titles import titles_of
 from bifactor.models import Fit, Model
 from bifactor.models.card import about_data, about_fit, about_machine
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.choices import lines_of
 from bifactor.models.click_choices import DEPTH, Choices
 from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.clicks import as_choices
 from bifactor.models.fitting import Settings
 from bifactor.models.judging import held_out, judged, spelt, worth
 from bifactor.models.settings import settings

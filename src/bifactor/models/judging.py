@@ -8,7 +8,7 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.models.clicks import as_choices
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.fit import Fit
 from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
@@ -136,7 +136,8 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     i, j = rows[data.rows], cols[data.cols]
     here = (i >= 0) & (j >= 0)
     shape = (len(fit.rows), len(fit.cols))
-    train = _ones(fit.seen, shape)
+    asked = np.arange(shape[0]) if isinstance(fit.seen, Pairs) else np.unique(i[here])  # of blocks, not all are read
+    train = _ones(asked, fit.seen.taken(asked), shape)
     every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
     test = without(every, train)
     users = np.flatnonzero(np.diff(test.indptr))
@@ -159,6 +160,6 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     return Split(train, train[users], test[users], users), aside
 
 
-def _ones(seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
-    """Pairs as ones."""
-    return sparse.csr_array((np.ones(seen.size), seen.columns, seen.starts), shape=shape)
+def _ones(rows: Array, seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
+    """The pairs of some rows as ones."""
+    return sparse.csr_array((np.ones(seen.size), (np.repeat(rows, seen.counts), seen.columns)), shape=shape)
