@@ -439,6 +439,14 @@ def test_draws_of_noise_have_the_variance_that_is_told(noise):
     assert drawn.std() == pytest.approx(posterior.noise(i[:1], j[:1])[0] ** 0.5, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_means_and_covariances_are_of_one_sweep(seed):
+    """Also where the bound goes up and down within its rounding."""
+    result, state = run(planted(seed, m=25, n=40)[0], 3, iterations=80, tol=0)
+    assert np.array_equal(result.U, result.posterior.rows.means)
+    assert result.objective == pytest.approx(state.value, rel=1e-10)
+
+
 def test_it_ends_when_predictions_rest():
     problem = planted(offsets=True)[0]
     long = bf.solve(problem, 3, Variational(tol=0), rng=0, max_iter=2000, tol=1e-9)

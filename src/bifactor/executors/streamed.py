@@ -28,7 +28,7 @@ class Streamed(Executor):
 
     def __init__(self, memory: int | str = "2GB"):
         self.memory = bytes_of(memory)
-        self._kept: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Any, dict[str, tuple[int, Any]]] = WeakKeyDictionary()
         self._idle: list[Workspace] = []
 
     def __repr__(self) -> str:
@@ -64,17 +64,17 @@ class Streamed(Executor):
     def _opened(self, parts: Sequence[Part], opening: Open) -> Iterator[tuple[Part, Any]]:
         """Each block, ready for tasks."""
         kept = self._kept.setdefault(opening, {})
-        room = self._room(parts)
         queue = [part for part in parts if part.fingerprint not in kept]
+        room = self._room(queue)
         with ThreadPoolExecutor(1, "bifactor-reader") as reader, self._spaces() as spaces:
             ahead = _ahead(reader, queue, spaces, room)
             for part in parts:
                 if part.fingerprint in kept:
-                    yield part, kept[part.fingerprint]
+                    yield part, kept[part.fingerprint][1]
                     continue
                 opened = opening(part, next(ahead))
                 if part.fingerprint in room:
-                    kept[part.fingerprint] = opened
+                    kept[part.fingerprint] = READ * part.size, opened
                 yield part, opened
 
     @contextmanager
@@ -87,11 +87,12 @@ class Streamed(Executor):
             self._idle += spaces
 
     def _room(self, parts: Sequence[Part]) -> set[str]:
-        """Blocks that stay in memory: the first ones that fit, beside two that come and go if there are more."""
+        """Blocks that are to stay, too: the first ones that fit, beside two that come and go if there are more."""
         sizes = [READ * part.size for part in parts]
-        if sum(sizes) <= self.memory:
+        memory = self.memory - sum(size for held in self._kept.values() for size, _ in held.values())
+        if sum(sizes) <= memory:
             return {part.fingerprint for part in parts}
-        left, stay = self.memory - 2 * max(sizes), set()
+        left, stay = memory - 2 * max(sizes), set()
         for part, size in zip(parts, sizes, strict=True):
             if size > left:
                 break

@@ -27,7 +27,7 @@ from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Solver, Variational
-from bifactor.solvers.variational import NoiseModel
+from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 PLATEAU = 30.0

@@ -17,7 +17,7 @@ from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Variational
-from bifactor.solvers.variational import NoiseModel
+from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))

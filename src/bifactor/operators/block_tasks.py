@@ -34,16 +34,29 @@ class Recipe:
         The loss of each column of the matrix.
     flipped : bool
         Whether columns of the matrix are the rows of blocks.
+    weights : (number or array, number or array)
+        That of each entry is multiplied by these two, of the row of its block and of the shorter side.
     """
 
     losses: tuple[Loss, ...]
     group: Array | None = None
     flipped: bool = False
+    weights: tuple[Array | float, Array | float] = (1.0, 1.0)
 
     def __call__(self, part: Part, loaded: Loaded) -> SymbolicEntries:
-        layout, y, weights = loaded
+        layout, y, _ = loaded
+        weights = self._weights(part, loaded)
         operator = Entries.arranged((layout.n_outer, layout.n_inner), layout, False)
         return SymbolicEntries(EntriesBound(operator, self._fit(part, loaded, y, weights)))
+
+    def _weights(self, part: Part, loaded: Loaded) -> Array | None:
+        layout, y, weights = loaded
+        rows, cols = self.weights
+        if isinstance(rows, float) and isinstance(cols, float) and rows * cols == 1:
+            return weights
+        more = rows if isinstance(rows, float) else rows[part.start : part.stop][layout.outer]
+        more = np.broadcast_to(more * (cols if isinstance(cols, float) else cols[layout.inner]), y.shape)
+        return (more if weights is None else more * weights).astype(y.dtype)
 
     def _fit(self, part: Part, loaded: Loaded, y: Array, weights: Array | None) -> DataFit:
         loss = self.losses[0]

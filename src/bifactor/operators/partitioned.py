@@ -1,6 +1,7 @@
 """Observed entries in blocks of rows, which are read, or worked on elsewhere, when a pass needs them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,9 +79,6 @@ class Partitioned(Bound):
         self.store, self.executor, self.group = store, executor or Streamed(), _groups(group, losses, store.shape[1])
         self.shape, self.dtype = store.shape, np.dtype(store.dtype)
         self.like = self.executor.like(store.parts)
-        self._bind(losses)
-
-    def _bind(self, losses: tuple[Loss, ...]) -> None:
         self.losses = losses
         self.quadratic = tasks.is_quadratic(losses[0]) if self.group is None else self.loss.quadratic
         self.recipe = tasks.Recipe(losses, self.group, self.store.flipped)
@@ -190,7 +188,18 @@ class Partitioned(Bound):
         return self._with(self.loss.with_fitted(fitted))
 
     def _with(self, loss: Loss) -> "Partitioned":
-        return Partitioned(loss.losses if isinstance(loss, Grouped) else loss, self.store, self.executor, self.group)
+        losses = loss.losses if isinstance(loss, Grouped) else loss
+        found = Partitioned(losses, self.store, self.executor, self.group)
+        found.recipe = replace(found.recipe, weights=self.recipe.weights)
+        return found
+
+    def reweighted(self, rows: Array | float = 1.0, cols: Array | float = 1.0) -> "Partitioned":
+        """The same observations, with weights that are multiplied by one of the row and one of the column."""
+        found = self._with(self.loss)
+        both = zip(self.recipe.weights, self.sides(rows, cols), strict=True)
+        first, second = (old * new for old, new in both)
+        found.recipe = replace(found.recipe, weights=(first, second))
+        return found
 
     def footprint(self, width: int) -> Footprint:
         copies = (thread_count() + 2) * min(self.shape) * width * self.dtype.itemsize
@@ -204,7 +213,8 @@ class Partitioned(Bound):
     def fingerprint(self) -> str:
         group = "" if self.group is None else digest(self.group)
         parts = " ".join(part.fingerprint for part in self.store.parts)
-        return f"Partitioned {self.shape} {[describe(one) for one in self.losses]} {group} {parts}"
+        weights = "".join(f" {w}" if isinstance(w, float) else f" {digest(w)}" for w in self.recipe.weights)
+        return f"Partitioned {self.shape} {[describe(one) for one in self.losses]} {group}{weights} {parts}"
 
     def sides(self, left: Any, right: Any) -> tuple[Any, Any]:
         """What belongs to rows and to columns as that of blocks and what is shared; or back, which is the same."""

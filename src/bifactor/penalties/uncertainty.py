@@ -1,11 +1,11 @@
 """What not knowing the factors exactly adds to squared errors."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
 
@@ -24,6 +24,13 @@ class Around:
         return 0.5 * _dot(rows - self.means, self.slope(rows))
 
 
+class Form(Protocol):
+    """A matrix for each row, by its products."""
+
+    def times(self, rows: Array) -> Array:
+        """aᵢ·Mᵢ for each row aᵢ; `Exact` is such a form."""
+
+
 @dataclass(frozen=True, eq=False)
 class Uncertainty(Penalty):
     """½Σᵢ uᵢAᵢuᵢᵀ + ½Σⱼ vⱼBⱼvⱼᵀ + constant, with a matrix for each row of U and of V, and priors for both.
@@ -32,8 +39,8 @@ class Uncertainty(Penalty):
     form, in which Aᵢ collects the covariances of the columns that row i has met, and the prior where its mean is 0.
     """
 
-    left: Exact
-    right: Exact
+    left: Form
+    right: Form
     constant: float
     priors: tuple[Around, Around] | None = None
     """Where their means are not 0."""

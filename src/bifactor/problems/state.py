@@ -33,6 +33,8 @@ class Phase(Value):
     """Whether another step would change nothing."""
     provisional: ClassVar[bool] = False
     """Whether values are those of a function that will be another one."""
+    fitting: ClassVar[bool] = False
+    """Whether the function is fitted along with the factors: those of the last state go with it, and with no other."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,20 @@ class Settled(Phase):
     """The solver's own stopping rule is met."""
 
     at_rest = True
+
+
+@dataclass(frozen=True)
+class Fitting(Moving):
+    """As `Moving`, where the function is fitted too."""
+
+    fitting = True
+
+
+@dataclass(frozen=True)
+class Fitted(Settled):
+    """As `Settled`, where the function is fitted too."""
+
+    fitting = True
 
 
 @dataclass(frozen=True)

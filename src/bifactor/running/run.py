@@ -63,7 +63,7 @@ class Run:
         if not np.all(np.isfinite(record)) or grew:
             return False
         self.records.append(record)
-        changed = self.state.phase.provisional
+        changed = self.state.phase.provisional or state.phase.fitting
         self.state, self.magnitude = state, magnitude
         if changed or point.value < self.best_value:
             self.best, self.best_value = point.x, point.value

@@ -5,69 +5,37 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bifactor.arrays import Array, cast
-from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.operators import Entries
-from bifactor.penalties.uncertainty import Uncertainty
+from bifactor.kernels.threads import thread_count
+from bifactor.operators import Entries, Partitioned
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
-from bifactor.problems.state import Moving, Phase, Point, Settled, State, Value
+from bifactor.problems.state import State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.features import Features, ones
-from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
-from bifactor.solvers.parts.gaussians import Gaussians
-from bifactor.solvers.parts.half import Half, Matrices, Side
-from bifactor.solvers.parts.moments import Data, Sums
+from bifactor.solvers.parts.block_sweeps import BlockSweeps, Swept
+from bifactor.solvers.parts.features import Features
+from bifactor.solvers.parts.held_sweeps import HeldSweeps, Inferred
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.regression import WHOLE
 from bifactor.solvers.parts.requirements import require_no_penalty, require_numpy, require_two_factors
-from bifactor.solvers.parts.turn import best_turn
+from bifactor.solvers.parts.sweeps import NoiseModel, Sweeps
 from bifactor.validation import is_at_least_zero, require_flag
-
-NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
 PriorModel = Literal["separate", "shared"]
 
 FEATURES = ("row_features", "column_features")
 
-HEAVIEST = 4.0
-"""Degrees of freedom of Student's t at least. Where most values are alike, as some ratings are, they would fall
-towards 0: a spike at one value, and no use for the others. Four is a usual choice (Lange, Little and Taylor,
-Robust statistical modeling using the t distribution, JASA 84, 1989)."""
+IN_BLOCKS = 10
+"""Tables of packed matrices of the shorter side that sweeps over blocks have, beside those of threads."""
 
-OFTEN, SELDOM = 10, 5
-"""Factors are turned after each of so many first sweeps, and then after every few."""
-
-STILL = 3
-"""Sweeps in a row that must move predictions by less than the tolerance."""
+Known = Inferred | Swept
+"""What a state holds: factors in memory, or of which one is in blocks."""
 
 
 @dataclass(frozen=True)
-class Inferred(Value):
-    """Both factors' posteriors, the noise, and the sums for the rows of U that the next sweep begins with."""
-
-    rows: Side
-    cols: Side
-    variance: float
-    packed: Array
-    linear: Array
-    squares: Array
-    trust: Precisions | None = None
-    """The precision of each entry, where they differ."""
-    age: int = 0
-    still: int = 0
-    """Sweeps in a row that have moved predictions by next to nothing."""
-
-    @property
-    def sums(self) -> Sums:
-        return Sums(self.packed, self.linear, self.squares)
-
-
-@dataclass(frozen=True)
-class Variational(Solver[Inferred]):
+class Variational(Solver[Known]):
     """The posterior of the factors, by coordinate ascent on the variational bound of the evidence.
 
         y = z + noise,  z = (UVᵀ)ᵢⱼ,  uᵢₖ ~ N(0, 1/aₖ),  vⱼₖ ~ N(0, 1/dₖ),  q(uᵢ) = N(mᵢ, Cᵢ),  q(vⱼ) = N(nⱼ, Sⱼ)
@@ -81,12 +49,17 @@ class Variational(Solver[Inferred]):
     squares in the means, with what the covariances add. For squared errors of observed entries; weights are precisions
     relative to the noise.
 
+    Data may be in blocks, too: an `Objective` of `operators.Partitioned`. A sweep is then one pass over them, and only
+    means are held of the longer side, m·r numbers, beside n·r² of the shorter one. Error bars of the longer side are
+    found when they are asked for: `Result.posterior` reads the blocks of those rows again. Pickled, it has none.
+
     Parameters
     ----------
     noise : "one", "columns", "rows", "both" or "student"
         Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own; or
         each entry, which makes the noise Student's t and is for data with outliers. These factors have a gamma
-        posterior; how strongly they are drawn to 1, for t the degrees of freedom, is fitted too.
+        posterior; how strongly they are drawn to 1, for t the degrees of freedom, is fitted too. Not "student" for data
+        in blocks.
     prior : "separate" or "shared"
         Whether each column of a factor has a prior precision of its own, by which those that explain nothing vanish, or
         all components have one in common, beside effects of rows and columns. The bound mostly prefers separate ones.
@@ -95,7 +68,8 @@ class Variational(Solver[Inferred]):
     row_features, column_features : array or sparse matrix, optional
         What is known of the rows, and of the columns, one line of numbers for each. They move the means of the priors,
         uᵢ ~ N(fᵢA, 1/a), where A is fitted with a posterior of its own; thousands that tell little may do harm. A one
-        is added to them, so they need not be around zero. Rows without entries are expected at fᵢA.
+        is added to them, so they need not be around zero. Rows without entries are expected at fᵢA. Not for data in
+        blocks, nor is `implicit`.
     implicit : bool
         Whether it also tells of a row which columns it is known in, and of a column in which rows, whatever the values
         (SVD++). These are features too: 1/√n at each of the n columns of a row.
@@ -138,29 +112,37 @@ class Variational(Solver[Inferred]):
         }
         return replace(self, **given) if given else self
 
-    @property
-    def _shared(self) -> bool:
-        return self.prior == "shared"
-
     def check(self, problem: Objective, rank: int) -> None:
         require_numpy(self, problem)
         require_no_penalty(self, problem)
         require_two_factors(self, problem)
         entries = isinstance(problem, Problem) and isinstance(problem.operator, Entries)
+        entries = entries or isinstance(problem.f, Partitioned)
         if not (entries and problem.f.quadratic) or np.dtype(problem.dtype).kind == "c":
             raise InputError("Variational is made for squared errors of real entries. Use PCG here.")
         if problem.f.data is not problem.f:
             raise InputError("Variational knows the entries that are observed, and not all_cells. Use PCG here.")
+        if isinstance(problem.f, Partitioned):
+            self._check_blocks()
         for given, name, rows in zip((self.row_features, self.column_features), FEATURES, problem.shape, strict=True):
             if given is not None:
                 given.require_rows(rows, name)
-        least, range_of = _data(problem).least_noise, np.finfo(problem.dtype)
+        least, range_of = self._sweeps(problem).about.least_noise, np.finfo(problem.dtype)
         if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
             raise InputError(f"The size of y leaves no room for precisions in {problem.dtype}. Rescale it to around 1.")
+
+    def _check_blocks(self) -> None:
+        told = [name for name in FEATURES if getattr(self, name) is not None] + ["implicit"] * self.implicit
+        if self.noise == "student" or told:
+            what = "noise='student'" if self.noise == "student" else told[0]
+            raise InputError(f"Variational has no {what} for data in blocks. Leave it out, or pass entries in memory.")
 
     def peak(self, problem: Objective, rank: int) -> int:
         width = rank + problem.kind.fixed_columns
         packed = 8 * width * (width + 1) // 2
+        if isinstance(problem.f, Partitioned):
+            means = run_memory(problem, rank, pairs=6, lengths=0)
+            return means + (IN_BLOCKS + thread_count()) * min(problem.shape) * packed
         tables, lengths = (8, 11) if self.noise == "student" else (6, 5)
         wide = 8 / np.dtype(problem.dtype).itemsize  # sums are taken in double precision
         usual = run_memory(problem, rank, pairs=8, lengths=wide * lengths) + tables * sum(problem.shape) * packed
@@ -176,125 +158,21 @@ class Variational(Solver[Inferred]):
         count, known = (count + others, known + entries) if self.implicit else (count, known)
         return 8 * (6 * width * (rows + count) + 6 * known + 5 * min(count, WHOLE) ** 2)
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Inferred]:
-        data = _data(problem)
-        variance = max(2 * float(problem.f.value(x)) / max(data.size, 1), data.least_noise)
-        rows, cols = (
-            Half.vague(x, side, data.counts[side], data.mean_square, self._shared, self._features(data, side))
-            for side in (0, 1)
-        )
-        trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
-        return _state(data, rows, cols, variance, cols.slope(data.sums(1, *rows.known), variance), trust)
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[Known]:
+        return self._sweeps(problem).init(x)
 
-    def step(self, problem: Objective, state: State[Inferred]) -> State[Inferred]:
-        own, data = state.own, _data(problem, state)
-        rows, cols = self._halves(data, state)
-        sums, trust, variance = own.sums, own.trust, own.variance
-        if trust is not None:
-            errors = data.errors(rows.known[:2], cols.known[:2])
-            trust = fitted_precisions((data.given > 0).astype(float), errors / variance, trust.strength, HEAVIEST)
-            data = Data(data.problem, trust.mean)
-            sums = data.sums(0, *cols.known)
-        rows, variance = rows.fitted(sums, data, variance, self.noise in ("rows", "both"))
-        sums = data.sums(1, *rows.known)
-        cols, variance = cols.fitted(sums, data, variance, self.noise in ("columns", "both"))
-        slope = cols.slope(sums, variance)
-        if own.age < OFTEN or own.age % SELDOM == 0:
-            rows, cols, slope = _turned(rows, cols, slope, problem.kind.fixed_columns, self._shared)
-        new = _state(data, rows, cols, variance, slope, trust)
-        moved = data.moved(state.point.z, new.point.z, variance)
-        still = own.still + 1 if moved <= self.tol else 0
-        phase: Phase = Settled() if still >= STILL else Moving()
-        return State(new.point, replace(new.own, age=own.age + 1, still=still), phase)
+    def step(self, problem: Objective, state: State[Known]) -> State[Known]:
+        return self._sweeps(problem).step(state)
 
-    def current(self, problem: Objective, state: State[Inferred]) -> Objective:
+    def current(self, problem: Objective, state: State[Known]) -> Objective:
         """Least squares in the means, with what the covariances add."""
-        data, trust = _data(problem, state), state.own.trust
-        return _conditional(data, *self._halves(data, state), state.own.variance, 0.0 if trust is None else trust.cost)
+        return self._sweeps(problem).current(state)
 
-    def posterior(self, problem: Objective, state: State[Inferred]) -> Posterior:
-        own, halves = state.own, self._halves(_data(problem), state)
-        varies = self.noise in ("rows", "both"), self.noise in ("columns", "both")
-        rows, cols = (half.noise.strength if own else None for half, own in zip(halves, varies, strict=True))
-        degrees = None if own.trust is None else own.trust.strength
-        first, second = (self._with_weights(half, side) for side, half in enumerate(halves))
-        return Posterior(first, second, own.variance, degrees, (rows, cols))
+    def posterior(self, problem: Objective, state: State[Known]) -> Posterior:
+        return self._sweeps(problem).posterior(state)
 
-    def _with_weights(self, half: Half, side: int) -> Gaussians:
-        """The rows of a factor, with what is expected of new ones; those without measurements are like these."""
-        if not half.regressions:
-            return half.rows
-        told = [one.weights for one in half.regressions]
-        rows = replace(half.rows, weights=(told[0], told[1] if self.implicit else None))
-        given = (self.row_features, self.column_features)[side]
-        return rows.with_cold(half.counts, None if given is None else given.with_ones)
-
-    def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
-        x, sides = state.point.x, (state.own.rows, state.own.cols)
-        rows, cols = (Half.of(x, k, data.counts[k], sides[k], self._shared, self._features(data, k)) for k in (0, 1))
-        return rows, cols
-
-    def _features(self, data: Data, side: int) -> Matrices:
-        """What the means of the prior are made from: features with a one behind, and the pattern of entries."""
-        given = (self.row_features, self.column_features)[side]
-        if given is None and not self.implicit:
-            return ()
-        known = ones(data.shape[side]) if given is None else given.with_ones
-        return (known, data.pattern(side)) if self.implicit else (known,)
-
-
-def _data(problem: Objective, state: State[Inferred] | None = None) -> Data:
-    assert isinstance(problem, Problem)  # checked at the door
-    trust = None if state is None else state.own.trust
-    return Data(problem, None if trust is None else trust.mean)
-
-
-def _state(
-    data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None
-) -> State[Inferred]:
-    """The state at these posteriors; `slope` is that of the columns' means."""
-    problem, sums = data.problem, data.sums(0, *cols.known)
-    errors = float(np.sum(rows.rows.precision * rows.errors(sums)))
-    value = data.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
-    value += 0.0 if trust is None else trust.cost
-    pair = [cast(half.means, problem.dtype) for half in (rows, cols)]
-    x = problem.kind.pair(*pair)
-    gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
-    z = problem.operator.forward(x.left, x.right) if x.width else np.zeros(data.y.size, problem.dtype)
-    point = Point(x, value, gradient, z, value, gradient)
-    return State(point, Inferred(rows.side, cols.side, variance, *sums, trust))
-
-
-def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
-    """The same X by factors that the priors agree with best, and the slope of the columns there."""
-    together = (rows.drawn, cols.drawn) if shared else None
-    R = best_turn(rows.component_moments(fixed), cols.component_moments(fixed), together)
-    if R is None:
-        return rows, cols, slope
-    back = np.linalg.inv(R).T
-    turned = slope.copy()
-    turned[:, fixed:] = slope[:, fixed:] @ R
-    return rows.turned(R, fixed), cols.turned(back, fixed), turned
-
-
-def _conditional(data: Data, rows: Half, cols: Half, variance: float, cost: float) -> Objective:
-    """The negative bound as a function of the means alone; `cost` is the part of the entries' precisions."""
-    problem = data.problem
-    assert isinstance(problem.operator, Entries)
-    halves, means = (rows, cols), [half.rows.precision for half in (rows, cols)]
-    spreads = [half.rows.spread for half in halves]
-    blocks = []
-    for side in (0, 1):
-        other = 1 - side
-        packed = data.sums(side, 0 * halves[other].means, spreads[other], means[other]).packed
-        blocks.append(packed * (means[side] / variance)[:, None])
-    constant = cost + data.normalisation(variance) + sum(half.cost_of_spread for half in halves)
-    constant += 0.5 * rows.traces(blocks[0])
-    priors = (rows.around, cols.around) if rows.regressions or cols.regressions else None
-    for half, packed in zip(halves, blocks, strict=True):
-        if priors is None:
-            packed[:, half.places.pairs[half.places.diagonal]] += half.rows.prior
-    width = rows.places.width
-    term = Uncertainty(Exact(blocks[0], width), Exact(blocks[1], width), constant, priors)
-    weights = data.weights * means[0][problem.operator.rows] * means[1][problem.operator.cols] / variance
-    return problem.reweighted(cast(weights, problem.dtype)).penalized(term)
+    def _sweeps(self, problem: Objective) -> Sweeps[Any]:
+        shared, features = self.prior == "shared", (self.row_features, self.column_features)
+        if isinstance(problem.f, Partitioned):
+            return BlockSweeps(problem, self.noise, shared, self.tol)
+        return HeldSweeps(problem, self.noise, shared, self.tol, features, self.implicit)

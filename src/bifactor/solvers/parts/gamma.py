@@ -1,6 +1,7 @@
 """Precisions with a gamma posterior, whose prior has mean 1 and a strength that is fitted."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -23,24 +24,48 @@ class Precisions(Value):
     """t."""
 
 
+class Told(NamedTuple):
+    """What precisions tell of their strength, and of their part in the bound; of several blocks they can be added."""
+
+    constant: float
+    """The part of the cost that does not depend on the strength."""
+    apart: float
+    """Σ E[log τᵢ] − E[τᵢ]."""
+    seen: int
+
+    def strength(self, before: float, weakest: float = WEAKEST) -> float:
+        """The one that fits, no less than `weakest`; where nothing is known, as before."""
+        return 2 * _half_strength(self.apart / self.seen, weakest) if self.seen else before
+
+    def cost(self, strength: float) -> float:
+        """Of Gamma(shape, rate), the sum of KL(· ‖ Gamma(h, h)) − ½nE[log τ], h half the strength."""
+        h = strength / 2
+        return float(self.constant - h * self.apart + self.seen * (scipy.special.gammaln(h) - h * np.log(h)))
+
+
 def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: float = WEAKEST) -> Precisions:
     """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the strength that fits.
 
     That is no less than `weakest`.
     """
+    mean, told = found_precisions(counts, errors, strength)
+    strength = told.strength(strength, weakest)
+    return Precisions(mean, told.cost(strength), strength)
+
+
+def found_precisions(counts: Array, errors: Array, strength: float) -> tuple[Array, Told]:
+    """E[τᵢ] by the posterior for a strength, 1 without measurements; and what all of them tell of the strength."""
     seen = counts > 0
     numbers = counts[seen]
     if numbers.size and np.all(numbers == numbers[0]):  # as of single entries, where special functions of each are slow
         numbers = numbers[:1]
     shape, rate = (numbers + strength) / 2, (errors[seen] + strength) / 2
-    expected, logarithm = shape / rate, scipy.special.digamma(shape) - np.log(rate)
-    half = _half_strength(float(np.mean(logarithm - expected)), weakest) if shape.size else strength / 2
+    expected, digamma = shape / rate, scipy.special.digamma(shape)
+    logarithm = digamma - np.log(rate)
     mean = np.ones(len(counts))
     mean[seen] = expected
-    # KL(Gamma(shape, rate) ‖ Gamma(half, half))
-    apart = (shape - half) * scipy.special.digamma(shape) - scipy.special.gammaln(shape) + scipy.special.gammaln(half)
-    apart = apart + half * np.log(rate / half) + shape * (half - rate) / rate
-    return Precisions(mean, float(np.sum(apart - numbers * logarithm / 2)), 2 * half)
+    constant = shape * digamma - scipy.special.gammaln(shape) - shape - numbers * logarithm / 2
+    return mean, Told(float(np.sum(constant)), float(np.sum(logarithm - expected)), int(np.count_nonzero(seen)))
 
 
 def expected_precisions(counts: Array, errors: Array, strength: float) -> Array:

@@ -1,6 +1,8 @@
 """Rows of a factor that are known up to a Gaussian each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +14,8 @@ from bifactor.kernels.blocks_reference import chunks, transposed, triangle
 from bifactor.solvers.parts.moments import Places, pairs_of, second_moments
 from bifactor.solvers.parts.weights import Weights
 
+Again = Callable[[Array], Array]
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
@@ -19,7 +23,7 @@ class Gaussians:
 
     means: Array
     covariance: Array | None
-    """Of the unknown columns of each row, packed; None where only the means were kept."""
+    """Of the unknown columns of each row, packed; None where only the means are held."""
     places: Places
     prior: Array
     """The precision of each unknown column before the data."""
@@ -27,6 +31,11 @@ class Gaussians:
     """That of the measurements of each row, relative to the others."""
     weights: tuple[Weights | None, Weights | None] = (None, None)
     """Of features, with a one behind, and of the pattern of entries: where rows are expected before the data."""
+    again: Again | None = None
+    """Finds the covariances of some rows, where they are not held but their measurements can be read; not pickled."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "again": None}
 
     def __len__(self) -> int:
         return len(self.means)
@@ -34,7 +43,8 @@ class Gaussians:
     @property
     def moments(self) -> Array:
         """E[bᵀb] of each row, packed; without covariances that of the means."""
-        return second_moments(self.means, self.covariance, self.places)
+        known = self.covariance is not None or self.again is not None
+        return second_moments(self.means, self._spread if known else None, self.places)
 
     @property
     def spread(self) -> Array:
@@ -53,17 +63,26 @@ class Gaussians:
 
     def sample(self, rng: np.random.Generator) -> Array:
         """One draw of all rows."""
-        drawn, rank = self.means.copy(), self.places.rank
+        drawn, rank, spread = self.means.copy(), self.places.rank, self._spread
         for part in chunks(len(drawn), rank**2 + 1):
-            L = np.linalg.cholesky(transposed(self._spread[part], rank))
+            L = np.linalg.cholesky(transposed(spread[part], rank))
             noise = rng.standard_normal((len(L), rank, 1))
             drawn[part, self.places.free] += (L @ noise)[:, :, 0]
         return drawn
 
     def take(self, index: Array) -> "Gaussians":
-        """Some of the rows."""
-        covariance = None if self.covariance is None else self.covariance[index]
-        return replace(self, means=self.means[index], covariance=covariance, precision=self.precision[index])
+        """Some of the rows. Covariances that are not held are found for these, if they can be."""
+        covariance, means = None if self.covariance is None else self.covariance[index], self.means[index]
+        if self.again is not None:
+            covariance, means = self.again(index), means.astype(np.float64)
+        return replace(self, means=means, covariance=covariance, precision=self.precision[index], again=None)
+
+    def needed(self, index: Array) -> tuple["Gaussians", Array]:
+        """With all covariances at hand that these rows need, and where the rows are."""
+        if self.again is None:
+            return self, index
+        some, places = np.unique(index, return_inverse=True)
+        return self.take(some), places
 
     def padded(self, rows: int, features: sparse.csr_array | None = None) -> "Gaussians":
         """With more rows, of which only features are known, if these are: they are as before the data.
@@ -85,7 +104,7 @@ class Gaussians:
                 expected, spread = weights.told(known, len(means))
                 means[:, self.places.free] += expected
                 covariance += spread
-        return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)))
+        return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)), again=None)
 
     def with_cold(self, counts: Array, features: sparse.csr_array | None) -> "Gaussians":
         """With rows that have no measurements as they are before the data."""
@@ -111,6 +130,7 @@ class Gaussians:
             means=np.concatenate([self.means, other.means]),
             covariance=None if lacking else np.concatenate([self.covariance, other.covariance]),
             precision=np.concatenate([self.precision, other.precision]),
+            again=None,
         )
 
     def replaced(self, index: Array, rows: "Gaussians") -> "Gaussians":
@@ -122,12 +142,22 @@ class Gaussians:
     def columns(self, stay: Array) -> "Gaussians":
         """With some of the columns, by a mask; the others are forgotten."""
         places, left = self.places.columns(stay), np.flatnonzero(stay[self.places.free])
-        covariance = None if self.covariance is None else self.covariance[:, pairs_of(left)]
+        again, pairs = self.again, pairs_of(left)
         first, second = (None if one is None else one.of_columns(left) for one in self.weights)
-        return Gaussians(self.means[:, stay], covariance, places, self.prior[left], self.precision, (first, second))
+        return replace(
+            self,
+            means=self.means[:, stay],
+            covariance=None if self.covariance is None else self.covariance[:, pairs],
+            places=places,
+            prior=self.prior[left],
+            weights=(first, second),
+            again=None if again is None else lambda index: again(index)[:, pairs],
+        )
 
     @property
     def _spread(self) -> Array:
+        if self.again is not None:
+            return self.again(np.arange(len(self)))
         if self.covariance is None:
             raise InputError("Only means were kept of this posterior, so there are no error bars. Save it whole.")
         return self.covariance
@@ -135,6 +165,7 @@ class Gaussians:
 
 def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
     """Of uᵢ·vⱼ, for each pair of places."""
+    (rows, i), (cols, j) = rows.needed(i), cols.needed(j)
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty(i.size)
     spreads, moments = (rows.spread, cols.spread), cols.moments
@@ -148,6 +179,7 @@ def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
 
 def variance_table(rows: Gaussians, cols: Gaussians) -> Array:
     """Of uᵢ·vⱼ, for all rows and columns."""
+    rows, cols = (side.needed(np.arange(len(side)))[0] for side in (rows, cols))
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty((len(rows), len(cols)))
     ours = np.hstack([rows.spread, rows.means[:, first] * rows.means[:, second]]) * np.tile(double, 2)

@@ -14,8 +14,9 @@ from bifactor.penalties.uncertainty import Around
 from bifactor.problems.state import Value
 from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
 from bifactor.solvers.parts.gaussians import Gaussians
-from bifactor.solvers.parts.moments import Data, Places, Sums, solved
+from bifactor.solvers.parts.moments import About, Places, Sums, solved
 from bifactor.solvers.parts.regression import Learned, Regression
+from bifactor.solvers.parts.totals import Totals, widened
 
 Matrices = tuple[sparse.csr_array, ...]
 """Features, one matrix for each regression."""
@@ -69,7 +70,7 @@ class Half:
         """
         means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which, shared)
         means[np.ix_(counts == 0, places.free)] = 0  # nothing is known of them
-        prior = np.full(places.rank, (places.rank / mean_square) ** 0.5)
+        prior = vague_prior(places.rank, mean_square)
         covariance = np.zeros((len(means), places.rank * (places.rank + 1) // 2))
         covariance[:, places.diagonal] = VAGUE / prior
         volume = int(np.count_nonzero(counts)) * float(np.sum(np.log(VAGUE / prior)))
@@ -105,21 +106,25 @@ class Half:
         """Σ E(y − z)² over the measurements of each row, weighted by the precisions of the other factor."""
         return sums.expected_errors(self.means, self.moments)
 
-    def fitted(self, sums: Sums, data: Data, variance: float, varies: bool) -> tuple["Half", float]:
+    def found(self, sums: Sums, variance: float) -> "Half":
+        """The best posterior of the rows for these sums."""
+        if not self.places.rank:
+            return self
+        precision = self.rows.precision / variance
+        means, inverse = solved(sums, self.means, self.places, self.rows.prior, precision, self.expected)
+        volume = -float(np.sum(inverse.log_determinants()[self.counts > 0]))
+        rows = replace(self.rows, means=means, covariance=inverse.inverse().packed)
+        return replace(self, rows=rows, volume=volume)
+
+    def fitted(self, sums: Sums, about: About, variance: float, varies: bool) -> tuple["Half", float]:
         """The best posterior for these sums, then noise, prior and the variance of all noise that go with it."""
-        new = self
-        if self.places.rank:
-            precision = self.rows.precision / variance
-            means, inverse = solved(sums, self.means, self.places, self.rows.prior, precision, self.expected)
-            volume = -float(np.sum(inverse.log_determinants()[self.counts > 0]))
-            rows = replace(self.rows, means=means, covariance=inverse.inverse().packed)
-            new = replace(self, rows=rows, volume=volume)
+        new = self.found(sums, variance)
         errors = new.errors(sums)
         if varies:
             noise = fitted_precisions(self.counts, errors / variance, self.noise.strength)
             new = replace(new, rows=replace(new.rows, precision=noise.mean), noise=noise)
-        mean = float(np.sum(new.rows.precision * errors)) / max(data.size, 1)
-        return new.with_best_weights().with_best_prior(), max(mean, data.least_noise)
+        total = float(np.sum(new.rows.precision * errors))
+        return new.with_best_weights().with_best_prior(), about.variance(total)
 
     @cached_property
     def expected(self) -> Array | None:
@@ -140,34 +145,18 @@ class Half:
 
     def with_best_prior(self) -> "Half":
         """With the precisions that fit the columns, or groups of them."""
-        groups = self.places.groups
-        numbers, squares = np.bincount(groups), np.bincount(groups, self.squares)
-        prior = (self.drawn * numbers / np.maximum(squares, 1e-300))[groups]
-        return replace(self, rows=replace(self.rows, prior=np.minimum(prior, 1e100)))
-
-    @property
-    def squares(self) -> Array:
-        """Σ E of the square of each unknown column, over the rows with measurements, and of the weights of features."""
-        if not self.regressions:
-            return np.sum(self.rows.squares[self.counts > 0], axis=0)
-        return np.diagonal(self._moments)
-
-    @property
-    def drawn(self) -> int:
-        """Numbers that a prior is fitted to: rows with measurements, and features."""
-        return self.seen + sum(one.count for one in self.regressions)
+        return replace(self, rows=replace(self.rows, prior=self.totals.best_prior(self.places)))
 
     @cached_property
-    def _moments(self) -> Array:
-        """Σ E[(b − fA)ᵀ(b − fA)] of the unknown columns, over the rows with measurements, and that of the weights."""
-        seen, free = self.counts > 0, self.places.free
-        apart = (self.means[:, free] - self.expected)[seen]
+    def totals(self) -> Totals:
+        seen, free = (self.counts > 0).astype(np.float64), self.places.free
+        apart = self.means[:, free] if self.expected is None else self.means[:, free] - self.expected
         first, second = triangle(self.places.rank)
-        whole = apart.T @ apart + sum(one.moments for one in self.regressions)
-        spread = np.sum(self.side.covariance[seen], axis=0)
-        whole[first, second] += spread
+        whole = (apart * seen[:, None]).T @ apart + sum(one.moments for one in self.regressions)
+        whole[first, second] += seen @ self.side.covariance
         whole[second, first] = whole[first, second]
-        return whole
+        told = sum(one.count for one in self.regressions)
+        return Totals(whole, self.volume, int(np.count_nonzero(seen)), told)
 
     def slope(self, sums: Sums, variance: float) -> Array:
         """The derivative of the expected errors, halved, in units of the noise: all of the bound but the prior."""
@@ -198,25 +187,14 @@ class Half:
         double = np.where(first == second, 1.0, 2.0)
         return float(np.sum(self.side.covariance * packed[:, self.places.pairs] * double))
 
-    def component_moments(self, fixed: int) -> Array:
-        """Σ E[bᵀb] of the columns behind the fixed ones and their partners, over the rows with measurements."""
-        if self.regressions:
-            return self._moments[self.places.effects :, self.places.effects :]
-        total = np.sum(self.moments[self.counts > 0], axis=0)
-        whole = np.zeros((self.places.width,) * 2)
-        first, second = triangle(self.places.width)
-        whole[first, second] = whole[second, first] = total
-        return whole[fixed:, fixed:]
-
     def turned(self, R: Array, fixed: int) -> "Half":
-        """With those columns multiplied by R, and the prior that is best then."""
+        """With the components, which come last, multiplied by R, and the prior that is best then."""
         means = self.means.copy()
         means[:, fixed:] = self.means[:, fixed:] @ R
-        whole = np.eye(self.places.rank)
-        whole[-len(R) :, -len(R) :] = R
-        volume = self.volume + self.seen * 2 * float(np.linalg.slogdet(R)[1])
+        whole = widened(R, self.places.rank)
         covariance = Exact(self.side.covariance, len(whole)).turned(whole).packed
         rows, told = replace(self.rows, means=means, covariance=covariance), self.regressions
+        volume = self.totals.turned(R).volume
         new = replace(self, rows=rows, volume=volume, regressions=tuple(one.turned(whole) for one in told))
         return new.with_best_prior()
 
@@ -232,12 +210,10 @@ class Half:
     @property
     def cost(self) -> float:
         """The divergence from the prior, and the part of the noise."""
-        prior, d = self.rows.prior, self.places.rank
-        spread = float(np.sum(prior * self.squares)) - self.volume
-        told = sum(one.cost(prior) for one in self.regressions)
-        return 0.5 * (spread - self.seen * (d + float(np.sum(np.log(prior))))) + self.noise.cost + told
+        told = sum(one.cost(self.rows.prior) for one in self.regressions)
+        return self.totals.cost(self.rows.prior) + self.noise.cost + told
 
-    @property
-    def seen(self) -> int:
-        """Rows with measurements."""
-        return int(np.count_nonzero(self.counts))
+
+def vague_prior(rank: int, mean_square: float) -> Array:
+    """The precisions by which so many columns of both factors share what y² is on average."""
+    return np.full(rank, (rank / mean_square) ** 0.5)

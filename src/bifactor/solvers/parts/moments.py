@@ -1,6 +1,7 @@
 """Second moments of factors whose rows have covariances, packed as `kernels.blocks_reference.triangle` orders them."""
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from bifactor.blocks import Exact
 from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
-from bifactor.linear_map import LinearMap
-from bifactor.operators import Entries
-from bifactor.problems.problem import Problem
+from bifactor.kernels.moments_reference import Span, Tables
+from bifactor.operators.entries_bound import EntriesBound, SymbolicEntries
+from bifactor.problems.objective import Objective
 from bifactor.solvers.parts.features import pattern
 
 LEAST_NOISE = 1e-8
@@ -94,63 +95,137 @@ class Sums(NamedTuple):
 
 
 class Data:
-    """The entries of a problem as matrices with w, wy and wy² at their places.
+    """The entries of a bound, and sums over them.
 
-    `trust` multiplies the weights of the problem: the precision of each entry, where these differ.
+    `trust` multiplies the weights: the precision of each entry, where these differ.
     """
 
-    def __init__(self, problem: Problem, trust: Array | None = None):
-        y = np.asarray(problem.y, np.float64)
-        w = np.ones_like(y) if problem.weights is None else np.asarray(problem.weights, np.float64)
-        self.problem, self.shape, self.y, self.given = problem, problem.shape, y, w
-        self.weights = w if trust is None else w * trust
-        self.maps = [problem.f.pull_back(part) for part in (self.weights, self.weights * y, self.weights * y * y)]
-        self.size = int(np.count_nonzero(w))
-        self.mean_square = float(np.sum(w * y * y)) / max(self.size, 1) or 1.0
-        self.least_noise = LEAST_NOISE * self.mean_square
+    def __init__(self, bound: EntriesBound, trust: Array | None = None):
+        self.bound, self.layout, self.shape = bound, bound.layout, bound.shape
+        self.y, self.weighted = bound.fit.values, bound.fit.weights
+        self.weights = self.weighted if trust is None else self.given * trust
+        """None for ones."""
 
     @cached_property
-    def counts(self) -> list[Array]:
+    def given(self) -> Array:
+        """The weight of each entry, without trust."""
+        return np.ones(self.y.size) if self.weighted is None else np.asarray(self.weighted, np.float64)
+
+    @cached_property
+    def size(self) -> int:
+        """How many entries count."""
+        return int(self.y.size if self.weighted is None else np.count_nonzero(self.weighted))
+
+    @cached_property
+    def squares(self) -> float:
+        """Σ wy²."""
+        if self.weighted is None:
+            return float(np.einsum("t,t", self.y, self.y, dtype=np.float64))
+        return float(np.einsum("t,t,t", self.weighted, self.y, self.y, dtype=np.float64))
+
+    @cached_property
+    def logarithms(self) -> float:
+        """Σ log w."""
+        return 0.0 if self.weighted is None else float(np.sum(np.log(self.given[self.given > 0])))
+
+    @cached_property
+    def counts(self) -> tuple[Array, Array]:
         """Entries of each row, and of each column."""
-        seen = self.problem.f.pull_back((self.given > 0).astype(np.float64))
-        return [self._of(seen, side, np.ones((self.shape[1 - side], 1)))[:, 0] for side in (0, 1)]
+        seen = None if self.weighted is None else (self.weighted > 0).astype(np.float64)
+        return self.bound.operator.sums(seen)
+
+    @cached_property
+    def about(self) -> "About":
+        return About(self.size, self.squares, self.logarithms)
 
     def pattern(self, side: int) -> sparse.csr_array:
         """Which columns each row is known in, or which rows each column; see `features.pattern`."""
-        operator = self.problem.operator
-        assert isinstance(operator, Entries)
+        operator = self.bound.operator
         return pattern(operator.rows, operator.cols, self.given, self.shape, side)
-
-    def normalisation(self, variance: float) -> float:
-        """½Σ log(2πψ/w), ψ the variance of the noise."""
-        logarithms = float(np.sum(np.log(self.given[self.given > 0])))
-        return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - logarithms)
 
     def errors(self, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
         """w·E(y − z)² of each entry, w as given, from the means and second moments of both factors."""
         first, second = triangle(rows[0].shape[1])
-        double = np.where(first == second, 1.0, 2.0)
-        z = self.problem.operator.forward(rows[0], cols[0])
-        squares = self.problem.operator.forward(np.ascontiguousarray(rows[1] * double), cols[1])
-        return self.given * np.maximum(self.y * self.y - 2 * self.y * z + squares, 0)
+        double, y = np.where(first == second, 1.0, 2.0), np.asarray(self.y, np.float64)
+        z = self.bound.operator.forward(rows[0], cols[0])
+        squares = self.bound.operator.forward(np.ascontiguousarray(rows[1] * double), cols[1])
+        return self.given * np.maximum(y * y - 2 * y * z + squares, 0)
 
     def moved(self, before: Array, after: Array, variance: float) -> float:
         """How far z has moved, by root mean square, in units of the noise."""
         change = np.asarray(after, np.float64) - before
-        return float(np.sum(self.given * change * change) / (max(self.size, 1) * variance)) ** 0.5
+        return self.about.moved(float(np.sum(self.given * change * change)), variance)
 
-    def sums(self, side: int, other: Array, moments: Array, precision: Array) -> Sums:
-        """For the rows of one side, by the means and second moments of the other, each row of that with a precision."""
-        q = precision[:, None]
-        matrix, linear, squares = self.maps
-        parts = (matrix, q * moments), (linear, q * other), (squares, q)
-        packed, first, zeroth = (self._of(one, side, table) for one, table in parts)
-        return Sums(packed, first, zeroth[:, 0])
+    def sums(self, side: int, *known: Array) -> Sums:
+        """For the rows of one side, by what is known of those of the other: means, second moments and precisions."""
+        if (side == 0) != self.bound.flipped:
+            return self.gathered(weighted_by_precision(*known), (0, self.layout.n_outer))
+        found = self.private(known[0].shape[1])
+        self.scatter(weighted_by_precision(*known), (0, self.layout.n_outer), found)
+        return self.collected(found)
 
-    @staticmethod
-    def _of(one: LinearMap, side: int, table: Array) -> Array:
-        table = np.ascontiguousarray(table)
-        return np.asarray(one.H @ table if side else one @ table)
+    def gathered(self, tables: Tables, span: Span) -> Sums:
+        """For some rows of the longer side."""
+        kernel = self._kernel(tables[1].shape[1])
+        return Sums(*kernel.gathered(self.layout, self.y, self.weights, tables, span))
+
+    def scatter(self, tables: Tables, span: Span, found: list[Tables]) -> None:
+        """Add what some rows of the longer side give to the sums of the shorter one, which `collected` adds up."""
+        self._kernel(tables[1].shape[1]).scatter(self.layout, self.y, self.weights, tables, span, found)
+
+    def private(self, width: int) -> list[Tables]:
+        found: list[Tables] = self._kernel(width).private(self.layout, width)
+        return found
+
+    def collected(self, found: list[Tables]) -> Sums:
+        return Sums(*self._kernel(found[0][1].shape[1]).collected(found))
+
+    def _kernel(self, width: int) -> ModuleType:
+        return kernels.find("moments", np.float64, self.layout.size, width * (width + 3) // 2)
+
+
+class About(NamedTuple):
+    """What is known of data without factors; those of blocks can be added."""
+
+    size: int
+    """How many entries count."""
+    squares: float
+    """Σ wy²."""
+    logarithms: float
+    """Σ log w."""
+
+    @property
+    def mean_square(self) -> float:
+        return self.squares / max(self.size, 1) or 1.0
+
+    @property
+    def least_noise(self) -> float:
+        return LEAST_NOISE * self.mean_square
+
+    def variance(self, errors: float) -> float:
+        """That of the noise, by the sum of expected squares of errors."""
+        return max(errors / max(self.size, 1), self.least_noise)
+
+    def normalisation(self, variance: float) -> float:
+        """½Σ log(2πψ/w), ψ the variance of the noise."""
+        return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - self.logarithms)
+
+    def moved(self, squares: float, variance: float) -> float:
+        """By root mean square, in units of the noise."""
+        return (squares / (max(self.size, 1) * variance)) ** 0.5
+
+
+def entries_of(problem: Objective) -> EntriesBound:
+    """The bound of a problem of entries in memory."""
+    bound = problem.f.bound if isinstance(problem.f, SymbolicEntries) else problem.f
+    assert isinstance(bound, EntriesBound)  # checked at the door
+    return bound
+
+
+def weighted_by_precision(means: Array, moments: Array, precision: Array) -> Tables:
+    """What sums for the other factor are made from, as kernels take it."""
+    q = precision[:, None]
+    return np.ascontiguousarray(q * moments), np.ascontiguousarray(q * means), np.ascontiguousarray(precision)
 
 
 def second_moments(rows: Array, covariance: Array | None, places: Places) -> Array:

@@ -15,7 +15,7 @@ from bifactor.problems.problem import Problem
 from bifactor.solvers.parts.features import Features
 from bifactor.solvers.parts.gamma import expected_precisions
 from bifactor.solvers.parts.gaussians import Gaussians, variances
-from bifactor.solvers.parts.moments import Data, solved
+from bifactor.solvers.parts.moments import Data, entries_of, solved
 from bifactor.words import counted
 
 ROUNDS, STILL = 100, 1e-8
@@ -94,8 +94,9 @@ class Posterior:
         own, other = (self.rows, self.cols) if side == 0 else (self.cols, self.rows)
         x = problem.zero(own.places.width - problem.kind.fixed_columns)
         means = np.array((x.left, x.right)[side], np.float64)
-        found = replace(own, means=means, covariance=np.empty((len(means), 0)), precision=np.ones(len(means)))
-        data, t, held = Data(problem), self.strengths[side], other.known
+        alike, nothing = np.ones(len(means)), np.empty((len(means), 0))
+        found = replace(own, means=means, covariance=nothing, precision=alike, again=None)
+        data, t, held = Data(entries_of(problem)), self.strengths[side], other.known
         given = self.known_features(features, len(means), side)
         expected = own.expected(len(means), given, data.pattern(side))
         for _ in range(ROUNDS if own.places.rank else 0):
@@ -111,7 +112,7 @@ class Posterior:
             if self.degrees is not None:
                 both = (found.known[:2], held[:2]) if side == 0 else (held[:2], found.known[:2])
                 errors = data.errors(*both) / self.variance
-                data = Data(problem, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
+                data = Data(data.bound, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
         return found if expected is None else found.with_cold(data.counts[side], given)

@@ -5,6 +5,14 @@ import scipy
 
 from bifactor.arrays import Array
 
+OFTEN, SELDOM = 10, 5
+"""Factors are turned after each of so many first sweeps, and then after every few."""
+
+
+def is_due(age: int) -> bool:
+    """Whether factors are turned in the sweep of this number."""
+    return age < OFTEN or age % SELDOM == 0
+
 
 def best_turn(left: Array, right: Array, shared: tuple[int, int] | None = None) -> Array | None:
     """R for which RᵀPR and R⁻¹QR⁻ᵀ are both diagonal, and alike; P and Q are second moments of the two factors.

@@ -1,0 +1,232 @@
+"""The posterior of factors whose entries are in blocks: one pass over them for each sweep.
+
+The longer side is `tall` here. Of its rows only the means are held, m·r numbers; covariances are found in a pass, and
+found again where somebody asks. Of the shorter side everything is held, n·r² numbers. A sweep begins with the shorter
+side, whose sums the last pass has made, turns the factors, and finds the rows of the longer side by the next pass.
+"""
+
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from bifactor.arrays import Array, cast
+from bifactor.blocks import Exact
+from bifactor.factors import Factors
+from bifactor.kernels.blocks_reference import chunks
+from bifactor.operators import Partitioned
+from bifactor.penalties.uncertainty import Uncertainty
+from bifactor.problems.objective import Objective
+from bifactor.problems.state import Point, State, Value
+from bifactor.solvers.parts import block_pass as tasks
+from bifactor.solvers.parts.gamma import STRENGTH, Told
+from bifactor.solvers.parts.gaussians import Gaussians
+from bifactor.solvers.parts.half import Half, Side, vague_prior
+from bifactor.solvers.parts.moments import About, Places, Sums, second_moments, weighted_by_precision
+from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.parts.sweeps import NoiseModel, Sweeps
+from bifactor.solvers.parts.totals import Totals
+from bifactor.solvers.parts.turn import best_turn, is_due
+
+
+@dataclass(frozen=True)
+class Tall(Value):
+    """What is known of the longer side beside its means."""
+
+    totals: Totals
+    prior: Array
+    precision: Array | None
+    """Of the measurements of each row, relative to the others; None where all are alike."""
+    strength: float
+    cost: float
+    """Of the precisions in the bound."""
+    found_with: tuple[Array, float, Array | None]
+    """The prior, the noise and the precisions that the rows were found with: their covariances are by these."""
+
+
+@dataclass(frozen=True)
+class Swept(Value):
+    """The posterior, the noise, and the sums for the shorter side that the next sweep begins with."""
+
+    tall: Tall
+    short: Side
+    variance: float
+    packed: Array
+    linear: Array
+    squares: Array
+    age: int = 0
+    still: int = 0
+    """Sweeps in a row that have moved predictions by next to nothing."""
+
+    @property
+    def sums(self) -> Sums:
+        return Sums(self.packed, self.linear, self.squares)
+
+
+class BlockSweeps(Sweeps[Swept]):
+    """Sweeps on an objective whose f is `Partitioned`."""
+
+    def __init__(self, problem: Objective, noise: NoiseModel, shared: bool, tol: float):
+        super().__init__(problem, noise, shared, tol)
+        assert isinstance(problem.f, Partitioned)  # checked at the door
+        self.bound = problem.f
+        self.sides = self.bound.sides(0, 1)
+        """Which factor is the longer one, and which the shorter."""
+        self.varies = self.bound.sides(*self.varies)
+        self.about, self.counts = known_of(self.bound)
+
+    def init(self, x: Factors) -> State[Swept]:
+        """After half a sweep: the rows of the longer side are found."""
+        tall, short = self.sides
+        variance = self.about.variance(2 * float(self.problem.f.value(x)))
+        half = Half.vague(x, short, self.counts, self.about.mean_square, self.shared, ())
+        prior = vague_prior(Places.of(x, tall, self.shared).rank, self.about.mean_square)
+        precision = np.ones(self.problem.shape[tall]) if self.varies[0] else None
+        return self._found(x, half, (prior, variance, precision), STRENGTH)[0]
+
+    def step(self, state: State[Swept]) -> State[Swept]:
+        own = state.own
+        short, variance = self._half(state).fitted(own.sums, self.about, own.variance, self.varies[1])
+        prior = own.tall.prior
+        if is_due(own.age):
+            short, prior = self._turned(state, short)
+        found, moved = self._found(state.point.x, short, (prior, variance, own.tall.precision), own.tall.strength)
+        still, phase = self.rested(moved, own.still)
+        return State(found.point, replace(found.own, age=own.age + 1, still=still), phase)
+
+    def current(self, state: State[Swept]) -> Objective:
+        own, short, problem = state.own, self._half(state), self.problem
+        tall, how = own.tall, self._finding(state)
+        precisions = () if tall.precision is None else (tall.found_with[2], tall.precision)
+        known = weighted_by_precision(*short.known)
+        means = self._sides_of(state.point.x)[0]
+        (packed,), q = self.bound.over(tasks.spreads, (means, *precisions), known, (how,)).sums, short.rows.precision
+        blocks = packed * (q / own.variance)[:, None]
+        constant = self.about.normalisation(own.variance) + tall.totals.cost(tall.prior) + tall.cost
+        constant += short.cost_of_spread + 0.5 * short.traces(blocks)
+        constant -= 0.5 * float(tall.prior @ _squares(means)[how.places.free])
+        blocks[:, short.places.pairs[short.places.diagonal]] += short.rows.prior
+        left = SpreadInBlocks(self.bound, short, tall, how.places, own.variance)
+        term = Uncertainty(*self.bound.sides(left, Exact(blocks, short.places.width)), constant)
+        weights = 1 / own.variance if tall.precision is None else tall.precision / own.variance
+        return problem.with_f(self.bound.reweighted(*self.bound.sides(weights, q))).penalized(term)
+
+    def posterior(self, state: State[Swept]) -> Posterior:
+        own, short, means = state.own, self._half(state), self._sides_of(state.point.x)[0]
+        tall, known = own.tall, weighted_by_precision(*short.known)
+        bound, how, used = self.bound, self._finding(state), own.tall.found_with[2]
+
+        def again(index: Array) -> Array:
+            wanted = np.zeros(len(means), bool)
+            wanted[index] = True
+            parts = [part for part in bound.store.parts if np.any(wanted[part.start : part.stop])]
+            arrays = (means, wanted) if used is None else (means, used, wanted)
+            passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
+            number = np.cumsum(wanted) - 1
+            found: Array = np.concatenate(passed.each)[number[index]]
+            return found
+
+        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else tall.precision
+        rows = Gaussians(means, None, how.places, tall.prior, precision, again=again)
+        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
+        return Posterior(*bound.sides(rows, short.rows), own.variance, None, bound.sides(*strengths))
+
+    def _found(
+        self, x: Factors, short: Half, found_with: tuple[Array, float, Array | None], strength: float
+    ) -> tuple[State[Swept], float]:
+        """The state with the rows of the longer side found by what is known of the shorter; how far z has moved."""
+        prior, variance, precision = found_with
+        places = Places.of(x, self.sides[0], self.shared)
+        how = tasks.Finding(places, prior, variance, strength if self.varies[0] else None)
+        before, inner = self._sides_of(x)
+        after = cast(short.means, self.problem.dtype)
+        arrays = (before,) if precision is None else (before, precision)
+        shared = *weighted_by_precision(*short.known), inner, after
+        (means, *rest), (*sums, errors, moments, volume, seen, told, moved), _ = self.bound.over(
+            tasks.swept, arrays, shared, (how,)
+        )
+        totals, told = Totals(moments, volume, seen), Told(*told)
+        strength = told.strength(strength) if self.varies[0] else strength
+        cost = told.cost(strength) if self.varies[0] else 0.0
+        tall = Tall(totals, totals.best_prior(places), rest[0] if rest else None, strength, cost, found_with)
+        variance = self.about.variance(errors)
+        point = self._point(means, after, tall, short, Sums(*sums), variance, errors)
+        own = Swept(tall, short.side, variance, *sums)
+        return State(point, own), self.about.moved(moved, variance)
+
+    def _point(
+        self, means: Array, after: Array, tall: Tall, short: Half, sums: Sums, variance: float, errors: float
+    ) -> Point:
+        value = self.about.normalisation(variance) + errors / (2 * variance)
+        value += tall.totals.cost(tall.prior) + tall.cost + short.cost
+        x = self.problem.kind.pair(*self.bound.sides(means, after))
+        slopes = self._slope(means, tall, x, variance), short.slope(sums, variance) + short.pulled
+        gradient = x.gradient(*self.bound.sides(*slopes))
+        return Point(x, value, gradient, None, value, gradient)
+
+    def _slope(self, means: Array, tall: Tall, x: Factors, variance: float) -> Array:
+        """The gradient in the longer side: it was 0 for the prior and the noise that the rows were found with."""
+        prior, before, precision = tall.found_with
+        free, slope = Places.of(x, self.sides[0], self.shared).free, np.zeros_like(means)
+        for rows in chunks(len(means), means.shape[1]):
+            ratio = np.array(before / variance)
+            if precision is not None and tall.precision is not None:
+                ratio = (ratio * tall.precision[rows] / precision[rows])[:, None]
+            slope[rows, free] = means[rows, free] * (tall.prior - ratio * prior)
+        return slope
+
+    def _turned(self, state: State[Swept], short: Half) -> tuple[Half, Array]:
+        """The shorter side, and the prior of the longer one, for factors of the same X that priors agree with best."""
+        totals, places = state.own.tall.totals, Places.of(state.point.x, self.sides[0], self.shared)
+        together = (totals.drawn, short.totals.drawn) if self.shared else None
+        R = best_turn(totals.of_components(places), short.totals.of_components(short.places), together)
+        if R is None:
+            return short, state.own.tall.prior
+        return short.turned(np.linalg.inv(R).T, self.problem.kind.fixed_columns), totals.turned(R).best_prior(places)
+
+    def _half(self, state: State[Swept]) -> Half:
+        return Half.of(state.point.x, self.sides[1], self.counts, state.own.short, self.shared, ())
+
+    def _finding(self, state: State[Swept]) -> tasks.Finding:
+        """What the rows of a state were found with."""
+        prior, variance, _ = state.own.tall.found_with
+        return tasks.Finding(Places.of(state.point.x, self.sides[0], self.shared), prior, variance)
+
+    def _sides_of(self, x: Factors) -> tuple[Array, Array]:
+        tall, short = self.bound.sides(x.left, x.right)
+        return tall, short
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadInBlocks:
+    """uᵢ·Aᵢ for each row of the longer side, A what the covariances of the shorter one add, and the prior."""
+
+    bound: Partitioned
+    short: Half
+    tall: Tall
+    places: Places
+    variance: float
+
+    def times(self, rows: Array) -> Array:
+        spread = second_moments(np.zeros_like(self.short.means), self.short.side.covariance, self.short.places)
+        q = self.short.rows.precision / self.variance
+        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * spread,)).tall[0]
+        if self.tall.precision is not None:
+            found *= self.tall.precision[:, None]
+        found[:, self.places.free] += rows[:, self.places.free] * self.tall.prior
+        return found
+
+
+_known: WeakKeyDictionary[Partitioned, tuple[About, Array]] = WeakKeyDictionary()
+
+
+def known_of(bound: Partitioned) -> tuple[About, Array]:
+    """What is known of data without factors, and the entries of each row of the shorter side; by one pass, once."""
+    if bound not in _known:
+        *about, counts = bound.over(tasks.summarised).sums
+        _known[bound] = About(*about), counts
+    return _known[bound]
+
+
+def _squares(means: Array) -> Array:
+    return np.einsum("ik,ik->k", means, means, dtype=np.float64)
