@@ -83,7 +83,7 @@ def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(inv
     invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
     clicks = {"unobserved", "item_share", "item_alpha"}
-    assert set(core) == {"loss", "intercept", "offsets", "ridge", "clip", "classes", "features"} | clicks
+    assert set(core) == {"loss", "intercept", "offsets", "ridge", "clip", "classes", "features", "store"} | clicks
     assert core["offsets"] == (flag == "--offsets")
     model = bf.load("fit").model
     assert model.fixed == fixed

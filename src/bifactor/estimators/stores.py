@@ -63,7 +63,7 @@ class FromStore:
             raise InputError("implicit_features=True goes with data in memory. Pass False or 'auto'.")
         if self.executor is not None:
             require_instance(self.executor, Executor, "executor")
-        settings = replace(settings, executor=self.executor, implicit=False)
+        settings = replace(settings, executor=self.executor)
         data = self._view(store)
         note_columns(self, store.shape[1])
         start = getattr(self, "model_", None) if self.warm_start else None

@@ -22,7 +22,7 @@ from bifactor.tables.store.picked import picked
 
 def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None, given: Choices) -> Model:
     """`fit_clicks` for data in blocks. There are no item-to-item scores, which need all data in memory."""
-    if given.item_share or given.item_alpha is not None:
+    if given.item_share or (given.item_share is None and given.item_alpha is not None):
         raise InputError("Item-to-item scores need all data in memory, and these are in blocks. Pass item_share=0.")
     given = replace(given, item_share=0.0)
     f = Partitioned("squared", BlockView(store, Chosen()), settings.executor)

@@ -1,11 +1,13 @@
 """Models fitted to data in blocks: what is left open is chosen on some rows in memory, then all blocks are fitted."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 
 from bifactor.arrays import Array, host
-from bifactor.executors import Executor, Passed
+from bifactor.errors import InputError
+from bifactor.executors import Dask, Executor, Passed
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
 from bifactor.models.block_views import BlockView, Labels
@@ -32,13 +34,18 @@ from bifactor.solvers import PCG
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import picked
 
+IN_MEMORY = ("student",)
+"""Noise that has a number for each observation, which blocks do not hold."""
+
 ENOUGH = 2_000_000
 """Observations that a ridge is chosen on: those of some rows, or columns where these are more, where there are more."""
 
 
 def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
     """Chooses what is to be chosen, and fits; `fit_model` for data in blocks."""
+    settings = _possible(replace(settings, implicit=False))
     loss, executor = settings.loss, settings.executor
+    _check(data, loss)
     clip = _clip(data, settings)
     intercept = block_constant(data, loss, executor) if settings.offsets else 0.0
     seen_through = Shifted(loss, intercept) if intercept else loss
@@ -46,6 +53,31 @@ def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) 
     fit = _with_posterior if settings.posterior else _with_ridge
     model = fit(data, problem, intercept, settings, start)
     return replace(model, clip=clip, result=replace(model.result, problem=None))
+
+
+def _check(data: BlockView, loss: Loss) -> None:
+    """`InputError` where the loss does not take some values, as far as is known before a pass over all blocks."""
+    store = data.store
+    values = np.array([store.least, store.largest]) if store.levels is None else store.levels
+    loss.targets.check(data.how.of(values) if isinstance(data.how, Labels) else values, type(loss).__name__)
+
+
+def _possible(settings: Settings) -> Settings:
+    """What can be fitted to blocks, and where they are."""
+    if not settings.posterior:
+        return settings
+    if settings.noise in IN_MEMORY:
+        raise InputError(f"noise={settings.noise!r} needs all data in memory, and these are in blocks. Pass another.")
+    if not isinstance(settings.executor, Dask):
+        return settings
+    if settings.noise is not None or settings.solver is not None:
+        raise InputError("There is no posterior on a Dask cluster. Leave out noise and solver, or use one machine.")
+    warnings.warn(
+        "There is no posterior on a Dask cluster, so no error bars: a ridge takes its place.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return replace(settings, posterior=False)
 
 
 def _with_ridge(
@@ -65,7 +97,9 @@ def _with_ridge(
 def _with_posterior(
     data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
 ) -> Model:
-    best, choice = chosen_noise(data.shape, data.store.size, settings, intercept, lambda rng: some_of(data, MANY, rng))
+    best, choice = chosen_noise(
+        data.shape, data.store.size, settings, intercept, lambda rng: some_of(data, MANY, rng), IN_MEMORY
+    )
     within = replace(settings, callback=until(best.sweeps, settings.callback))
     result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), within)
     fixed, U, V = OFFSETS if settings.offsets else (0, 0), host(result.U), host(result.V)
@@ -138,7 +172,7 @@ def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> fl
     store = data.store
     if data.levels is not None:
         return constant_of(loss, data.levels[0].astype(np.float64), data.levels[1].astype(np.float64))
-    if loss.quadratic and (not store.weighted or store.least == store.largest):
+    if loss.quadratic and (not data.weighted or store.least == store.largest):
         return store.least if store.least == store.largest else store.mean
     f = Partitioned(loss, data, executor)
 

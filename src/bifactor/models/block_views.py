@@ -57,6 +57,16 @@ class Chosen:
 
 
 @dataclass(frozen=True)
+class Plain:
+    """Without weights."""
+
+    how: Recode | None
+
+    def __call__(self, loaded: Loaded) -> Loaded:
+        return (loaded if self.how is None else self.how(loaded))._replace(weights=None)
+
+
+@dataclass(frozen=True)
 class Recoded:
     """A block whose values are made anew when it is loaded."""
 
@@ -89,6 +99,8 @@ class BlockView:
 
     store: BlockStore
     how: Recode | None = None
+    plain: bool = False
+    """Whether weights are left out."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -104,14 +116,18 @@ class BlockView:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        how = self.how
+        how: Recode | None = Plain(self.how) if self.plain and self.store.weighted else self.how
         return self.store.parts if how is None else tuple(Recoded(part, how) for part in self.store.parts)
+
+    @property
+    def weighted(self) -> bool:
+        return self.store.weighted and not self.plain
 
     @property
     def levels(self) -> tuple[Array, Array] | None:
         """The distinct values and how often each occurs, where these are few and have no weights."""
         values, counts = self.store.levels, self.store.level_counts
-        if values is None or counts is None or self.store.weighted or isinstance(self.how, Chosen):
+        if values is None or counts is None or self.weighted or isinstance(self.how, Chosen):
             return None
         return (self.how.of(values) if isinstance(self.how, Labels) else values), counts
 

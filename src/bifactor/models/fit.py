@@ -206,7 +206,8 @@ class Fit:
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
         ordered = order(self.model, None if rows is None else index, by, level, random_state)
-        return recommended(self, ordered, self.seen.taken(index), n, filter_seen, items)
+        known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
+        return recommended(self, ordered, known, n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
         """Of clicks: the n columns that a row has chosen which carry its score of another, and what each adds to it.

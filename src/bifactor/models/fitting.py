@@ -129,13 +129,18 @@ def chosen_noise(
     settings: Settings,
     intercept: float,
     some: Callable[[np.random.Generator], Observations],
+    refused: tuple[str, ...] = (),
 ) -> tuple[Candidate, NoiseChoice | None]:
-    """How a posterior is fitted to so many observations, and how that was chosen, on `some` of them."""
+    """How a posterior is fitted to so many observations, and how that was chosen, on `some` of them.
+
+    Kinds of noise that cannot be fitted to them are `refused`.
+    """
     solver, rng = settings.solver, np.random.default_rng(settings.seed)
     if isinstance(solver, Variational):
         rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
         return Candidate(solver, min(*shape, rank), features=True), None
-    tried = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
+    every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
+    tried = tuple(one for one in every if one.solver.noise not in refused)
     if size < FEW:
         return replace(tried[0], features=True), None
     part, auto = some(rng), settings.implicit is None

@@ -96,6 +96,15 @@ class Pairs:
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
         return Pairs(starts, np.concatenate([self.columns, other.columns]), weights)
 
+    def counted(self, rows: Array) -> "Pairs":
+        """How many columns some rows have, but not which."""
+        return Pairs.of_counts(self.counts[rows])
+
+    @classmethod
+    def of_counts(cls, counts: Array) -> "Pairs":
+        """Rows with so many columns, which are not told."""
+        return cls(np.concatenate([[0], np.cumsum(counts)]), np.empty(0, np.int32))
+
     def taken(self, rows: Array) -> "Pairs":
         """Those of some rows, in this order."""
         counts = self.counts[rows]

@@ -68,6 +68,10 @@ class StoredPairs:
         """The weights of a row."""
         return self.taken(np.array([row])).sure(0)
 
+    def counted(self, rows: Array) -> Pairs:
+        """How many columns some rows have, but not which: for that no block is read."""
+        return Pairs.of_counts(self.counts[rows])
+
     def taken(self, rows: Array) -> Pairs:
         """Those of some rows, in this order."""
         own = np.full(rows.size, -1) if self.places is None else self.places[rows]
@@ -138,9 +142,9 @@ def seen_of(data: Observations | BlockStore, clicks: bool) -> Seen:
     """The pairs of some data, with their weights where they are clicks."""
     if isinstance(data, Observations):
         return Pairs.of(data, weighted=clicks)
-    if not clicks:
-        return StoredPairs(data.folder, data.fingerprint, *data.marginals)
-    return StoredPairs(data.folder, data.fingerprint, *BlockView(data, Chosen()).counts, as_choices)
+    counts = BlockView(data, Chosen()).counts if clicks else data.marginals
+    how = as_choices if clicks else None
+    return StoredPairs(data.folder, data.fingerprint, *counts, how, _kept={"store": data})
 
 
 def folder_of(told: dict[str, Any], home: Path) -> Path:
