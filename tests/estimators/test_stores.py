@@ -113,7 +113,7 @@ def test_clicks_with_counts_and_pairs_that_come_twice(data, tmp_path):
 def test_weights_of_clicks_are_chosen_as_in_memory(tmp_path, monkeypatch):
     from bifactor.models import click_choices
 
-    rows, cols, y = entries(200, 30)
+    rows, cols, y = entries(320, 30)
     stay = y > 3.5
     monkeypatch.setattr(click_choices, "MOST", 3)
     inside = bf.Recommender(n_components=3, item_share=0, random_state=0).fit((rows[stay], cols[stay]))
