@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.tables.names import Names
@@ -56,6 +57,11 @@ class Observations:
         return replace(
             self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen], weights=weights
         )
+
+    def held_out(self, fraction: float, seed: int) -> Array:
+        """Which of them a hash of row, column and seed holds out; the same ones as `BlockStore.held`."""
+        found: Array = kernels.find("hash", np.float64, self.rows.size).hashed(self.rows, self.cols, seed) < fraction
+        return found
 
     def weighed(self) -> "Observations":
         """Without those of weight 0, which are as good as missing."""

@@ -7,7 +7,8 @@ import pytest
 import bifactor as bf
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.kernels.layout import arrange
-from bifactor.tables.store import plan, sources
+from bifactor.tables.collector import Words
+from bifactor.tables.store import census, plan, sources
 from bifactor.tables.store.plan import bytes_of
 
 
@@ -15,7 +16,6 @@ from bifactor.tables.store.plan import bytes_of
 def small_pieces(monkeypatch):
     """Many pieces and blocks of few observations."""
     monkeypatch.setattr(sources, "PIECE", 300)
-    monkeypatch.setattr("bifactor.tables.store.parquet_source.PIECE", 300)
     monkeypatch.setattr(plan, "SMALL", 100)
 
 
@@ -245,7 +245,6 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
     rng = np.random.default_rng(4)
     rows, cols, values = rng.integers(90, size=3000), rng.integers(50, size=3000), rng.standard_normal(3000)
     rows[0], cols[0] = 89, 49
-    aside = hashed(rows, cols, 11) < 0.2
     for k, triples in enumerate([(rows, cols, values), (cols, rows, values)]):
         aside = hashed(triples[0], triples[1], 11) < 0.2
         store = bf.tables.partition(triples, tmp_path / f"blocks{k}", dtype="float64")
@@ -263,6 +262,8 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
             assert view.size == np.count_nonzero(mine)
             np.testing.assert_array_equal(view.marginals[0], np.bincount(triples[0][mine], minlength=store.shape[0]))
             assert view.mean == pytest.approx(values[mine].mean())
+            data = bf.tables.matrices.from_triples(triples)
+            np.testing.assert_array_equal(data.held_out(0.2, 11), aside)
             assert view.fingerprint != store.fingerprint
     with pytest.raises(InputError, match="between 0 and 1"):
         store.held(1.0, 0)
@@ -287,6 +288,9 @@ def test_the_same_data_have_the_same_fingerprint_and_others_another(tmp_path):
         ((np.arange(3), np.arange(3)), "three vectors"),
         ((np.arange(3), np.arange(3), np.ones(3), -np.ones(3)), "negative"),
         ((np.array([0, 10**12]), np.arange(2), np.ones(2)), "names"),
+        ((np.array([0, -1]), np.arange(2), np.ones(2)), "rows holds -1"),
+        ((np.array([0.0, 1.0]), np.arange(2), np.ones(2)), "integers from 0"),
+        ((np.arange(3), np.arange(2), np.ones(2)), "as many of each"),
         ([], "empty"),
         (5, "frame"),
         (pd.DataFrame({"user": [1], "item": [2], "rating": [np.inf]}), "infinite"),
@@ -368,3 +372,45 @@ def test_blocks_have_equal_numbers_of_observations():
     one = plan.Plan.of(np.array([0, 10**9, 0]), 1000, 10**8)
     assert one.count == 1
     assert one.cuts.tolist() == [0, 3]
+
+
+def test_more_names_than_memory_can_hold_are_refused():
+    rng = np.random.default_rng(6)
+    numbers, text = census.Side("row", 1 << 20), census.Side("column", 1 << 20)
+    with pytest.raises(InputError, match="row names"):
+        numbers.add(rng.integers(1 << 60, size=50_000), np.ones(50_000, bool))
+    with pytest.raises(InputError, match="column names"):
+        text.add(Words([f"name {k}" for k in range(10_000)], np.arange(10_000)), np.ones(10_000, bool))
+
+
+def test_names_change_from_an_array_to_a_table_and_grow():
+    """First dense integers, then sparse ones: counts and order stay right."""
+    rng = np.random.default_rng(7)
+    parts = [rng.integers(-100, 1000, size=3000), rng.integers(-(1 << 40), 1 << 40, size=9000)]
+    parts += [rng.choice(np.concatenate(parts), size=5000)]
+    side = census.Side("row", 1 << 24)
+    kept = []
+    for part in parts:
+        known = rng.random(part.size) < 0.8
+        side.add(part, known)
+        kept.append(part[known])
+    names, counts = side.done()
+    distinct, times = np.unique(np.concatenate(kept), return_counts=True)
+    np.testing.assert_array_equal(names.values, distinct)
+    np.testing.assert_array_equal(counts, times)
+    for room in (1 << 24, 0):
+        found = census.Locator(names, room).places(np.r_[distinct[::-1], 1 << 50])
+        np.testing.assert_array_equal(found, np.r_[np.arange(distinct.size)[::-1], -1])
+
+
+def test_arrays_may_be_mapped_files_or_strided(small_pieces, tmp_path):
+    rng = np.random.default_rng(8)
+    rows, cols, values = rng.integers(50, size=900), rng.integers(30, size=900), rng.integers(5, size=900)
+    mapped = []
+    for name, array in (("rows", rows), ("cols", cols), ("values", values)):
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
+    store = bf.tables.partition(tuple(mapped), tmp_path / "mapped")
+    require_same(store, bf.tables.matrices.from_triples((rows, cols, values)))
+    strided = tuple(np.column_stack([array, array])[:, 1] for array in (rows, cols, values))
+    assert bf.tables.partition(strided, tmp_path / "strided").fingerprint == store.fingerprint

@@ -22,7 +22,6 @@ class Stopped(BaseException):
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    monkeypatch.setattr("bifactor.tables.store.parquet_source.PIECE", 300)
     monkeypatch.setattr(sources, "PIECE", 300)
     monkeypatch.setattr(plan, "SMALL", 100)
     rng = np.random.default_rng(0)
@@ -82,9 +81,9 @@ def test_it_goes_on_after_every_stop(source, tmp_path):
 KILLED = """
 import os, signal, sys
 import bifactor as bf
-from bifactor.tables.store import parquet_source, plan
+from bifactor.tables.store import plan, sources
 
-parquet_source.PIECE, plan.SMALL = 300, 100
+sources.PIECE, plan.SMALL = 300, 100
 source, place = sys.argv[1:]
 for at in (1, 5, 6, 8, 10, 11, 14, 18):
     folder, calls, child = f"{place}{at}", [], os.fork()

@@ -200,6 +200,9 @@ class BlockStore:
             longer[part.start : part.stop] = outer
             shorter += inner.astype(np.int64)
             levels = kernels.find("census", np.float64, y.size).tally(y, np.ones(y.size, bool), about, levels)
+        if levels is not None:  # as they were before they were rounded
+            exact = {float(self.dtype.type(value)): value for value, _ in self.manifest.values.levels or ()}
+            levels = {exact[value]: times for value, times in levels.items()}
         marginals = (shorter, longer) if self.flipped else (longer, shorter)
         return Counted(told_values(about, levels), marginals)
 

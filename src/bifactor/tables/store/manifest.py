@@ -140,7 +140,8 @@ def write_sides(folder: Path, id: str, names: tuple[Names | None, Names | None],
     if names[0] is not None and names[1] is not None:
         arrays, kinds = packed_names(names[0], names[1])
         files.write(folder / NAMES, "names", arrays, {"id": id, "types": kinds})
-    files.write(folder / MARGINALS, "marginals", {"rows": counts[0], "columns": counts[1]}, {"id": id})
+    small = [side.astype(np.uint32) if side.max() < 1 << 32 else side for side in counts]
+    files.write(folder / MARGINALS, "marginals", {"rows": small[0], "columns": small[1]}, {"id": id})
 
 
 def read_names(folder: Path, id: str, shape: tuple[int, int]) -> tuple[Names, Names]:
@@ -165,7 +166,7 @@ def read_marginals(folder: Path, id: str, shape: tuple[int, int]) -> tuple[Array
     found = arrays.get("rows", np.empty(0)), arrays.get("columns", np.empty(0))
     if (found[0].size, found[1].size) != shape:
         raise FileError(f"{path} counts {found[0].size} rows and {found[1].size} columns of {shape}. Partition again.")
-    return found
+    return found[0].astype(np.int64), found[1].astype(np.int64)
 
 
 def _require_id(path: Path, metadata: dict[str, Any], id: str) -> None:

@@ -4,17 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bifactor.errors import InputError
 from bifactor.tables.layout import Asked, sniffed
-from bifactor.tables.matrices import from_triples
 from bifactor.tables.observations import Observations
 from bifactor.tables.read import KINDS, OTHERS, read
 from bifactor.tables.source import head, require_file
 from bifactor.tables.store.parquet_source import Parquet
 from bifactor.tables.store.places import identity, is_parquet, listed, places
 from bifactor.tables.store.sources import Delimited, Held, Source
+from bifactor.tables.store.triples import Triples
 
 
 def identified(source: Any) -> list[list[Any]] | None:
@@ -27,7 +25,7 @@ def opened(source: Any, asked: Asked) -> Source:
     if isinstance(source, Observations):
         return Held(source.weighed())
     if isinstance(source, tuple) and not _is_named(source):
-        return Held(_triples(source))
+        return Triples(source)
     if not _is_named(source):
         return Held(_read(source, asked))
     names = listed(source)
@@ -60,9 +58,3 @@ def _is_named(source: Any) -> bool:
 
 def _read(source: Any, asked: Asked) -> Observations:
     return read(source, row=asked.row, col=asked.col, value=asked.value, weight=asked.weight, values=asked.values)
-
-
-def _triples(source: tuple[Any, ...]) -> Observations:
-    if len(source) not in (3, 4) or any(np.ndim(part) != 1 for part in source):
-        raise InputError("A tuple has to hold three vectors, rows, columns and values, or weights as the fourth.")
-    return from_triples(source[:3], source[3] if len(source) == 4 else None)

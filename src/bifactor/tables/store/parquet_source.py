@@ -14,7 +14,7 @@ from bifactor.tables.layout import Asked, Layout
 from bifactor.tables.observations import Origin
 from bifactor.tables.store.census import Column
 from bifactor.tables.store.places import Place
-from bifactor.tables.store.sources import PIECE, Piece, Source, Text, only
+from bifactor.tables.store.sources import Piece, Source, Text, only
 
 BUFFER = 1 << 20
 """Bytes of each column that are read at a time: a group of rows may be larger than memory."""
@@ -54,7 +54,7 @@ class Parquet(Source):
         for place in self.places:
             with _opened(place) as file:
                 self._require_columns(file.schema_arrow, place.name, kinds)
-                for batch in file.iter_batches(batch_size=PIECE, columns=list(self.columns), use_threads=False):
+                for batch in file.iter_batches(batch_size=self.piece, columns=list(self.columns), use_threads=False):
                     done += batch.num_rows
                     yield self._piece(batch, place.name)._replace(done=done)
 

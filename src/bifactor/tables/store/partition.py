@@ -65,7 +65,7 @@ def partition(
         Parquet files: one, a folder of them, a pattern such as ``"ratings/*.parquet"``, or an address that pyarrow or
         fsspec reads. Text as `tables.read` reads it: one file, a pattern or a list. These are read in pieces. npz,
         MatrixMarket, JSON lines, wide tables and frames are held in memory. ``(rows, cols, values)``, or with weights
-        as a fourth array, are integers from 0 and stay what they are.
+        as a fourth array, are integers from 0 and stay what they are; they may be mapped files.
     folder : path
         Made where it does not exist.
     memory : str or int
@@ -112,6 +112,7 @@ def partition(
             return BlockStore.open(place)
     require_room(place, force)
     data = opened(source, asked)
+    data.limit(budget)
     with choice_bar(progress is True) as bar, locked(place):
         told = progress if callable(progress) else bar or (lambda what, done, total: None)
         if force and (place / MANIFEST).is_file():

@@ -2,7 +2,8 @@
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,13 +72,28 @@ def identity(names: Sequence[str]) -> list[list[Any]]:
     for name in names:
         if "://" in name:
             system, path = _system(name)
-            info = system.get_file_info(path)
+            with asking(name):
+                info = system.get_file_info(path)
             found.append([name, info.size, info.mtime_ns])
         else:
             with reading(Path(name)):
                 status = os.stat(name)
             found.append([os.path.abspath(name), status.st_size, status.st_mtime_ns])
     return found
+
+
+@contextmanager
+def asking(name: str) -> Iterator[None]:
+    """Turns the errors of what is far away into `FileError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except BifactorError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())[:200]
+        raise FileError(f"{name} cannot be read: {said}. Check the address, and the rights.") from None
 
 
 def require_pyarrow() -> None:
@@ -122,9 +138,10 @@ def _listed_there(name: str) -> list[str]:
     folder, _, last = name.rpartition("/")
     pattern = last if glob.has_magic(last) else ""
     system, path = _system(folder if pattern else name)
-    if not pattern and system.get_file_info(path).type == fs.FileType.File:
-        return [name]
-    found = system.get_file_info(fs.FileSelector(path, recursive=not pattern, allow_not_found=True))
+    with asking(name):
+        if not pattern and system.get_file_info(path).type == fs.FileType.File:
+            return [name]
+        found = system.get_file_info(fs.FileSelector(path, recursive=not pattern, allow_not_found=True))
     base = folder if pattern else name.rstrip("/")
     start = len(path.rstrip("/")) + 1
     inside = sorted(info.path[start:] for info in found if info.type == fs.FileType.File)

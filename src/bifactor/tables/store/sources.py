@@ -21,7 +21,10 @@ from bifactor.tables.source import head, line_blocks
 from bifactor.tables.store.census import Column
 
 PIECE = 1 << 20
-"""Observations of a piece."""
+"""Observations of a piece, at most."""
+
+WORK = 1000
+"""Bytes of memory for each observation of a piece, a tenth of which it takes."""
 
 Text = Callable[[int], bool]
 """Whether the names of rows (0), or of columns (1), are text."""
@@ -54,6 +57,13 @@ class Source(ABC):
     shape: tuple[int, int] = (0, 0)
     """Where names are known."""
 
+    piece: int
+    """Lines of a piece, where one can choose."""
+
+    def limit(self, memory: int) -> None:
+        """Make pieces so small that they take little of so many bytes."""
+        self.piece = min(PIECE, memory // WORK)
+
     @abstractmethod
     def pieces(self, text: Text) -> Iterator[Piece]:
         """All of them, in order."""
@@ -75,11 +85,11 @@ class Held(Source):
 
     def pieces(self, text: Text) -> Iterator[Piece]:
         data = self.data
-        for start in range(0, self.total, PIECE):
-            part = slice(start, start + PIECE)
+        for start in range(0, self.total, self.piece):
+            part = slice(start, start + self.piece)
             values = data.values[part] if data.values.size else np.ones(data.rows[part].size)
             weights = None if data.weights is None else data.weights[part]
-            yield Piece([data.rows[part]], [data.cols[part]], values, weights, done=min(start + PIECE, self.total))
+            yield Piece([data.rows[part]], [data.cols[part]], values, weights, done=min(start + self.piece, self.total))
 
 
 class Delimited(Source):
