@@ -82,7 +82,7 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.tables": "BlockStore Names Observations Origin partition read read_counts",
+    "bifactor.tables": "BlockStore Names Observations Origin Part partition read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

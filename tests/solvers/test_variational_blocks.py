@@ -274,6 +274,7 @@ def test_error_bars_are_found_when_they_are_asked_for(shape):
     before = executor.passes
     np.testing.assert_allclose(posterior.std(i, j), known.std(i, j), rtol=1e-12)
     assert executor.passes == before + 1
+    assert posterior.std([], []).size == 0
     for ours, theirs in zip(posterior.interval(i, j), known.interval(i, j), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     for ours, theirs in zip(posterior.sample(3), known.sample(3), strict=True):
@@ -282,6 +283,13 @@ def test_error_bars_are_found_when_they_are_asked_for(shape):
     stay = np.array([True, True, True, False, True])
     some = np.array([4, 1])
     np.testing.assert_allclose(tall.columns(stay).take(some).covariance, whole.columns(stay).take(some).covariance)
+    for change in (lambda part: part.padded(43), lambda part: part.replaced(some, whole.take(np.array([7, 8])))):
+        ours, theirs, asked = change(tall), change(whole), np.array([39, 4, 1, 0, 1])
+        assert ours.covariance is None
+        np.testing.assert_allclose(ours.means, theirs.means)
+        np.testing.assert_allclose(ours.take(asked).covariance, theirs.take(asked).covariance)
+        last = np.array([len(ours) - 1])
+        np.testing.assert_allclose(ours.take(last).covariance, theirs.take(last).covariance)
     side = int(shape[0] < shape[1])
     assert posterior.fold_in(held, side).means.shape == (40, 5)
 

@@ -148,11 +148,11 @@ def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score
 
 
 def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> Passed:
-    """Every so many-th observation: z, y, weights and group."""
+    """Every so many-th observation: z, y and weights. Copies, because the memory of blocks is used again."""
     layout, fit = bound.bound.layout, bound.fit
     some = slice(None, None, step)
     z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])
-    return Passed(each=(z, fit.y[some], None if fit.weights is None else fit.weights[some]))
+    return Passed(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
 
 
 def judged(bound: SymbolicEntries, tall: Arrays, shared: Arrays, intercept: float) -> Passed:

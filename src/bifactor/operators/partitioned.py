@@ -195,8 +195,7 @@ class Partitioned(Bound):
     def reweighted(self, rows: Array | float = 1.0, cols: Array | float = 1.0) -> "Partitioned":
         """The same observations, with weights that are multiplied by one of the row and one of the column."""
         found = self._with(self.loss)
-        both = zip(self.recipe.weights, self.sides(rows, cols), strict=True)
-        first, second = (old * new for old, new in both)
+        first, second = (old * new for old, new in zip(self.recipe.weights, self.sides(rows, cols), strict=True))
         found.recipe = replace(found.recipe, weights=(first, second))
         return found
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from bifactor.arrays import Array
+from bifactor.arrays import Array, inner
 from bifactor.factors import Factors
 from bifactor.penalties.base import Penalty
 
@@ -21,7 +19,7 @@ class Around:
         return (rows - self.means) * self.precision
 
     def value(self, rows: Array) -> float:
-        return 0.5 * _dot(rows - self.means, self.slope(rows))
+        return 0.5 * inner(rows - self.means, self.slope(rows))
 
 
 class Form(Protocol):
@@ -47,7 +45,7 @@ class Uncertainty(Penalty):
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         g = self._times(x)
-        value = self.constant + 0.5 * (_dot(x.left, g[0]) + _dot(x.right, g[1]))
+        value = self.constant + 0.5 * (inner(x.left, g[0]) + inner(x.right, g[1]))
         if self.priors is None:
             return value, x.gradient(*g)
         first, second = self.priors
@@ -62,7 +60,3 @@ class Uncertainty(Penalty):
 
     def _times(self, x: Factors) -> tuple[Array, Array]:
         return self.left.times(x.left), self.right.times(x.right)
-
-
-def _dot(a: Array, b: Array) -> float:
-    return float(np.sum(a * b, dtype=np.float64))

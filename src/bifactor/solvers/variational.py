@@ -113,7 +113,8 @@ class Variational(Solver[Known]):
         return replace(self, **given) if given else self
 
     def check(self, problem: Objective, rank: int) -> None:
-        require_numpy(self, problem)
+        if not isinstance(problem.f, Partitioned):
+            require_numpy(self, problem)
         require_no_penalty(self, problem)
         require_two_factors(self, problem)
         entries = isinstance(problem, Problem) and isinstance(problem.operator, Entries)

@@ -5,6 +5,7 @@ from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin
 from bifactor.tables.read import read
 from bifactor.tables.store.block_store import BlockStore
+from bifactor.tables.store.part import Part
 from bifactor.tables.store.partition import partition
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Names",
     "Observations",
     "Origin",
+    "Part",
     "partition",
     "read",
     "read_counts",

@@ -13,6 +13,7 @@ from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
 from bifactor.executors import Passed
+from bifactor.kernels.blocks_reference import chunks
 from bifactor.kernels.moments_reference import Span, Tables
 from bifactor.operators.entries_bound import SymbolicEntries
 from bifactor.solvers.parts.gamma import Precisions, found_precisions
@@ -119,6 +120,28 @@ def covariances(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Findi
         assert half.rows.covariance is not None
         parts.append(half.rows.covariance[wanted[slice(*span)]])
     return Passed(each=np.concatenate(parts))
+
+
+def slopes(means: Array, *precisions: Array, free: Array, prior: Array, before: Array) -> Array:
+    """means·(prior − ratio·before), with the ratio of two precisions of each row where these differ."""
+    found = np.zeros_like(means)
+    for rows in chunks(len(means), means.shape[1]):
+        ratio = (precisions[0][rows] / precisions[1][rows])[:, None] if precisions else 1.0
+        found[rows, free] = means[rows, free] * (prior - ratio * before)  # in double precision: priors may be large
+    return found
+
+
+def with_prior(times: Array, means: Array, *precisions: Array, free: Array, prior: Array) -> Array:
+    """times·precision + means·prior."""
+    found = times * precisions[0][:, None].astype(times.dtype) if precisions else times.copy()
+    for rows in chunks(len(means), means.shape[1]):
+        found[rows, free] += means[rows, free] * prior
+    return found
+
+
+def squares(means: Array) -> Array:
+    """Σ m² of each column."""
+    return np.einsum("ik,ik->k", means, means, dtype=np.float64)
 
 
 def found(

@@ -5,24 +5,27 @@ found again where somebody asks. Of the shorter side everything is held, n·r² 
 side, whose sums the last pass has made, turns the factors, and finds the rows of the longer side by the next pass.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bifactor.arrays import Array, cast
+from bifactor.arrays import Array, cast, host, is_foreign, rows
+from bifactor.arrays.rows import Rows
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
-from bifactor.kernels.blocks_reference import chunks
 from bifactor.operators import Partitioned
 from bifactor.penalties.uncertainty import Uncertainty
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.parts import block_pass as tasks
 from bifactor.solvers.parts.gamma import STRENGTH, Told
-from bifactor.solvers.parts.gaussians import Gaussians
+from bifactor.solvers.parts.gaussians import Again, Gaussians
 from bifactor.solvers.parts.half import Half, Side, vague_prior
-from bifactor.solvers.parts.moments import About, Places, Sums, second_moments, weighted_by_precision
+from bifactor.solvers.parts.moments import About, Places, Sums, weighted_by_precision
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.sweeps import NoiseModel, Sweeps
 from bifactor.solvers.parts.totals import Totals
@@ -86,7 +89,8 @@ class BlockSweeps(Sweeps[Swept]):
 
     def step(self, state: State[Swept]) -> State[Swept]:
         own = state.own
-        short, variance = self._half(state).fitted(own.sums, self.about, own.variance, self.varies[1])
+        sums = Sums(*map(host, own.sums))
+        short, variance = self._half(state).fitted(sums, self.about, own.variance, self.varies[1])
         prior = own.tall.prior
         if is_due(own.age):
             short, prior = self._turned(state, short)
@@ -104,32 +108,42 @@ class BlockSweeps(Sweeps[Swept]):
         blocks = packed * (q / own.variance)[:, None]
         constant = self.about.normalisation(own.variance) + tall.totals.cost(tall.prior) + tall.cost
         constant += short.cost_of_spread + 0.5 * short.traces(blocks)
-        constant -= 0.5 * float(tall.prior @ _squares(means)[how.places.free])
+        squares = means.total(tasks.squares) if isinstance(means, Rows) else tasks.squares(means)
+        constant -= 0.5 * float(tall.prior @ squares[how.places.free])
         blocks[:, short.places.pairs[short.places.diagonal]] += short.rows.prior
-        left = SpreadInBlocks(self.bound, short, tall, how.places, own.variance)
+        left = SpreadInBlocks(self.bound, short.rows, tall, how.places, own.variance)
         term = Uncertainty(*self.bound.sides(left, Exact(blocks, short.places.width)), constant)
-        weights = 1 / own.variance if tall.precision is None else tall.precision / own.variance
+        weights = 1 / own.variance if tall.precision is None else host(tall.precision) / own.variance
         return problem.with_f(self.bound.reweighted(*self.bound.sides(weights, q))).penalized(term)
 
     def posterior(self, state: State[Swept]) -> Posterior:
-        own, short, means = state.own, self._half(state), self._sides_of(state.point.x)[0]
-        tall, known = own.tall, weighted_by_precision(*short.known)
-        bound, how, used = self.bound, self._finding(state), own.tall.found_with[2]
+        own, short, means = state.own, self._half(state), host(self._sides_of(state.point.x)[0])
+        tall, places = own.tall, self._finding(state).places
+        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else host(tall.precision)
+        found = Gaussians(means, None, places, tall.prior, precision, again=self._again(state, short, means))
+        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
+        return Posterior(*self.bound.sides(found, short.rows), own.variance, None, self.bound.sides(*strengths))
+
+    def _again(self, state: State[Swept], short: Half, means: Array) -> Again:
+        """Finds covariances of rows of the longer side, by a pass over the blocks that these are in."""
+        bound, how, precision = self.bound, self._finding(state), state.own.tall.found_with[2]
+        others, used = short.rows, None if precision is None else host(precision)
 
         def again(index: Array) -> Array:
             wanted = np.zeros(len(means), bool)
             wanted[index] = True
             parts = [part for part in bound.store.parts if np.any(wanted[part.start : part.stop])]
+            if is_foreign(bound.like) and parts:
+                parts = list(bound.store.parts)  # arrays are cut where all blocks are
+            if not parts:
+                return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
+            known = weighted_by_precision(*others.known)
             passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
-            number = np.cumsum(wanted) - 1
-            found: Array = np.concatenate(passed.each)[number[index]]
+            found: Array = np.concatenate(passed.each)[(np.cumsum(wanted) - 1)[index]]
             return found
 
-        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else tall.precision
-        rows = Gaussians(means, None, how.places, tall.prior, precision, again=again)
-        strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
-        return Posterior(*bound.sides(rows, short.rows), own.variance, None, bound.sides(*strengths))
+        return again
 
     def _found(
         self, x: Factors, short: Half, found_with: tuple[Array, float, Array | None], strength: float
@@ -167,13 +181,9 @@ class BlockSweeps(Sweeps[Swept]):
     def _slope(self, means: Array, tall: Tall, x: Factors, variance: float) -> Array:
         """The gradient in the longer side: it was 0 for the prior and the noise that the rows were found with."""
         prior, before, precision = tall.found_with
-        free, slope = Places.of(x, self.sides[0], self.shared).free, np.zeros_like(means)
-        for rows in chunks(len(means), means.shape[1]):
-            ratio = np.array(before / variance)
-            if precision is not None and tall.precision is not None:
-                ratio = (ratio * tall.precision[rows] / precision[rows])[:, None]
-            slope[rows, free] = means[rows, free] * (tall.prior - ratio * prior)
-        return slope
+        free = Places.of(x, self.sides[0], self.shared).free
+        precisions = () if precision is None else (tall.precision, precision)
+        return mapped(tasks.slopes, means, *precisions, free=free, prior=tall.prior, before=prior * before / variance)
 
     def _turned(self, state: State[Swept], short: Half) -> tuple[Half, Array]:
         """The shorter side, and the prior of the longer one, for factors of the same X that priors agree with best."""
@@ -185,7 +195,9 @@ class BlockSweeps(Sweeps[Swept]):
         return short.turned(np.linalg.inv(R).T, self.problem.kind.fixed_columns), totals.turned(R).best_prior(places)
 
     def _half(self, state: State[Swept]) -> Half:
-        return Half.of(state.point.x, self.sides[1], self.counts, state.own.short, self.shared, ())
+        side = state.own.short
+        side = replace(side, covariance=host(side.covariance), noise=replace(side.noise, mean=host(side.noise.mean)))
+        return Half.of(state.point.x, self.sides[1], self.counts, side, self.shared, ())
 
     def _finding(self, state: State[Swept]) -> tasks.Finding:
         """What the rows of a state were found with."""
@@ -194,7 +206,7 @@ class BlockSweeps(Sweeps[Swept]):
 
     def _sides_of(self, x: Factors) -> tuple[Array, Array]:
         tall, short = self.bound.sides(x.left, x.right)
-        return tall, short
+        return tall, host(short)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,19 +214,16 @@ class SpreadInBlocks:
     """uᵢ·Aᵢ for each row of the longer side, A what the covariances of the shorter one add, and the prior."""
 
     bound: Partitioned
-    short: Half
+    short: Gaussians
     tall: Tall
     places: Places
     variance: float
 
     def times(self, rows: Array) -> Array:
-        spread = second_moments(np.zeros_like(self.short.means), self.short.side.covariance, self.short.places)
-        q = self.short.rows.precision / self.variance
-        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * spread,)).tall[0]
-        if self.tall.precision is not None:
-            found *= self.tall.precision[:, None]
-        found[:, self.places.free] += rows[:, self.places.free] * self.tall.prior
-        return found
+        q = self.short.precision / self.variance
+        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * self.short.spread,)).tall[0]
+        precisions = () if self.tall.precision is None else (self.tall.precision,)
+        return mapped(tasks.with_prior, found, rows, *precisions, free=self.places.free, prior=self.tall.prior)
 
 
 _known: WeakKeyDictionary[Partitioned, tuple[About, Array]] = WeakKeyDictionary()
@@ -228,5 +237,9 @@ def known_of(bound: Partitioned) -> tuple[About, Array]:
     return _known[bound]
 
 
-def _squares(means: Array) -> Array:
-    return np.einsum("ik,ik->k", means, means, dtype=np.float64)
+def mapped(function: Callable[..., Array], *tall: Any, **settings: Any) -> Array:
+    """The function of tall arrays, row by row, where they are; settings are small."""
+    if isinstance(tall[0], Rows):
+        found: Any = rows.mapped(partial(function, **settings), *tall)
+        return found
+    return function(*tall, **settings)

@@ -130,14 +130,29 @@ class Gaussians:
             means=np.concatenate([self.means, other.means]),
             covariance=None if lacking else np.concatenate([self.covariance, other.covariance]),
             precision=np.concatenate([self.precision, other.precision]),
-            again=None,
+            again=None if self.again is None or other.covariance is None else self._or(other.covariance, self.again),
         )
+
+    def _or(self, more: Array, again: Again) -> Again:
+        """Covariances that are found, and behind them some that are held."""
+
+        def found(index: Array) -> Array:
+            new, packed = index >= len(self), np.empty((index.size, more.shape[1]))
+            packed[new], packed[~new] = more[index[new] - len(self)], again(index[~new])
+            return packed
+
+        return found
 
     def replaced(self, index: Array, rows: "Gaussians") -> "Gaussians":
         """With other rows in some places."""
         order = np.arange(len(self))
         order[index] = len(self) + np.arange(len(rows))
-        return self.joined(rows).take(order)
+        whole = self.joined(rows)
+        again = whole.again
+        if again is None:
+            return whole.take(order)
+        means, precision = whole.means[order], whole.precision[order]
+        return replace(whole, means=means, precision=precision, again=lambda index: again(order[index]))
 
     def columns(self, stay: Array) -> "Gaussians":
         """With some of the columns, by a mask; the others are forgotten."""

@@ -224,8 +224,9 @@ def entries_of(problem: Objective) -> EntriesBound:
 
 def weighted_by_precision(means: Array, moments: Array, precision: Array) -> Tables:
     """What sums for the other factor are made from, as kernels take it."""
-    q = precision[:, None]
-    return np.ascontiguousarray(q * moments), np.ascontiguousarray(q * means), np.ascontiguousarray(precision)
+    if not np.all(precision == 1):  # else there is no need for copies
+        moments, means = precision[:, None] * moments, precision[:, None] * means
+    return np.ascontiguousarray(moments), np.ascontiguousarray(means), np.ascontiguousarray(precision)
 
 
 def second_moments(rows: Array, covariance: Array | None, places: Places) -> Array:

@@ -62,12 +62,12 @@ class Part:
         """The same block with another choice of its entries."""
         return replace(self, sieve=sieve)
 
-    def load(self, workspace: Any = None) -> Loaded:
+    def load(self, workspace: Workspace | None = None) -> Loaded:
         """Read the block, check it and unpack it.
 
         Parameters
         ----------
-        workspace : object with a method ``take(name, size, dtype)``, optional
+        workspace : Workspace, optional
             Hands out memory that is used again. The arrays of the last block are overwritten.
 
         Raises
@@ -89,7 +89,7 @@ class Part:
             raise FileError(f"{self.path} is damaged: its content does not have its checksum. {ADVICE}")
         _checked.add(known)
 
-    def _decoded(self, buffer: Array, space: Any) -> Loaded:
+    def _decoded(self, buffer: Array, space: Workspace) -> Loaded:
         header = self.header
         column = {
             name: buffer[at : at + length * dtype.itemsize].view(dtype)
@@ -115,7 +115,7 @@ class Part:
         layout = Layout(outer[left], inner[left], rows, header.n_inner, tiles, given=sums)
         return Loaded(layout, y[left], None if weights is None else weights[left])
 
-    def _numbers(self, column: dict[str, Array], codec: Any, space: Any) -> Array:
+    def _numbers(self, column: dict[str, Array], codec: Any, space: Workspace) -> Array:
         values = column["values"]
         if not self.table:
             return values.astype(self.dtype, copy=False)
