@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 import bifactor as bf
 from bifactor.cli.main import main
-from bifactor.models import block_fitting
 from bifactor.running import solve
 from bifactor.tables import BlockStore
 from bifactor.tables.store import plan
@@ -108,10 +107,13 @@ def test_a_log_has_a_line_for_each_iteration(invoke):
 
 def test_processes_of_this_machine_fit_blocks(invoke):
     pytest.importorskip("distributed")
-    options = (*QUICK, "--max-iter", 4)
+    options = ("--rank", 2, "--noise", "one", "--max-iter", 3)
     alone = answer(invoke, "complete", "blocks", *options, "--memory", "64MB", "-o", "alone")
     several = answer(invoke, "complete", "blocks", *options, "--workers", 2, "-o", "several")
     assert several["fit"]["objective"] == pytest.approx(alone["fit"]["objective"], rel=1e-5)
+    i, j, _ = table()
+    std = [bf.load(name).predict([f"u{a}" for a in i], j, return_std=True)[1] for name in ("alone", "several")]
+    assert np.allclose(*std, rtol=1e-3)
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
 
 
@@ -195,15 +197,3 @@ def test_pairs_in_parquet_are_predicted_in_pieces(invoke, monkeypatch):
     Path("bad.parquet").write_bytes(b"PAR1 no")
     assert "bad.parquet" in invoke("predict", "fit", "bad.parquet", "-o", "x.csv", code=1).output
     assert "--safe-cells" in invoke("predict", "fit", "pairs.parquet", "--safe-cells", "-o", "x.parquet", code=1).output
-
-
-def test_a_ridge_takes_the_place_of_a_posterior_on_a_cluster():
-    class Elsewhere(bf.executors.Dask):
-        def __init__(self):
-            pass
-
-    chosen = block_fitting.Settings(
-        bf.losses.Squared(), 2, None, True, None, True, None, 9, 1e-3, 0, executor=Elsewhere()
-    )
-    with pytest.warns(UserWarning, match="a ridge takes its place"):
-        assert not block_fitting._possible(chosen).posterior

@@ -1,13 +1,12 @@
 """Models fitted to data in blocks: what is left open is chosen on some rows in memory, then all blocks are fitted."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 
 from bifactor.arrays import Array, host
 from bifactor.errors import InputError
-from bifactor.executors import Dask, Executor, Passed
+from bifactor.executors import Executor, Passed
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
 from bifactor.models.block_views import BlockView, Labels
@@ -63,21 +62,10 @@ def _check(data: BlockView, loss: Loss) -> None:
 
 
 def _possible(settings: Settings) -> Settings:
-    """What can be fitted to blocks, and where they are."""
-    if not settings.posterior:
-        return settings
-    if settings.noise in IN_MEMORY:
+    """`InputError` where something cannot be fitted to blocks."""
+    if settings.posterior and settings.noise in IN_MEMORY:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, and these are in blocks. Pass another.")
-    if not isinstance(settings.executor, Dask):
-        return settings
-    if settings.noise is not None or settings.solver is not None:
-        raise InputError("There is no posterior on a Dask cluster. Leave out noise and solver, or use one machine.")
-    warnings.warn(
-        "There is no posterior on a Dask cluster, so no error bars: a ridge takes its place.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return replace(settings, posterior=False)
+    return settings
 
 
 def _with_ridge(
