@@ -163,10 +163,15 @@ def _fitted(
     given = Choices(None if unobserved == "auto" else float(unobserved), chosen.alpha)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    if not holdout or _size(data) == 0:  # which is refused
+    parts = (
+        held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
+    )  # of which there has to be something
+    if parts is None:
+        if holdout:
+            notes.append("There are too few choices to hold some out, so there is no check of how well it ranks.")
         model = _run(data, chosen, given, None, notes)
         return Fit.of(model, data), model, None
-    train, split = held_out(data, holdout, chosen.seed)
+    train, split = parts
     first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
     check = judged(Fit.of(first, train), split, PLACES, chosen.seed).card()
     if first.result.status is Status.INTERRUPTED:

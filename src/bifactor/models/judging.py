@@ -109,15 +109,19 @@ def spelt(name: str) -> str:
     return capitals.get(kind, kind.replace("_", " ")) + at + places
 
 
-def held_out(data: Observations | BlockStore, share: float, seed: int) -> tuple[Observations | BlockStore, Split]:
+def held_out(
+    data: Observations | BlockStore, share: float, seed: int
+) -> tuple[Observations | BlockStore, Split] | None:
     """What is left to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
 
-    Judges are users, `JUDGES` at most, of whom something is held out and something is left.
+    Judges are users, `JUDGES` at most, of whom something is held out and something is left. None where there are none.
     """
     if isinstance(data, BlockStore):
         train, hidden = data.train(share, seed), data.held(share, seed)
         left, held = (BlockView(one, Chosen()).counts[0] for one in (train, hidden))
         users = _judges(left, held, seed)
+        if users.size == 0:
+            return None
         stay = np.zeros(data.shape[0], bool)
         stay[users] = True
         known, test = (_matrix(as_choices(picked(one, stay))) for one in (train, hidden))
@@ -126,15 +130,11 @@ def held_out(data: Observations | BlockStore, share: float, seed: int) -> tuple[
     part = data.part(~below)
     known, test = _matrix(part), _matrix(data.part(below))
     users = _judges(np.diff(known.indptr), np.diff(test.indptr), seed)
-    return part, Split(known, known[users], test[users], users)
+    return None if users.size == 0 else (part, Split(known, known[users], test[users], users))
 
 
 def _judges(left: Array, held: Array, seed: int) -> Array:
     able = np.flatnonzero((left > 0) & (held > 0))
-    if able.size == 0:
-        raise InputError(
-            "No user has both a choice that is held out and one that is not. Pass --holdout 0 to fit without a check."
-        )
     return np.sort(np.random.default_rng(seed).permutation(able)[:JUDGES])
 
 
