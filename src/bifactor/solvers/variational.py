@@ -27,7 +27,7 @@ PriorModel = Literal["separate", "shared"]
 
 FEATURES = ("row_features", "column_features")
 
-IN_BLOCKS = 10
+IN_BLOCKS = 7
 """Tables of packed matrices of the shorter side that sweeps over blocks have, beside those of threads."""
 
 Known = Inferred | Swept
