@@ -22,7 +22,7 @@ FLOORS = [
     {"validation", "describe"},
     {"kernels"},
     {"linear_map", "pictures", "two_weights"},
-    {"svd", "losses", "blocks"},
+    {"svd", "losses", "blocks", "carried"},
     {"factors", "executors"},
     {"kinds", "metrics"},
     {"operators", "penalties"},

@@ -30,6 +30,9 @@ from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.memory import empty
 from bifactor.two_weights import Weight, two_weights
 
+AT_A_TIME = 1 << 22
+"""Numbers that are divided at a time."""
+
 
 class Blocks(ABC):
     """Mᵢ, Hermitian, for rows i = 0, 1, …: a change e of row i changes the gradient there by e·Mᵢ."""
@@ -173,12 +176,21 @@ def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, 
     dtype = np.finfo(dtype_of(rows)).dtype
     own, each = _column(a, dtype), beside(values.astype(dtype), rows)
     if is_numpy(rows):
-        middle = np.multiply(own, each, out=empty(rows.shape, dtype))
-        middle += _column(more, dtype)
-        turned = matmul(rows, before)
-        turned /= middle
-        return matmul(turned, after)
+        added, out = _column(more, dtype), empty(rows.shape, np.result_type(rows, before))
+        for some in _some_rows(rows):
+            middle = own[some] * each if np.ndim(own) else own * each
+            middle = middle + (added[some] if np.ndim(added) else added)
+            turned = matmul(rows[some], before)
+            turned /= middle
+            matmul(turned, after, out[some])
+        return out
     return matmul(matmul(rows, before) / (own * each + _column(more, dtype)), after)
+
+
+def _some_rows(rows: Array) -> list[slice]:
+    """Of a tall array: temporaries of all rows would be as large as the factor."""
+    step = max(1, AT_A_TIME // max(rows.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, max(len(rows), 1), step)]
 
 
 def _column(a: Weight, dtype: Any) -> Any:

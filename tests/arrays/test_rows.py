@@ -69,7 +69,7 @@ def test_what_comes_out_small_is_numpys(pairs):
 
 
 def test_orthonormal_columns(pairs):
-    near, (a, _), (A, _) = pairs
+    _, (a, _), (A, _) = pairs
     Q, R = arrays.orthonormal(A)
     assert isinstance(Q, Rows)
     np.testing.assert_allclose(gram(Q, Q), np.eye(3), atol=1e-5)
@@ -78,7 +78,7 @@ def test_orthonormal_columns(pairs):
 
 
 def test_only_arrays_as_long_as_all_parts_are_spread(pairs):
-    near, _, (A, _) = pairs
+    _, _, (A, _) = pairs
     assert isinstance(arrays.beside(np.ones(30), A), Rows)
     assert isinstance(arrays.beside(np.ones((29, 2)), A), np.ndarray)
     assert isinstance(arrays.zeros((30, 2), np.float32, A), Rows)

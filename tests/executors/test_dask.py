@@ -100,7 +100,7 @@ def test_an_error_in_a_block_is_told_as_it_is(store, two):
 def test_nobody_to_wait_for(store):
     with cluster(0) as nobody, distributed.Client(nobody) as client:
         f = Partitioned("squared", store, bf.executors.Dask(client, threads=1, patience=0.5))
-        with pytest.raises(LostError, match="no workers for 0.5 s"):
+        with pytest.raises(LostError, match="no workers for"):
             f.value(bf.Objective(f).zero(2))
 
 

@@ -8,6 +8,9 @@ import scipy
 from bifactor.arrays import rows
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
 
+COPIED = 1 << 20
+"""Numbers of which a copy is made at a time."""
+
 
 def hstack(*arrays: Array) -> Array:
     """Columns side by side."""
@@ -112,17 +115,25 @@ def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
     if isinstance(a, rows.Rows):
         return rows.dot(a, b)
-    a, b = _double(a), _double(b)
     if is_numpy(a) and is_numpy(b):
-        return float(np.vdot(a, b).real)
+        return sum(float(np.vdot(_double(x), _double(y)).real) for x, y in zip(_cut(a), _cut(b), strict=True))
+    a, b = _double(a), _double(b)
     return float(namespace(a, b).sum(real(conj(a) * b)))
 
 
 def norm(a: Array) -> float:
     """‖a‖_F."""
-    if isinstance(a, rows.Rows):
-        return rows.dot(a, a) ** 0.5
+    if isinstance(a, rows.Rows) or is_numpy(a):
+        return inner(a, a) ** 0.5
     return float(namespace(a).linalg.vector_norm(_double(a)))
+
+
+def _cut(a: np.ndarray) -> list[np.ndarray]:
+    """Some rows at a time, where a copy in double precision of all of them would be large."""
+    step = max(1, COPIED * len(a) // max(a.size, 1))
+    if a.dtype.char in "dD" or step >= len(a):
+        return [a]
+    return [a[start : start + step] for start in range(0, len(a), step)]
 
 
 def _double(a: Array) -> Array:

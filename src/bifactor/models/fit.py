@@ -71,9 +71,16 @@ class Fit:
         )
 
     def places(self, names: Any, side: str) -> Array:
-        """The place of each name among the rows, or the columns, -1 where it is not known."""
+        """The place of each name among the rows, or the columns, -1 where it is not known; of a mask those of True."""
+        known, given = self.rows if side == "row" else self.cols, np.atleast_1d(names)
+        if given.ndim > 1:
+            raise InputError(f"The {side} names have {given.ndim} dimensions. Pass a list of names.")
+        if given.dtype == bool and known.values.dtype != bool:
+            if given.size != len(known):
+                raise InputError(f"A mask has {given.size} places for {len(known)} {side}s. Pass one for each.")
+            return np.flatnonzero(given)
         try:
-            return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+            return known.indices(given)
         except TypeError:
             raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
 
@@ -191,7 +198,7 @@ class Fit:
         filter_seen : bool
             Leave out columns in which an entry of the row is known.
         items : sequence of names, optional
-            Columns to choose from; by default all.
+            Columns to choose from, or a mask of all columns; by default all.
         by : {"mean", "lower", "draw"}
             Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
             or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from bifactor.arrays import inner
 from bifactor.factors import Factors
+from bifactor.kernels.inner import inner
 from bifactor.operators.bound import Bound, Curve, Evaluated
 
 First = Callable[[Factors, Factors], tuple[float, float, float | None]]

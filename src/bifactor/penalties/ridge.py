@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, dtype_of, inner
+from bifactor.arrays import Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.kernels.inner import inner
 from bifactor.penalties.base import Penalty
 from bifactor.penalties.weights import Weights
 from bifactor.validation import positive, require_weights, weights_of

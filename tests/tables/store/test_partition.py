@@ -6,10 +6,11 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.executors.sizes import bytes_of
 from bifactor.kernels.layout import arrange
 from bifactor.tables.collector import Words
 from bifactor.tables.store import census, plan, sources
-from bifactor.tables.store.plan import bytes_of
+from bifactor.tables.store.plan import LEAST_BUDGET
 
 
 @pytest.fixture
@@ -355,7 +356,7 @@ def test_memory_is_read(memory, count):
 @pytest.mark.parametrize("memory", ["2 apples", "", None, True, "1MB", -1, np.nan, "1e9TB"])
 def test_other_memory_is_refused(memory):
     with pytest.raises(InputError, match="memory="):
-        bytes_of(memory)
+        bytes_of(memory, LEAST_BUDGET)
 
 
 def test_blocks_have_equal_numbers_of_observations():

@@ -11,6 +11,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
+from bifactor.executors.sizes import bytes_of
 from bifactor.kernels.census_reference import ERROR, LEAST, MOST, SIZE
 from bifactor.running.progress import choice_bar
 from bifactor.tables.layout import Asked
@@ -29,7 +30,7 @@ from bifactor.tables.store.manifest import (
     write_sides,
 )
 from bifactor.tables.store.opened import identified, opened
-from bifactor.tables.store.plan import Plan, bytes_of
+from bifactor.tables.store.plan import LEAST_BUDGET, Plan
 from bifactor.tables.store.sources import Source, known_part, missing_told
 from bifactor.tables.store.workplace import NAMED, SORTED, Workplace, locked, require_room
 
@@ -99,7 +100,7 @@ def partition(
     >>> y.tolist()
     [5.0, 3.0, 4.0]
     """
-    budget, place = bytes_of(memory), Path(os.path.abspath(folder))
+    budget, place = bytes_of(memory, LEAST_BUDGET), Path(os.path.abspath(folder))
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise InputError(f"dtype={dtype!r} is not possible. Choose float32 or float64.")
     asked = Asked(row, col, None if isinstance(value, bool) else value, weight, values=value is not False)

@@ -1,8 +1,6 @@
 """How observations are cut into blocks, and what a budget of memory means."""
 
-import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +9,7 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.layout import tiling
 
-UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-WRITTEN = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
-
-LEAST = 64 << 20
+LEAST_BUDGET = 64 << 20
 """Bytes of memory below which nothing can be done."""
 
 SHARE = 160
@@ -26,20 +20,6 @@ FEWEST, SMALL = 8, 1 << 17
 """Blocks, at least, of data that have so many observations for each of them."""
 
 LARGEST_SIDE = np.iinfo(np.int32).max
-
-
-def bytes_of(memory: Any) -> int:
-    """ "2GB", "512 MiB" or a number of bytes."""
-    found = WRITTEN.fullmatch(memory) if isinstance(memory, str) else None
-    if found is not None:
-        number = float(found[1]) * UNITS[found[2].lower()]
-    elif isinstance(memory, (int, float, np.number)) and not isinstance(memory, bool) and np.isfinite(memory):
-        number = float(memory)
-    else:
-        raise InputError(f"memory={memory!r} is not an amount of memory. Pass, for example, '2GB' or '512MiB'.")
-    if not LEAST <= number < 1 << 60:
-        raise InputError(f"memory={memory!r} is too little, or too much. Pass at least {LEAST >> 20} MiB.")
-    return int(number)
 
 
 @dataclass(frozen=True, eq=False)
