@@ -151,7 +151,7 @@ def test_ctrl_c_keeps_the_best_fit_so_far(invoke, monkeypatch):
         (("blocks", "--dask", "tcp://x", "--workers", 2), 2, "do not go together"),
         (("blocks", "--row", "user"), 2, "--row is for files"),
         (("blocks", "--long"), 2, "--long is for files"),
-        (("blocks", "--memory", "much"), 1, "'much' is not a size"),
+        (("blocks", "--memory", "much"), 1, "memory='much' is not"),
         (("blocks", "--noise", "student"), 1, "needs all data in memory"),
         (("blocks", "--loss", "poisson", "--clip", "1,5"), 1, "clip"),
         ((".",), 1, "not a block store"),
