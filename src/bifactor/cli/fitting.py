@@ -14,7 +14,7 @@ from bifactor.errors import InputError
 from bifactor.executors import Streamed
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.block_fitting import fit_blocks
+from bifactor.models.block_fitting import IN_MEMORY, fit_blocks
 from bifactor.models.block_scores import block_scores
 from bifactor.models.block_views import BlockView, Labels
 from bifactor.models.fitting import Settings, fit_model
@@ -76,11 +76,10 @@ def needed(data: Data, chosen: Settings) -> int:
     """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
     tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
-        tried = [
-            (one.rank, one.solver)
-            for one in candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False)
-        ]
-    found = max(_memory(data, chosen, rank, solver) for rank, solver in tried)
+        stored = isinstance(data, BlockView)
+        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
+        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY]
+    found = max((_memory(data, chosen, rank, solver) for rank, solver in tried), default=0)
     if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
         require_memory(found)
     console = stderr()
@@ -92,9 +91,9 @@ def needed(data: Data, chosen: Settings) -> int:
 def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None) -> int:
     if isinstance(data, Observations):
         return entries_memory(data.shape, size_of(data), rank, data.values.dtype, solver)
-    problem = Objective(Partitioned(chosen.loss, data, chosen.executor), Ridge(1.0), offsets=chosen.offsets)
-    # Variational holds less of data in blocks than of others; what it takes at most is told.
-    return int(PCG().peak(problem, min(rank, *data.shape)))
+    penalty = Ridge(1.0) if solver is None else None
+    problem = Objective(Partitioned(chosen.loss, data, chosen.executor), penalty, offsets=chosen.offsets)
+    return int((solver or PCG()).peak(problem, min(rank, *data.shape)))
 
 
 def fitted(
