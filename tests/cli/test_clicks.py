@@ -95,7 +95,7 @@ def test_what_is_chosen_by_the_data_is_told():
 def test_a_first_fit_is_checked_against_what_is_popular():
     told = answer("complete", "clicks.csv", "--implicit", *QUICK, "-o", "fit")
     check = told["scores"]["held out"]
-    assert check["users"] == 80
+    assert 40 < check["users"] < 80  # of whom something was held out
     ndcg = check["metrics"]["ndcg@10"]
     assert ndcg["low"] < ndcg["mean"] < ndcg["high"]
     assert ndcg["mean"] > ndcg["popular"]
@@ -192,9 +192,10 @@ def test_a_file_of_clicks_asks_for_it(folder):
     said = invoke("complete", "nothing.csv", "--implicit", "--value", "plays", "-o", "f", code=1).stderr
     assert "Nothing was chosen" in said
     (folder / "single.csv").write_text("user,item\na,b\nc,d\n")
-    said = invoke("complete", "single.csv", "--implicit", "-o", "f", code=1).stderr
-    assert "No user has two choices" in said
     assert not (folder / "f").exists()
+    told = answer("complete", "single.csv", "--implicit", "-o", "f")
+    assert told["scores"] == {}
+    assert any("too few choices to hold some out" in note for note in told["notes"])
 
 
 def test_few_users_and_a_rank_that_is_too_large(folder):

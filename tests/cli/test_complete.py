@@ -83,7 +83,7 @@ def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(inv
     invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
     clicks = {"unobserved", "item_share", "item_alpha"}
-    assert set(core) == {"loss", "intercept", "offsets", "ridge", "clip", "classes", "features"} | clicks
+    assert set(core) == {"loss", "intercept", "offsets", "ridge", "clip", "classes", "features", "store"} | clicks
     assert core["offsets"] == (flag == "--offsets")
     model = bf.load("fit").model
     assert model.fixed == fixed
@@ -254,7 +254,7 @@ def test_repeated_pairs_are_said(invoke, folder):
     ("arguments", "code", "message"),
     [
         (("none.csv",), 1, "There is no file none.csv"),
-        ((".",), 1, "is a folder"),
+        ((".",), 1, "is not a block store"),
         (("data.csv", "--rank", "-1"), 2, "'--rank': -1 is not an integer ≥ 0, nor auto."),
         (("data.csv", "--rank", "x"), 2, "nor auto"),
         (("data.csv", "--alpha", "-1"), 2, "'--alpha': -1 is not a number ≥ 0, nor auto."),
@@ -345,12 +345,14 @@ def interrupted_at(folder, *arguments):
         "from bifactor.cli import watch\n"
         "from contextlib import contextmanager\n"
         "@contextmanager\n"
-        "def fitting(what, first):\n"
+        "def fitting(what, first, observations=0):\n"
         "    yield Pressed()\n"
         "class Pressed:\n"
         "    stage = expect = None\n"
         "    def iterations(self, most):\n"
         "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
+        "    def ended(self, status):\n"
+        "        pass\n"
         "watch.fitting = fitting\n"
         "from bifactor.cli.main import main\n"
         "main()\n"
@@ -394,7 +396,7 @@ def test_ctrl_c_before_there_is_a_fit_leaves_nothing(invoke, folder, monkeypatch
     def pressed(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bifactor.cli.complete.fit_model", pressed)
+    monkeypatch.setattr("bifactor.cli.fitting.fit_model", pressed)
     assert "Nothing was written" in invoke("complete", "data.csv", "-o", "fit", code=130).stderr
     assert os.listdir(folder) == ["data.csv"]
 
@@ -449,7 +451,9 @@ def test_the_installed_command(folder):
     assert done.stderr == ""
     done = subprocess.run([command, "complete", "fit", "-o", "x"], cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: fit is a folder. Pass the name of a file.\n"
+    assert done.stderr.startswith("Error: ")
+    assert "is not a block store" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_help_shows_examples(invoke):

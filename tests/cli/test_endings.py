@@ -67,9 +67,11 @@ class Watched:
     stage = expect = None
     def iterations(self, most):
         return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGTERM)
+    def ended(self, status):
+        pass
 
 @contextmanager
-def fitting(what, first):
+def fitting(what, first, observations=0):
     yield Watched()
 
 watch.fitting = fitting

@@ -228,7 +228,7 @@ def test_the_folder_and_its_card(tmp_path, fit):
     fit.save(tmp_path / "fit")
     assert set(os.listdir(tmp_path / "fit")) == FILES
     card = json.loads((tmp_path / "fit" / "card.json").read_text(encoding="utf-8"))
-    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (5, 2, SHAPE[0])
+    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (6, 2, SHAPE[0])
     assert bf.load(str(tmp_path / "fit")).card == card
     replace(fit, card={"notes": ["ä"]}).save(str(tmp_path / "other"), report="<html>")
     assert set(os.listdir(tmp_path / "other")) == FILES | {"report.html"}
@@ -661,7 +661,7 @@ def test_every_format_is_read(name, tmp_path):
     assert fit.recommend(expected["rows"][0], n=3)[0][0].tolist() == expected["recommended"]
     new = again(fit, tmp_path / "fit")
     assert same(fit, new)
-    assert new.card["format"] == 5
+    assert new.card["format"] == 6
     if "because" in expected:
         for one in (fit, new):
             names, parts = one.explain(expected["rows"][0], expected["recommended"][0], n=3)

@@ -12,25 +12,33 @@ import numpy as np
 from click.core import ParameterSource
 
 from bifactor.cli import watch
+from bifactor.cli.executing import executor_of
 from bifactor.cli.look import code_of, tell
 from bifactor.cli.look import notes as noted
 from bifactor.cli.options import columns
 from bifactor.cli.titles import titles_of
+from bifactor.executors import Streamed
 from bifactor.models import Fit, Model
+from bifactor.models.block_clicks import fit_click_blocks
+from bifactor.models.block_views import BlockView, Chosen
 from bifactor.models.card import about_data, about_fit, about_machine
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.choices import lines_of
 from bifactor.models.click_choices import DEPTH, Choices
 from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.clicks import as_choices
 from bifactor.models.fitting import Settings
 from bifactor.models.judging import held_out, judged, spelt, worth
 from bifactor.models.settings import settings
 from bifactor.models.store import REPORT, require_free
+from bifactor.operators import Partitioned
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
 from bifactor.reports.clicks import report
 from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.running.result import Status
-from bifactor.tables import Observations, read
+from bifactor.solvers import PCG
+from bifactor.tables import BlockStore, Observations, read
 from bifactor.words import counted
 
 DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
@@ -44,6 +52,9 @@ NUMBERS_ALONE = {
     "test": "--test",
 }
 """Options of values, which clicks have not."""
+
+Clicked = Observations | BlockStore
+"""What was chosen."""
 
 PLACES = 10
 """Of the lists that are judged."""
@@ -75,13 +86,14 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
     chosen = _settings(options, checkpoint)
     require_free(output, force)
     started, notes = time.perf_counter(), list[str]()
-    lines = _read(data, options)
+    lines = BlockStore.open(data) if data.is_dir() else _read(data, options)
     read_in = time.perf_counter() - started
     titles = None if options["names"] is None else titles_of(options["names"], lines.column_names)
-    choices = as_choices(lines)
-    needed = entries_memory(choices.shape, max(1, choices.values.size), chosen.n_components or 1)
-    require_memory(needed)
-    fit, first, check = _fitted(choices, chosen, options, notes)
+    choices = lines if isinstance(lines, BlockStore) else as_choices(lines)
+    with executor_of(options) as executor:
+        chosen = replace(chosen, executor=executor)
+        needed = _needed(choices, chosen)
+        fit, first, check = _fitted(choices, chosen, options, notes)
     assert first.clicks is not None
     card = {
         "estimator": "Recommender",
@@ -130,18 +142,36 @@ def _read(path: Path, options: Mapping[str, Any]) -> Observations:
         return lines_of(path, progress=progress, **asked)
 
 
+def _needed(data: Clicked, chosen: Settings) -> int:
+    """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
+    rank = min(chosen.n_components or 1, *data.shape)
+    if isinstance(data, BlockStore):
+        problem = Objective(Partitioned("squared", BlockView(data, Chosen()), chosen.executor), Ridge(1.0))
+        found = int(PCG().peak(problem, rank))
+    else:
+        found = entries_memory(data.shape, max(1, data.values.size), rank)
+    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
+        require_memory(found)
+    return found
+
+
 def _fitted(
-    data: Observations, chosen: Settings, options: Mapping[str, Any], notes: list[str]
+    data: Clicked, chosen: Settings, options: Mapping[str, Any], notes: list[str]
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
     """The fit to all choices, the one that settings were chosen for, and how well that ranked what was held out."""
     holdout, unobserved = options["holdout"], options["unobserved"]
     given = Choices(None if unobserved == "auto" else float(unobserved), chosen.alpha)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    if not holdout or data.values.size == 0:  # which is refused
+    parts = (
+        held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
+    )  # of which there has to be something
+    if parts is None:
+        if holdout:
+            notes.append("There are too few choices to hold some out, so there is no check of how well it ranks.")
         model = _run(data, chosen, given, None, notes)
         return Fit.of(model, data), model, None
-    train, split = held_out(data, holdout, chosen.seed)
+    train, split = parts
     first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
     check = judged(Fit.of(first, train), split, PLACES, chosen.seed).card()
     if first.result.status is Status.INTERRUPTED:
@@ -158,12 +188,18 @@ def _same(model: Model) -> Choices:
     return Choices(model.clicks.unobserved, model.ridge, share, alpha)
 
 
-def _run(data: Observations, chosen: Settings, given: Choices, start: Model | None, notes: list[str]) -> Model:
+def _size(data: Clicked) -> int:
+    return data.size if isinstance(data, BlockStore) else int(data.values.size)
+
+
+def _run(data: Clicked, chosen: Settings, given: Choices, start: Model | None, notes: list[str]) -> Model:
     what = "fitting all choices" if start is not None else "fitting"
-    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, "starting") as show:
+    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, "starting", _size(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
-        model = fit_clicks(data, watched, start, given)
+        fit: Any = fit_click_blocks if isinstance(data, BlockStore) else fit_clicks
+        model = fit(data, watched, start, given)
+        show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
     assert model.clicks is not None
     if model.clicks.interrupted:
@@ -191,7 +227,7 @@ def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
         return []
     card = scores["held out"]
     users = counted(card["users"], "user")
-    lines = [("check", f"held out of a fit: {holdout:.0%} of the choices of {users}, at least one each")]
+    lines = [("check", f"held out of a fit: about {holdout:.0%} of all choices, judged by {users}")]
     for name in (f"ndcg@{PLACES}", f"recall@{PLACES}"):
         one = card["metrics"][name]
         interval = f"{one['low']:.4f} to {one['high']:.4f}"
@@ -220,12 +256,12 @@ def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
     ]
 
 
-def ask_for_clicks(entries: Observations, path: Path, implicit: bool | None) -> str | None:
-    """Why a file without --implicit may hold clicks; None where it does not."""
-    first = entries.values[0]
-    if implicit is not None or first != 1 or not np.all(entries.values == first):
+def ask_for_clicks(entries: Clicked, path: Path, implicit: bool | None) -> str | None:
+    """Why data without --implicit may be clicks; None where they are not."""
+    ones = entries.ones if isinstance(entries, BlockStore) else np.all(entries.values == 1)
+    if implicit is not None or not ones:
         return None
     return (
-        f"All {counted(entries.values.size, 'value')} in {path} are 1, as of clicks, plays and purchases. Pass "
+        f"All {counted(_size(entries), 'value')} in {path} are 1, as of clicks, plays and purchases. Pass "
         "--implicit to fit them as such, or --no-implicit for numbers."
     )

@@ -12,7 +12,8 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.caching import cached_property
 from bifactor.cli.cells import safe
-from bifactor.errors import BifactorError, InputError
+from bifactor.cli.parquet import PARQUET, pyarrow, require_parquet
+from bifactor.errors import InputError
 from bifactor.models import Fit
 from bifactor.models.explanation import Reasons
 from bifactor.models.orders import Order
@@ -29,7 +30,6 @@ LINES = 1 << 16
 CARRIERS = 3
 """What carries a recommendation: so many columns are named."""
 
-PARQUET = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", *PARQUET)
 
 CHOICES, POPULARITY = "choices", "popularity"
@@ -105,7 +105,7 @@ class Lists:
 
     def _block(self, rows: Array, names: list[Any], order: Order) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
-        known = fit.seen.taken(rows[there])
+        known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.taken(rows[there])
         found = served(fit, order, known, self.count, not self.include_seen, self.allowed)
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
@@ -175,9 +175,7 @@ def require_ending(output: Path, safe_cells: bool) -> None:
     if not name.endswith(ENDINGS):
         raise InputError(f"{output} is of a kind that is not written. Choose a name that ends in {', '.join(ENDINGS)}.")
     if name.endswith(PARQUET):
-        if safe_cells:
-            raise InputError("--safe-cells is for csv, which spreadsheets run. Leave it out, or write csv.")
-        _pyarrow()
+        require_parquet(output, safe_cells)
 
 
 def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Callable[[float], None]) -> int:
@@ -208,7 +206,7 @@ def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iter
 
 @contextmanager
 def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
-    pa, parquet = _pyarrow()
+    pa, parquet = pyarrow()
     whole = [side.values.dtype.kind in "iu" for side in (lists.fit.rows, lists.fit.cols)]
     whole[0] &= bool(np.all(lists.rows >= 0))  # others are called as they were given
     kinds = {"rank": pa.int32(), lists.measure: pa.float64()}
@@ -224,12 +222,3 @@ def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
             writer.write_table(pa.table(columns, schema=schema))
 
         yield put
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise BifactorError("Parquet files need pyarrow. Install it with: pip install 'bifactor[parquet]'") from None
-    return pa, parquet

@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +17,7 @@ from bifactor.cli.cells import safe, safe_cells_option
 from bifactor.cli.look import emit_json, stderr, wants_json
 from bifactor.cli.newcomers import entries_for, history_option
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
+from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
 from bifactor.models.told import known
@@ -23,6 +25,9 @@ from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed
 from bifactor.words import counted
+
+BATCH = 1_000_000
+"""Pairs of a parquet file that are read at a time."""
 
 BLOCK = 100_000
 """Lines that are written at a time."""
@@ -34,13 +39,19 @@ Examples:
   bifactor predict fit pairs.tsv.gz --row user --col song --json
   bifactor predict fit pairs.csv --history new.csv
   bifactor predict fit pairs.csv --std
+  bifactor predict fit pairs.parquet -o predictions.parquet
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("fit", type=INPUT)
 @click.argument("pairs", type=INPUT)
-@click.option("-o", "--output", type=INPUT, help="File to write, gzipped if it ends in .gz; by default the screen.")
+@click.option(
+    "-o",
+    "--output",
+    type=INPUT,
+    help="File to write: .parquet, .csv or .csv.gz; by default the screen.",
+)
 @history_option
 @click.option("--std", is_flag=True, help="Write the standard deviation of each prediction, noise included, too.")
 @unknown_option
@@ -63,28 +74,65 @@ def predict(
 
     One line is written per pair: the row, the column, the prediction, and what of the pair the fit knows: both, row,
     column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are ignored. With
-    --std there is also the standard deviation of a new measurement, where the fit has error bars.
+    --std there is also the standard deviation of a new measurement, where the fit has error bars. Parquet is read and
+    written in pieces, so that PAIRS may be larger than memory.
     """
     if output is not None:
         require_free(output, force)
+        require_parquet(output, safe_cells)
     model = load(fit)
     if history is not None:
         model = model.fold_in(entries_for(model, history))
-    with watch.reading(pairs.name) as progress:
-        asked = read(pairs, progress=progress, values=False, hints=model.header, **columns(options))
-    answer = Answer.of(model, asked, unknown, std)
-    strange = int(np.count_nonzero(answer.flags != "both"))
-    if output is not None:
-        with new_file(output, force) as temporary, opened(temporary, output) as file:
-            answer.write(file, safe_cells)
-    if wants_json():
-        told = {"predictions": answer.records()} if output is None else {"output": str(output)}
-        emit_json({"pairs": answer.flags.size, "unknown": strange, **told})
+    answers = (Answer.of(model, some, unknown, std) for some in _batches(model, pairs, columns(options)))
+    if wants_json() and output is None:
+        every = list(answers)
+        told = {"predictions": [one for answer in every for one in answer.records()]}
+        emit_json({"pairs": sum(map(len, every)), "unknown": sum(answer.strange for answer in every), **told})
         return
-    if output is None:
-        answer.write(sys.stdout, safe_cells)
-    said = f"{counted(answer.flags.size, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
+    count, strange = _written(answers, output, force, safe_cells)
+    if wants_json():
+        emit_json({"pairs": count, "unknown": strange, "output": str(output)})
+        return
+    said = f"{counted(count, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
+
+
+def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
+    """The pairs of a file, some at a time where it is parquet."""
+    how = {"values": False, "hints": model.header, **asked}
+    with watch.reading(path.name) as progress:
+        done = 0
+        if path.name.lower().endswith(PARQUET) and path.is_file():
+            for batch, done, total in parquet_batches(path, BATCH):
+                yield read(batch, **how)
+                progress(done, total)
+        if done == 0:  # of another kind, or without a line
+            yield read(path, progress=progress, **how)
+
+
+def _written(answers: "Iterator[Answer]", output: Path | None, force: bool, safe_cells: bool) -> tuple[int, int]:
+    """Write answers, one after the other; how many pairs there are, and how many with a name that is not known."""
+    count = strange = 0
+    with _place(output, force, safe_cells) as put:
+        for k, answer in enumerate(answers):
+            put(answer, k == 0)
+            count, strange = count + len(answer), strange + answer.strange
+    return count, strange
+
+
+@contextmanager
+def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
+    """A function that writes an answer, told whether it is the first."""
+    if output is None:
+        yield lambda answer, first: answer.write(sys.stdout, safe_cells, first)
+        return
+    with new_file(output, force) as temporary:
+        if output.name.lower().endswith(PARQUET):
+            with Frames(temporary) as frames:
+                yield lambda answer, first: frames.put(answer.frame())
+        else:
+            with opened(temporary, output) as file:
+                yield lambda answer, first: answer.write(file, safe_cells, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +163,27 @@ class Answer:
             told["std"] = fit.std(i, j)
         return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, known(i, j))
 
-    def write(self, file: TextIO, safe_cells: bool) -> None:
+    def __len__(self) -> int:
+        return int(self.flags.size)
+
+    @property
+    def strange(self) -> int:
+        """Pairs with a name that is not in the fit."""
+        return int(np.count_nonzero(self.flags != "both"))
+
+    def frame(self) -> dict[str, Any]:
+        """Columns for a parquet file: names as integers where all that the fit has are."""
+        sides = {}
+        for name, (names, places, given) in zip(self.header, (self.rows, self.cols), strict=True):
+            called = _called(names, places, given)
+            whole = names.values.dtype.kind in "iu" and given.dtype.kind in "iu"
+            sides[name] = np.array(called, np.int64) if whole else [str(one) for one in called]
+        return {**sides, **self.told, "known": self.flags.tolist()}
+
+    def write(self, file: TextIO, safe_cells: bool, header: bool = True) -> None:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*(map(safe, self.header) if safe_cells else self.header), *self.told, "known"])
+        if header:
+            writer.writerow([*(map(safe, self.header) if safe_cells else self.header), *self.told, "known"])
         for first, second, *numbers, words in self.blocks():
             sides = (map(safe, side) if safe_cells else side for side in (first, second))
             written = ((f"{number:.6g}" for number in column) for column in numbers)

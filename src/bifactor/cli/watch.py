@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -18,6 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from bifactor.cli.journal import Pace, journal
 from bifactor.cli.look import in_time, stderr
 from bifactor.problems.state import State
 from bifactor.running.progress import turned
@@ -55,8 +57,9 @@ def reading(name: str) -> Iterator[Read]:
 class Fitting:
     """A line that tells what is being done, how far it is, and how long it takes at most."""
 
-    def __init__(self, bar: Progress, first: str, what: str):
+    def __init__(self, bar: Progress, first: str, what: str, observations: int):
         self._bar, self._task, self._what, self._most = bar, bar.add_task(first, total=None), what, 0
+        self._observations, self._log = observations, journal()
 
     def stage(self, what: str, done: int, most: int) -> None:
         """A step of what comes before the iterations."""
@@ -70,8 +73,15 @@ class Fitting:
     def iterations(self, most: int) -> Callable[[int, State], None]:
         """A callback for so many iterations at most."""
 
+        pace = Pace(self._observations, most)
+
         def show(iteration: int, state: State) -> None:
-            described = f"{self._what}: objective {state.value:.6g}, iteration"
+            told = pace.at(iteration)
+            speed = told["observations_per_second"]
+            fast = "" if speed is None else f", {speed / 1e6:.3g} M observations/s"
+            described = f"{self._what}: objective {state.value:.6g}{fast}, iteration"
+            if self._log is not None:
+                self._log.write(stage=self._what, iteration=iteration, objective=state.value, **told)
             if not self._most:
                 self._bar.reset(self._task)
                 self._most = most
@@ -79,10 +89,15 @@ class Fitting:
 
         return show
 
+    def ended(self, status: Any) -> None:
+        """Log how a fit has ended."""
+        if self._log is not None:
+            self._log.write(stage=self._what, status=status.name, sentence=str(status))
+
 
 @contextmanager
-def fitting(what: str, first: str) -> Iterator[Fitting]:
-    """How far a fit is; `first` says what is done before the iterations."""
+def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
+    """How far a fit of so many observations is; `first` says what is done before the iterations."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -92,7 +107,7 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
         TimeRemainingColumn(),
     )
     with _bar(columns) as bar:
-        yield Fitting(bar, first, what)
+        yield Fitting(bar, first, what, observations)
 
 
 @contextmanager

@@ -9,10 +9,41 @@ from sklearn.base import BaseEstimator
 from bifactor.errors import InputError
 from bifactor.estimators.checked import frame_header
 from bifactor.estimators.inputs import observations
+from bifactor.models.chosen import ItemToItem
+from bifactor.models.model import Model
 from bifactor.tables import Observations
 from bifactor.tables.headers import usual_columns
 from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_at_least_zero, is_count
+
+
+class ClickSettings:
+    """What a model of clicks was fitted with."""
+
+    model_: Model
+
+    @property
+    def unobserved_(self) -> float:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.unobserved
+
+    @property
+    def item_share_(self) -> float:
+        return 0.0 if self._items is None else self._items.share
+
+    @property
+    def item_alpha_(self) -> float:
+        return 0.0 if self._items is None else self._items.alpha
+
+    @property
+    def _items(self) -> ItemToItem | None:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.items
+
+    @property
+    def trials_(self) -> Any:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.tried
 
 
 def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:

@@ -11,6 +11,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import observations, require_small
+from bifactor.estimators.stores import given_store, held
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
@@ -50,21 +51,24 @@ class Completion(Completed, Factorised):
 
         Parameters
         ----------
-        X : array, frame, sparse matrix, or tuple
+        X : array, frame, sparse matrix, tuple, or BlockStore
             An array or frame with NaN where nothing is known; a sparse matrix, of which what is stored is known, zeros
             too; a masked array; or triples (rows, cols, values) that count from 0. For a frame or file with one line
-            per entry there is `fit_long`.
+            per entry there is `fit_long`. Data that do not fit into memory are in a
+            `bifactor.tables.BlockStore`, or in the folder of one; they are read block by block where `executor` says.
         y : ignored
         sample_weight : array, optional
             One weight per row, or one per entry; an entry of weight 0 is as good as missing.
         """
-        settings = self._settings()
+        settings, store = self._settings(), given_store(X)
+        if store is not None:
+            return self._fitted_store(settings, store, sample_weight)
         return self._fitted(settings, X, observations(self, X, sample_weight))
 
     def complete(self) -> Array:
         """The completed matrix of the fit; of an entry that was measured twice it holds the last value."""
         check_is_fitted(self, "model_")
-        data = self.observations_
+        data = held(self.observations_)
         full = self.model_.predicted(self._everywhere(self.model_.U))
         full[data.rows, data.cols] = self._decoded(data.values)
         return full

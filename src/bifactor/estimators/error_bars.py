@@ -10,6 +10,7 @@ from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.estimators.checked import frame_header
 from bifactor.estimators.inputs import observations, require_small
+from bifactor.estimators.stores import held
 from bifactor.kernels.blas import matmul
 from bifactor.models.settings import seed_of
 from bifactor.solvers.parts.posterior import Posterior
@@ -69,7 +70,7 @@ class ErrorBars:
             drawn = [self._draw(posterior, i, j, noise, rng, whole=bool(shape)) for _ in range(n_samples)]
             return np.stack([_shaped(one, shape) for one in drawn])
         check_is_fitted(self, "model_")
-        posterior, data = self.model_.posterior_or_advice(), self.observations_
+        posterior, data = self.model_.posterior_or_advice(), held(self.observations_)
         require_small((n_samples * data.shape[0], data.shape[1]))
         i, j = _all(*data.shape)
         drawn = [self._draw(posterior, i, j, noise, rng, whole=True) for _ in range(n_samples)]

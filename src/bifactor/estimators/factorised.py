@@ -17,6 +17,7 @@ from bifactor.estimators.inputs import given_factors, note_columns, observations
 from bifactor.estimators.long_form import Column, LongForm
 from bifactor.estimators.shown import Shown
 from bifactor.estimators.side_information import with_features
+from bifactor.estimators.stores import FromStore, held
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.fit import Fit
@@ -25,11 +26,11 @@ from bifactor.models.model import Model
 from bifactor.models.scoring import mean_noise
 from bifactor.models.told import single_or_all
 from bifactor.models.updating import updated
-from bifactor.tables import Names, Observations, read
+from bifactor.tables import BlockStore, Names, Observations, read
 from bifactor.tables.matrices import is_triples
 
 
-class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fits factors to entries of a matrix."""
 
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
@@ -39,13 +40,17 @@ class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEs
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
         self._keep(model, data)
+        sure = model.posterior is not None
+        self._note(model, mean_noise(model.posterior_or_advice(), data) if sure else None)
+        return self
+
+    def _note(self, model: Model, noise: float | None) -> None:
+        """What a fit tells of its run."""
         self.result_, self.ridge_path_, self.alpha_ = model.result, model.path, model.ridge
         self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
-        sure = model.posterior is not None
-        self.evidence_ = -model.result.objective if sure else None
-        self.noise_ = mean_noise(model.posterior_or_advice(), data) if sure else None
+        self.evidence_ = None if model.posterior is None else -model.result.objective
+        self.noise_ = noise
         warn_unless_converged(model)
-        return self
 
     def _with_features(self, data: Observations) -> Observations:
         """With the features that the estimator was made with, and with rows and columns that only these know."""
@@ -59,7 +64,7 @@ class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEs
     def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
         if given is None:
             return None
-        reader = self._readers[0]
+        reader = self._readers[0] if isinstance(self.observations_, Observations) else None
         if reader is None:
             raise InputError("The fit had no features of rows. Leave them out, or fit with user_features.")
         reader = replace(reader, what="features")
@@ -68,7 +73,7 @@ class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEs
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
 
-    def _keep(self, model: Model, data: Observations) -> None:
+    def _keep(self, model: Model, data: Observations | BlockStore) -> None:
         """Note a model, and the data that it rests on."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data
@@ -91,7 +96,7 @@ class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEs
             return self.fit(X, sample_weight=sample_weight)
         if self.row_names_ is not None:
             raise InputError("This estimator was fitted to names. Use partial_fit_long.")
-        old = self.observations_
+        old = held(self.observations_)
         if is_triples(X):
             new = observations(BaseEstimator(), X, sample_weight)
         else:
@@ -100,7 +105,7 @@ class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEs
         return self._updated(new)
 
     def _updated(self, new: Observations) -> Self:
-        model, data = updated(self.model_, self.observations_, self._encoded(new, reset=False))
+        model, data = updated(self.model_, held(self.observations_), self._encoded(new, reset=False))
         if data.shape[1] > self.n_features_in_:
             note_columns(self, data.shape[1])
         self._keep(model, data)

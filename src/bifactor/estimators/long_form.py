@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.inputs import note_columns
+from bifactor.estimators.stores import given_store, held
 from bifactor.models.fit import Fit
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.scoring import explained
 from bifactor.models.told import known
-from bifactor.tables import Names, Observations, read
+from bifactor.tables import BlockStore, Names, Observations, read
 from bifactor.tables.observations import named
 
 Column = str | int | None
@@ -34,7 +35,7 @@ class LongForm(ABC):
 
     model_: Model
     fit_: Fit
-    observations_: Observations
+    observations_: Observations | BlockStore
 
     @abstractmethod
     def _settings(self) -> Settings:
@@ -47,6 +48,10 @@ class LongForm(ABC):
     @abstractmethod
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
         """Fit to observations."""
+
+    @abstractmethod
+    def _fitted_store(self, settings: Settings, store: BlockStore, sample_weight: Any = None) -> Self:
+        """Fit to data in blocks."""
 
     @abstractmethod
     def _updated(self, new: Observations) -> Self:
@@ -77,14 +82,16 @@ class LongForm(ABC):
         ----------
         source : frame or path
             Of pandas, polars (lazy too), pyarrow or any library that narwhals knows; or a file, see
-            `bifactor.tables.read`.
+            `bifactor.tables.read`; or the folder of a block store, whose columns are known.
         row, col, value : str, optional
             The columns with the names of rows and columns, and the values. By default those with usual names, such as
             user, item and rating, or the first three.
         weight : str, optional
             The column with weights.
         """
-        settings = self._settings()
+        settings, store = self._settings(), given_store(source, long=True)
+        if store is not None:
+            return self._fitted_store(settings, store)
         data = read(source, row=row, col=col, value=value, weight=weight, wide=False)
         note_columns(self, data.shape[1])
         return self._fitted(settings, source, data)
@@ -96,7 +103,7 @@ class LongForm(ABC):
         if not hasattr(self, "model_"):
             return self.fit_long(source, row=row, col=col, value=value, weight=weight)
         new = self._read_long(source, row, col, value, weight)
-        (old_rows, old_cols), (new_rows, new_cols) = _names(self.observations_), _names(new)
+        (old_rows, old_cols), (new_rows, new_cols) = _names(held(self.observations_)), _names(new)
         rows, i = old_rows.extended(new_rows.values, "row")
         cols, j = old_cols.extended(new_cols.values, "column")
         placed = named((rows, i[new.rows]), (cols, j[new.cols]), new.values, new.origin, new.weights)

@@ -62,6 +62,9 @@ class MatrixCompletion(ErrorBars, Completion):
     implicit_features : {"auto", True, False}
         Whether it tells of a row which columns it is known in, whatever the values, and of a column in which rows
         (SVD++). "auto" finds out by a tenth of the entries, held out, for a posterior, and is False for a ridge.
+    executor : Executor, optional
+        Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
+        or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -118,6 +121,7 @@ class MatrixCompletion(ErrorBars, Completion):
         item_features: Any = None,
         keep_features: bool = False,
         implicit_features: bool | str = "auto",
+        executor: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -136,6 +140,7 @@ class MatrixCompletion(ErrorBars, Completion):
         self.item_features = item_features
         self.keep_features = keep_features
         self.implicit_features = implicit_features
+        self.executor = executor
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -9,11 +9,12 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.inputs import observations
+from bifactor.models.block_views import BlockView, Labels
 from bifactor.models.fitting import Settings
 from bifactor.models.scoring import left_out_scores
 from bifactor.models.settings import settings
 from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes
-from bifactor.tables import Observations
+from bifactor.tables import BlockStore, Observations
 from bifactor.tables.matrices import is_triples
 
 LINKS = ("logistic", "probit")
@@ -45,6 +46,9 @@ class OneBitCompletion(Completion):
         Of the fit.
     warm_start : bool
         Begin where the last fit of the same shape and rank ended.
+    executor : Executor, optional
+        Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
+        or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -92,6 +96,7 @@ class OneBitCompletion(Completion):
         max_iter: int = 1000,
         tol: float = 1e-5,
         warm_start: bool = False,
+        executor: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -105,6 +110,7 @@ class OneBitCompletion(Completion):
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
+        self.executor = executor
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -140,6 +146,15 @@ class OneBitCompletion(Completion):
         check_binarize(self.binarize)
         names = ("n_components", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
         return settings(loss=self.link, **{name: getattr(self, name) for name in names})
+
+    def _view(self, store: BlockStore) -> BlockView:
+        classes = np.array([0.0, 1.0])
+        if self.binarize is None:
+            if store.levels is None:
+                raise InputError(f"{store.folder} holds more than 256 different values, not two. {ADVICE}")
+            classes = two_classes(store.levels, ADVICE)
+        self.classes_ = classes
+        return BlockView(store, Labels((float(classes[0]), float(classes[1])), self.binarize))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         values = above(data.values, self.binarize)

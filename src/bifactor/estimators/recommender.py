@@ -8,15 +8,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.choices import given_choices, is_long, require_settings
+from bifactor.estimators.choices import ClickSettings, given_choices, is_long, require_settings
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import note_columns
 from bifactor.estimators.long_form import Column
+from bifactor.estimators.stores import given_store
+from bifactor.models.block_clicks import fit_click_blocks
+from bifactor.models.block_views import BlockView
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.choices import lines_of, matrix_of
-from bifactor.models.chosen import ItemToItem
 from bifactor.models.click_choices import Choices
 from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.clicks import Strangers, as_choices, held_out_ranking
+from bifactor.models.clicks import Strangers, held_out_ranking
 from bifactor.models.fitting import Settings
 from bifactor.models.model import Model
 from bifactor.models.neighbours import nearest
@@ -27,7 +30,7 @@ from bifactor.models.settings import settings
 from bifactor.tables import Observations
 
 
-class Recommender(Factorised):
+class Recommender(ClickSettings, Factorised):
     """Recommends to users, the rows, what they may choose, by what all have chosen before: uᵢ·vⱼ ranks the columns.
 
     For clicks, plays and purchases, where all that is known is what was chosen. That is fitted as 1, and all other
@@ -63,6 +66,9 @@ class Recommender(Factorised):
         their standard deviation from the mean, and words make a feature for each category, several of them in one cell
         where they stand between bars, as in Action|Comedy. In a matrix all is taken as it is; the units of features do
         not matter. Weights are chosen without features.
+    executor : Executor, optional
+        Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
+        or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
         Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
     verbose : int
@@ -107,6 +113,7 @@ class Recommender(Factorised):
         warm_start: bool = False,
         user_features: Any = None,
         item_features: Any = None,
+        executor: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -122,6 +129,7 @@ class Recommender(Factorised):
         self.warm_start = warm_start
         self.user_features = user_features
         self.item_features = item_features
+        self.executor = executor
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -131,14 +139,18 @@ class Recommender(Factorised):
 
         Parameters
         ----------
-        X : sparse matrix, array, frame, or tuple
+        X : sparse matrix, array, frame, tuple, or BlockStore
             Users × items. Entries above 0 were chosen; of counts r, such as plays, those above 1 weigh 1 + log r. Or
             (rows, cols), or (rows, cols, counts), that count from 0. A frame with a line for each choice is as for
-            `fit_long`.
+            `fit_long`. A `bifactor.tables.BlockStore`, or the folder of one, is read block by block where `executor`
+            says; there are then no item-to-item scores.
         y : ignored
         sample_weight : array, optional
             One weight per row, or a matrix like X; of pairs and triples, one for each.
         """
+        store = given_store(X)
+        if store is not None:
+            return self._fitted_store(self._settings(), store, sample_weight)
         if is_long(X):
             if sample_weight is not None:
                 raise InputError("A frame with a line for each choice has its weights in a column. Use fit_long.")
@@ -165,7 +177,9 @@ class Recommender(Factorised):
         weight : str, optional
             The column with weights, such as how recent a choice was.
         """
-        settings = self._settings()
+        settings, store = self._settings(), given_store(source, long=True)
+        if store is not None:
+            return self._fitted_store(settings, store)
         data = lines_of(source, row, col, value, weight)
         note_columns(self, data.shape[1])
         return self._fitted(settings, source, data)
@@ -254,37 +268,20 @@ class Recommender(Factorised):
         """Scores of the entries (rows[t], cols[t]): near 1 for what was chosen, near 0 for most others."""
         return self.decision_function(rows, cols, unknown)
 
-    @property
-    def unobserved_(self) -> float:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.unobserved
-
-    @property
-    def item_share_(self) -> float:
-        return 0.0 if self._items is None else self._items.share
-
-    @property
-    def item_alpha_(self) -> float:
-        return 0.0 if self._items is None else self._items.alpha
-
-    @property
-    def _items(self) -> ItemToItem | None:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.items
-
-    @property
-    def trials_(self) -> Any:
-        assert self.model_.clicks is not None
-        return self.model_.clicks.tried
-
     def _settings(self) -> Settings:
         require_settings(self.n_components, self.unobserved, self.alpha, self.item_share, self.item_alpha)
         names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
         return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
+        return fit_clicks(data, settings, start, self._choices())
+
+    def _fit_blocks(self, data: BlockView, settings: Settings, start: Model | None) -> Model:
+        return fit_click_blocks(data.store, settings, start, self._choices())
+
+    def _choices(self) -> Choices:
         named = (self.unobserved, self.alpha, self.item_share, self.item_alpha)
-        return fit_clicks(data, settings, start, Choices(*(None if a == "auto" else float(a) for a in named)))
+        return Choices(*(None if a == "auto" else float(a) for a in named))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         return as_choices(data)

@@ -83,6 +83,10 @@ Task = Callable[..., Passed]
 class Executor(ABC):
     """Runs tasks on all blocks, and adds up in the order of the blocks what they find."""
 
+    def __deepcopy__(self, memo: Any) -> "Executor":
+        """Itself: a copy of an estimator runs on the same machines."""
+        return self
+
     @abstractmethod
     def over(
         self,

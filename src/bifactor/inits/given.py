@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, floating, same_library, where
+from bifactor.arrays import Array, beside, floating, same_library, where
+from bifactor.arrays.rows import Rows
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
@@ -28,7 +29,9 @@ class Given(Init):
     @staticmethod
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int, like: Array) -> Array:
         F = floating(factor, name)
-        if not same_library(F, like):
+        if isinstance(like, Rows) and type(F) is np.ndarray:  # one of the two is cut into blocks, the other stays
+            F = beside(F, like)
+        elif not same_library(F, like):
             raise InputError(f"{name} is in {where(F)}, but y in {where(like)}. Pass both in one library and place.")
         if F.ndim != 2 or F.shape[0] != rows or F.shape[1] not in (rank, rank + extra):
             raise InputError(f"{name} has shape {tuple(F.shape)}, the problem at this rank needs {(rows, rank)}.")

@@ -15,7 +15,7 @@ from bifactor.models.clipping import stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
 from bifactor.solvers.parts.posterior import Posterior
-from bifactor.tables import Observations
+from bifactor.tables import BlockStore, Observations
 from bifactor.tables.source import checksum
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
@@ -36,22 +36,29 @@ def about_names(fit: Fit) -> dict[str, Any]:
     return {"columns": list(fit.header), "rows": len(fit.rows), "cols": len(fit.cols), "pairs": fit.seen.size}
 
 
-def about_data(path: Path, data: Observations) -> dict[str, Any]:
-    """A file, without its place on this machine."""
-    values, origin = data.values, data.origin
+def about_data(path: Path, data: Observations | BlockStore) -> dict[str, Any]:
+    """A file, or the blocks of a store, without its place on this machine."""
+    origin = data.origin
     assert origin is not None
+    if isinstance(data, BlockStore):
+        size, bytes_held = data.size, sum(Path(part.path).stat().st_size for part in data.parts)
+        told = {"bytes": bytes_held, "blocks": len(data.parts), "content": data.fingerprint}
+        least, mean, largest = data.least, data.mean, data.largest
+    else:
+        values, size = data.values, int(data.values.size)
+        told = {"bytes": path.stat().st_size, "sha256": checksum(path)}
+        least, mean, largest = float(values.min()), float(values.mean()), float(values.max())
     return {
         "file": path.name,
-        "bytes": path.stat().st_size,
-        "sha256": checksum(path),
+        **told,
         "layout": origin.layout,
         "columns": list(origin.header),
         "rows": data.shape[0],
         "cols": data.shape[1],
-        "entries": int(values.size),
-        "observed": values.size / (data.shape[0] * data.shape[1]),
+        "entries": size,
+        "observed": size / (data.shape[0] * data.shape[1]),
         "without_value": origin.missing,
-        "values": {"least": float(values.min()), "mean": float(values.mean()), "largest": float(values.max())},
+        "values": {"least": least, "mean": mean, "largest": largest},
     }
 
 

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.inits import Given, Init
+from bifactor.models.choice_weights import chosen_entries
 from bifactor.models.chosen import Clicks, Trial
-from bifactor.models.clicks import Strangers, chosen_entries, clicks_problem
+from bifactor.models.clicks import Strangers, clicks_problem
 from bifactor.models.fitting import Settings, run
 from bifactor.models.item_regression import Cooccurrence, with_items
 from bifactor.models.model import Model
@@ -86,9 +87,9 @@ class Chosen:
     interrupted: bool = False
 
 
-def chosen(data: Observations, settings: Settings, given: Choices) -> Chosen:
+def chosen(data: Callable[[], Observations], settings: Settings, given: Choices) -> Chosen:
     """By users who are held out; the usual settings where there are too few of them."""
-    splits = [] if given.complete else list(_splits(data, settings.seed))
+    splits = [] if given.complete else list(_splits(data(), settings.seed))
     found = Chosen(_usual(given), [])
     if splits:
         try:

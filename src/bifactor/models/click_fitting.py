@@ -19,7 +19,7 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
     if data.values.size == 0:
         raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
     with settings.choosing as stage:
-        found = chosen(data, replace(settings, stage=stage), given)
+        found = chosen(lambda: data, replace(settings, stage=stage), given)
     best, most = found.best, settings.n_components or 0
     rank = min(*data.shape, most)
     sides = Sides(data, weights=paid(data, best.unobserved))

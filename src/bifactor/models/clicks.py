@@ -11,6 +11,7 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.models.choice_weights import chosen_entries
 from bifactor.models.chosen import Clicks
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
@@ -40,36 +41,6 @@ def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
     m, n = data.shape
     rows = np.bincount(data.rows, weights, m) + unobserved * n
     return rows, np.bincount(data.cols, weights, n) + unobserved * m
-
-
-def as_choices(data: Observations) -> Observations:
-    """Each entry once, as 1, with the weight that its count stands for: 1 + log r above 1. Pairs count as 1."""
-    values = data.values if data.values.size == data.rows.size else np.ones(data.rows.size)
-    counts = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
-    if np.any(counts.data < 0):
-        raise InputError(f"A value is {counts.data.min():g}, but what was chosen counts above 0. Leave it out.")
-    counts.eliminate_zeros()
-    weights = np.where(counts.data > 1, 1 + np.log(np.maximum(counts.data, 1)), counts.data)
-    if data.weights is not None:
-        weighed = sparse.csr_array((values * data.weights, (data.rows, data.cols)), shape=data.shape)
-        weights *= weighed[counts.nonzero()] / counts.data
-    counts.data = weights.astype(counts.dtype, copy=False)
-    found = chosen_entries(counts)
-    return replace(
-        found,
-        row_names=data.row_names,
-        column_names=data.column_names,
-        origin=data.origin,
-        row_features=data.row_features,
-        column_features=data.column_features,
-    )
-
-
-def chosen_entries(weights: sparse.csr_array) -> Observations:
-    """The stored entries of a matrix, as ones that are so sure."""
-    rows, cols = weights.tocoo().coords
-    shape = (int(weights.shape[0]), int(weights.shape[1]))
-    return Observations(rows.astype(np.int64), cols.astype(np.int64), np.ones_like(weights.data), shape, weights.data)
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,23 @@ def grade_range(values: Array) -> Range | None:
 
     An end that is not taken by one in a hundred values, and ten of them, is no limit: counts have none above.
     """
-    low, high = float(values.min()), float(values.max())
     distinct = _few(values)
-    if distinct is None or not np.isfinite(high - low):
+    if distinct is None:
+        return None
+    return levels_range(distinct, np.array([np.count_nonzero(values == one) for one in distinct]))
+
+
+def levels_range(distinct: Array, counts: Array) -> Range | None:
+    """The same of distinct values in order, and how often each occurs."""
+    low, high = float(distinct[0]), float(distinct[-1])
+    if not 2 <= distinct.size <= POINTS or not np.isfinite(high - low):
         return None
     step = float(np.diff(distinct).min())
     places = (distinct - low) / step
     if places[-1] > POINTS - 0.5 or np.any(np.abs(places - np.round(places)) > 1e-3):
         return None
-    enough = max(TIMES, SHARE * values.size)
-    ends = [np.count_nonzero(values == end) >= enough for end in distinct[[0, -1]]]
+    enough = max(TIMES, SHARE * float(np.sum(counts)))
+    ends = [counts[k] >= enough for k in (0, -1)]
     return (low if ends[0] else -np.inf, high if ends[1] else np.inf) if any(ends) else None
 
 

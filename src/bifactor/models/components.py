@@ -9,7 +9,7 @@ from bifactor.factors import Factors, Free
 from bifactor.inits import Given
 from bifactor.metrics import triplets
 from bifactor.models.cell_rows import best_rows, left_out_loss
-from bifactor.models.fitting import Settings, best_constant, resumed, run
+from bifactor.models.fitting import Settings, offset_constant, resumed, run
 from bifactor.models.model import Model
 from bifactor.models.tuning import CAUTIOUS, MOST, Tuned, steepest, tuned, without_vanished
 from bifactor.operators.table import Table
@@ -161,7 +161,7 @@ def constant_of(table: Table) -> float:
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
     y = np.concatenate([np.full(s.shape[0], s.rest), s.y.astype(np.float64)])
     weights = np.concatenate([counts, s.weights])
-    return best_constant(table.loss, y, weights, np.concatenate([table.offset, table.offset[s.stored_rows]]))
+    return offset_constant(table.loss, y, weights, np.concatenate([table.offset, table.offset[s.stored_rows]]))
 
 
 def _value_of_null(table: Table, null: Array) -> float:

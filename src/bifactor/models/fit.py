@@ -9,16 +9,16 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
-from bifactor.models.clicks import as_choices
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.model import Model
 from bifactor.models.orders import order
-from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
 from bifactor.models.shown import ShownFit
+from bifactor.models.stored_pairs import Seen, seen_of
 from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
-from bifactor.tables import Names, Observations
+from bifactor.tables import BlockStore, Names, Observations
 from bifactor.tables.names import listed
 from bifactor.validation import require_finite
 from bifactor.words import counted
@@ -40,8 +40,8 @@ class Fit(ShownFit):
         Factors, offsets and intercept, and the loss they are seen through.
     rows, cols : Names
         Of the rows and the columns; numbers from 0 where the data had none.
-    seen : Pairs
-        The columns that each row was known in.
+    seen : Pairs or StoredPairs
+        The columns that each row was known in; after a fit to a block store they are read from there when needed.
     classes : array of two, optional
         Of labels: what −1 and +1 stand for. Predictions are probabilities of the second.
     card : dict
@@ -51,16 +51,16 @@ class Fit(ShownFit):
     model: Model
     rows: Names
     cols: Names
-    seen: Pairs
+    seen: Seen
     classes: Array | None = None
     card: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":
+    def of(cls, model: Model, data: Observations | BlockStore, classes: Array | None = None) -> "Fit":
         """A model with the names of the data that it was fitted to."""
         names = zip((data.row_names, data.column_names), data.shape, strict=True)
         rows, cols = (Names.numbered(count) if given is None else given for given, count in names)
-        return cls(model, rows, cols, Pairs.of(data, weighted=model.clicks is not None), classes)
+        return cls(model, rows, cols, seen_of(data, model.clicks is not None), classes)
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -214,7 +214,8 @@ class Fit(ShownFit):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
         ordered = order(self.model, None if rows is None else index, by, level, random_state)
-        return recommended(self, ordered, self.seen.taken(index), n, filter_seen, items)
+        known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
+        return recommended(self, ordered, known, n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
         """Of clicks: the n columns that a row has chosen which carry its score of another, and what each adds to it.

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.executors import Executor
 from bifactor.inits import Given, Init
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
 from bifactor.models.clipping import Clip, clip_range
 from bifactor.models.duration import expected_seconds
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.noise_choice import ENOUGH, Candidate, candidates, noise_choice, some_rows
+from bifactor.models.noise_choice import ENOUGH, Candidate, NoiseChoice, candidates, noise_choice, some_rows
 from bifactor.models.side import Sides
 from bifactor.models.tuning import CAUTIOUS, FEW, steepest, tuned, without_vanished
 from bifactor.operators import Entries, Operator
@@ -74,6 +75,8 @@ class Settings:
 
     None where a posterior has them if that predicts better, and a ridge has not.
     """
+    executor: Executor | None = None
+    """Where passes over blocks run; None for this machine."""
     keep_features: bool = False
     """Whether features count even where a posterior predicts held-out entries clearly worse with them."""
 
@@ -147,27 +150,42 @@ def _quiet(settings: Settings) -> Settings:
 def _with_posterior(
     data: Observations, problem: Problem, intercept: float, settings: Settings, start: Model | None
 ) -> Model:
-    rng, solver, choice = np.random.default_rng(settings.seed), settings.solver, None
-    if isinstance(solver, Variational):
-        rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
-        best = Candidate(solver, min(*problem.shape, rank), features=True)
-    else:
-        tried = candidates(settings.noise, settings.n_components, problem.shape, bool(settings.implicit))
-        best = replace(tried[0], features=True)
-        if data.values.size >= FEW:
-            some = some_rows(data, rng)
-            part, auto = problem if some is data else as_problem(some, settings, intercept), settings.implicit is None
-            with settings.choosing as stage:
-                choice = noise_choice(part, tried, rng, stage, some.features, auto, settings.keep_features)
-            best = choice.chosen
-    within = replace(settings, callback=_until(best.sweeps, settings.callback))
+    best, choice = chosen_noise(data.shape, data.values.size, settings, intercept, lambda rng: some_rows(data, rng))
+    within = replace(settings, callback=until(best.sweeps, settings.callback))
     result = run(problem, best.rank, best.told(data.features), resumed(start, problem, best.rank), within)
     fixed = OFFSETS if settings.offsets else (0, 0)
     model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
     return (model.with_living() if settings.n_components is None else model).with_side()
 
 
-def _until(sweeps: int | None, callback: Callback | None) -> Callback | None:
+def chosen_noise(
+    shape: tuple[int, int],
+    size: int,
+    settings: Settings,
+    intercept: float,
+    some: Callable[[np.random.Generator], Observations],
+    refused: tuple[str, ...] = (),
+) -> tuple[Candidate, NoiseChoice | None]:
+    """How a posterior is fitted to so many observations, and how that was chosen, on `some` of them.
+
+    Kinds of noise that cannot be fitted to them are `refused`.
+    """
+    solver, rng = settings.solver, np.random.default_rng(settings.seed)
+    if isinstance(solver, Variational):
+        rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
+        return Candidate(solver, min(*shape, rank), features=True), None
+    every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
+    tried = tuple(one for one in every if one.solver.noise not in refused)
+    if size < FEW:
+        return replace(tried[0], features=True), None
+    part, auto = some(rng), settings.implicit is None
+    problem = as_problem(part, settings, intercept)
+    with settings.choosing as stage:
+        choice = noise_choice(problem, tried, rng, stage, part.features, auto, settings.keep_features)
+    return choice.chosen, choice
+
+
+def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
     """A callback that ends a run after so many sweeps, if it is not ended before."""
     if sweeps is None:
         return callback
@@ -222,18 +240,31 @@ def constant(data: Observations, loss: Loss) -> float:
     if loss.located:
         return 0.0
     y = data.values.astype(np.float64)
-    w = np.ones_like(y) if data.weights is None else data.weights
+    return constant_of(loss, y, np.ones_like(y) if data.weights is None else data.weights)
+
+
+def constant_of(loss: Loss, y: Array, w: Array) -> float:
+    """The same of values with weights."""
     if loss.quadratic:  # of values that are all alike a mean would be off by rounding
         return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
-    return best_constant(loss, y, w, np.zeros_like(y))
+    return offset_constant(loss, y, w, np.zeros_like(y))
 
 
-def best_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
+def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
     """argmin over a of Σ w ℓ(a + offset; y), likewise."""
-    a, limit = (float(np.median(y)), np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
-    for _ in range(100):
+
+    def slopes(a: float) -> tuple[float, float]:
         z = a + offset
-        slope, bend = float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
+        return float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
+
+    numbers = loss.targets is NUMBERS
+    return best_constant(slopes, float(np.median(y)) if numbers else 0.0, np.inf if numbers else LARGEST)
+
+
+def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, limit: float) -> float:
+    """Where a function of one number, which is convex, has its minimum within ±limit, from its two derivatives."""
+    for _ in range(100):
+        slope, bend = slopes(a)
         step = float(np.clip(-slope / bend, -1.0, 1.0)) if bend > 0 else 0.0
         a = float(np.clip(a + step, -limit, limit))
         if abs(step) <= 1e-10 * (1 + abs(a)) or abs(a) == limit:

@@ -8,15 +8,17 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.models.clicks import as_choices
+from bifactor.models.block_views import BlockView, Chosen
+from bifactor.models.choice_weights import as_choices
 from bifactor.models.fit import Fit
 from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import popular, served
-from bifactor.ranking import Evaluation, Split, by_entry, evaluate
+from bifactor.ranking import Evaluation, Split, evaluate
 from bifactor.ranking.metrics import DENOMINATORS
 from bifactor.ranking.positives import without
-from bifactor.tables import Observations
+from bifactor.tables import BlockStore, Observations
+from bifactor.tables.store.picked import is_held_out, picked
 from bifactor.words import counted
 
 JUDGES = 20_000
@@ -107,22 +109,38 @@ def spelt(name: str) -> str:
     return capitals.get(kind, kind.replace("_", " ")) + at + places
 
 
-def held_out(data: Observations, share: float, seed: int) -> tuple[Observations, Split]:
-    """What is left to fit, and a split: this share of the choices of each user is held out, but at least one."""
-    whole = sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
-    parts = by_entry(whole, (1 - share, share), seed=seed)
-    able = np.flatnonzero(np.diff(parts.test.indptr))
-    if able.size == 0:
-        raise InputError("No user has two choices, so none can be held out. Pass --holdout 0 to fit without a check.")
-    users = np.sort(np.random.default_rng(seed).permutation(able)[:JUDGES])
-    stay = np.zeros(whole.shape[0], bool)
-    stay[users] = True
-    hidden = sparse.csr_array(sparse.diags_array(stay.astype(whole.dtype)) @ parts.test)
-    hidden.eliminate_zeros()
-    train = without(whole, hidden)
-    rows, cols = train.tocoo().coords
-    left = Observations(rows, cols, np.ones(train.nnz), data.shape, train.data, data.row_names, data.column_names)
-    return left, Split(train, train[users], hidden[users], users)
+def held_out(
+    data: Observations | BlockStore, share: float, seed: int
+) -> tuple[Observations | BlockStore, Split] | None:
+    """What is left to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
+
+    Judges are users, `JUDGES` at most, of whom something is held out and something is left. None where there are none.
+    """
+    if isinstance(data, BlockStore):
+        train, hidden = data.train(share, seed), data.held(share, seed)
+        left, held = (BlockView(one, Chosen()).counts[0] for one in (train, hidden))
+        users = _judges(left, held, seed)
+        if users.size == 0:
+            return None
+        stay = np.zeros(data.shape[0], bool)
+        stay[users] = True
+        known, test = (_matrix(as_choices(picked(one, stay))) for one in (train, hidden))
+        return train, Split(known, known[users], test[users], users)
+    below = is_held_out(data.rows, data.cols, share, seed)
+    part = data.part(~below)
+    known, test = _matrix(part), _matrix(data.part(below))
+    users = _judges(np.diff(known.indptr), np.diff(test.indptr), seed)
+    return None if users.size == 0 else (part, Split(known, known[users], test[users], users))
+
+
+def _judges(left: Array, held: Array, seed: int) -> Array:
+    able = np.flatnonzero((left > 0) & (held > 0))
+    return np.sort(np.random.default_rng(seed).permutation(able)[:JUDGES])
+
+
+def _matrix(data: Observations) -> sparse.csr_array:
+    """What was chosen, with weights."""
+    return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
 
 
 def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
@@ -136,7 +154,8 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     i, j = rows[data.rows], cols[data.cols]
     here = (i >= 0) & (j >= 0)
     shape = (len(fit.rows), len(fit.cols))
-    train = _ones(fit.seen, shape)
+    asked = np.arange(shape[0]) if isinstance(fit.seen, Pairs) else np.unique(i[here])  # of blocks, not all are read
+    train = _ones(asked, fit.seen.taken(asked), shape)
     every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
     test = without(every, train)
     users = np.flatnonzero(np.diff(test.indptr))
@@ -159,6 +178,6 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     return Split(train, train[users], test[users], users), aside
 
 
-def _ones(seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
-    """Pairs as ones."""
-    return sparse.csr_array((np.ones(seen.size), seen.columns, seen.starts), shape=shape)
+def _ones(rows: Array, seen: Pairs, shape: tuple[int, int]) -> sparse.csr_array:
+    """The pairs of some rows as ones."""
+    return sparse.csr_array((np.ones(seen.size), (np.repeat(rows, seen.counts), seen.columns)), shape=shape)

@@ -83,6 +83,28 @@ class Pairs:
         weights = np.concatenate([before[stay], after])
         return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape, weights), weighted)
 
+    def popularity(self, columns: int) -> Array:
+        """How many rows each of so many columns is in a pair with."""
+        return np.bincount(self.columns, minlength=columns)
+
+    def joined(self, other: "Pairs") -> "Pairs":
+        """With the rows of others after its own."""
+        weights = None
+        if self.weights is not None or other.weights is not None:
+            both = (np.ones(one.size, np.float32) if one.weights is None else one.weights for one in (self, other))
+            weights = np.concatenate(list(both))
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return Pairs(starts, np.concatenate([self.columns, other.columns]), weights)
+
+    def counted(self, rows: Array) -> "Pairs":
+        """How many columns some rows have, but not which."""
+        return Pairs.of_counts(self.counts[rows])
+
+    @classmethod
+    def of_counts(cls, counts: Array) -> "Pairs":
+        """Rows with so many columns, which are not told."""
+        return cls(np.concatenate([[0], np.cumsum(counts)]), np.empty(0, np.int32))
+
     def taken(self, rows: Array) -> "Pairs":
         """Those of some rows, in this order."""
         counts = self.counts[rows]

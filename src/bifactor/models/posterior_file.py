@@ -19,6 +19,9 @@ SIDES = ("row", "column")
 KINDS = ("features", "pattern")
 """What weights may belong to; files of earlier versions have none."""
 
+MOST = 1 << 28
+"""Numbers in the covariances of one side, which are found for a file where they were not held."""
+
 NUMBERS = ("variance", "degrees", "row_strength", "column_strength")
 
 
@@ -27,13 +30,21 @@ def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
     arrays: dict[str, Array] = {}
     for name, part in zip(SIDES, (posterior.rows, posterior.cols), strict=True):
         arrays |= {f"{name}_prior": part.prior, f"{name}_precision": part.precision}
-        if whole and part.covariance is not None:
-            arrays[f"{name}_covariance"] = part.covariance.astype(dtype)
+        covariance = _covariance(part) if whole else None
+        if covariance is not None:
+            arrays[f"{name}_covariance"] = covariance.astype(dtype)
         for kind, weights in zip(KINDS, part.weights, strict=True):
             if weights is not None:
                 arrays |= {f"{name}_{kind}_{key}": one for key, one in _packed(weights, whole).items()}
     numbers = zip(NUMBERS, (posterior.variance, posterior.degrees, *posterior.strengths), strict=True)
     files.write(path, "posterior", arrays, {name: repr(float(one)) for name, one in numbers if one is not None})
+
+
+def _covariance(part: Gaussians) -> Array | None:
+    """Those of rows whose data are in blocks are found again, unless they are too many."""
+    if part.covariance is None and part.again is not None and len(part) * part.places.rank**2 <= MOST:
+        return part.take(np.arange(len(part))).covariance
+    return part.covariance
 
 
 def read(path: Path, x: Factors) -> Posterior:

@@ -10,6 +10,7 @@ from bifactor.errors import InputError
 from bifactor.models.orders import Order
 from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
+from bifactor.models.stored_pairs import Seen
 from bifactor.tables.names import listed
 from bifactor.validation import is_count
 from bifactor.words import counted
@@ -58,9 +59,9 @@ def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, al
     return Served(columns, predicted, strangers)
 
 
-def popular(known: Pairs, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
+def popular(known: Seen, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
     """The columns that most rows have chosen, most first, and the share of the rows with any choice that did."""
-    shares = np.bincount(known.columns, minlength=columns) / max(1, int(np.count_nonzero(known.counts)))
+    shares = known.popularity(columns) / max(1, int(np.count_nonzero(known.counts)))
     among = np.arange(columns) if allowed is None else np.flatnonzero(allowed)
     best = among[np.argsort(-shares[among], kind="stable")[:count]]
     return best, shares[best]

@@ -7,14 +7,14 @@ from bifactor.words import counted
 
 if TYPE_CHECKING:
     from bifactor.models.model import Model
-    from bifactor.models.pairs import Pairs
+    from bifactor.models.stored_pairs import Seen
 
 
 class ShownFit:
     """A fit, by its model and the pairs that were seen."""
 
     model: "Model"
-    seen: "Pairs"
+    seen: "Seen"
 
     def __repr__(self) -> str:
         return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"

@@ -11,6 +11,7 @@ pinned by a folder of each in the tests.
    their coefficients. The range that predictions are clipped to.
 5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
    item-to-item scores their share, their ridge, and items.safetensors. Of grades, the levels and the thresholds.
+6. Of a fit to a block store, where that is; seen.safetensors then holds how many observations rows and columns have.
 """
 
 import errno
@@ -29,13 +30,12 @@ from bifactor.errors import FileError, InputError
 from bifactor.kinds import Fixed
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
-from bifactor.models import posterior_file, side_file
+from bifactor.models import posterior_file, seen_file, side_file
 from bifactor.models.card import model_card
 from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
 from bifactor.running.result import Result
 from bifactor.tables import Names
@@ -51,7 +51,7 @@ REPORT = "report.html"
 OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, SIDE, ITEMS})
 """What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
 
-FORMAT = 5
+FORMAT = 6
 
 
 def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None, error_bars: bool) -> None:
@@ -68,6 +68,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         **_stored_clicks(model.clicks),
         "clip": stored_range(model.clip),
         "classes": None if fit.classes is None else [float(value) for value in fit.classes],
+        "store": seen_file.told(fit.seen, target),
     }
     card = json.dumps(fit.card | model_card(fit) | {"format": FORMAT, "model": core}, indent=2, ensure_ascii=False)
     with places.new_folder(target, force) as temporary:
@@ -79,7 +80,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         if model.clicks is not None and model.clicks.items is not None:
             files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
-        files.write(temporary / SEEN, "seen", _packed(fit.seen), {})
+        seen_file.write(temporary / SEEN, fit.seen)
         files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
         if report is not None:
             files.put(temporary / REPORT, report.encode("utf-8", "replace"))
@@ -99,20 +100,12 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
     result = Result.load(folder / FACTORS)
     model, classes = _model(card, result, loss, folder)
     rows, cols = _names(folder / IDS)
-    seen, _ = files.read(folder / SEEN, "seen")
-    if not {"starts", "columns"} <= set(seen):
-        raise FileError(f"{folder / SEEN} is damaged: it holds no pairs. Fit again.")
-    pairs = Pairs(seen["starts"], seen["columns"], seen.get("weights"))
-    if (len(rows), len(cols)) != result.shape or not pairs.fits(result.shape):
+    pairs = seen_file.read(folder / SEEN, card["model"].get("store"), result.shape, model.clicks is not None)
+    if (len(rows), len(cols)) != result.shape:
         raise FileError(f"The files in {folder} do not belong together. Fit again.")
     if model.side is not None and model.clicks is not None:
         model = replace(model, clicks=replace(model.clicks, known=pairs.known(len(cols))))
     return Fit(model, rows, cols, pairs, classes, card)
-
-
-def _packed(pairs: Pairs) -> dict[str, Array]:
-    arrays = {"starts": pairs.starts, "columns": pairs.columns}
-    return arrays if pairs.weights is None else {**arrays, "weights": pairs.weights}
 
 
 def require_free(target: Path, force: bool) -> None:

@@ -111,8 +111,7 @@ class Partitioned(Bound):
         return self.evaluate(x).f
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
-        outer, inner = self._outer_inner(x)
-        return self._evaluated(outer, inner)
+        return self._evaluated(*self._outer_inner(x))
 
     def arrived(self, a: float, x: Factors, d: Factors, there: Factors) -> Evaluated:
         """The same at `there`, which is x + a·d as a rule: what is shared of x and d need not be sent again."""

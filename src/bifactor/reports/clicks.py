@@ -65,8 +65,8 @@ def _check(card: dict[str, Any]) -> list[str]:
             for name, one in score["metrics"].items()
         ]
         text = (
-            f"{card['settings']['holdout']:.0%} of the choices of {counted(score['users'], 'user')}, at least one "
-            f"each, were held out of a first fit, which ranked all items. Recall is {score['recall']}, T being what "
+            f"About {card['settings']['holdout']:.0%} of the choices were held out of a first fit, which ranked all "
+            f"items for {counted(score['users'], 'user')}. Recall is {score['recall']}, T being what "
             f"was held out of a user. {worth(score)}"
         )
         shown = table(("", "this fit", "95 % interval", "most popular"), lines)

@@ -145,4 +145,6 @@ def provenance(card: dict[str, Any]) -> list[tuple[str, str]]:
     """What made a fit, and when."""
     machine = card["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
-    return [("SHA-256 of the data", card["data"]["sha256"]), ("written", machine["created"]), ("versions", versions)]
+    data = card["data"]
+    known = ("SHA-256 of the data", data["sha256"]) if "sha256" in data else ("content of the blocks", data["content"])
+    return [known, ("written", machine["created"]), ("versions", versions)]

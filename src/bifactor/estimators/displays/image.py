@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import axes_for, completion_problem, fitted, matplotlib_or_advice
+from bifactor.estimators.stores import held
 from bifactor.running.result import Result
 
 HOLES = {2: "#d9534f", 3: "#b4b4b4"}
@@ -43,7 +44,7 @@ class ImageDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, truth: Array | None = None, ax: Any = None) -> Self:
         """Draw the entries that a fit knew, and its completed matrix."""
-        data = fitted(estimator, "observations_")
+        data = held(fitted(estimator, "observations_"))
         before = np.full(data.shape, np.nan)
         before[data.rows, data.cols] = data.values
         return cls(before, estimator.complete(), truth).plot(ax)

@@ -7,6 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, completion_problem, fitted
+from bifactor.estimators.stores import held
 from bifactor.running.result import Result
 from bifactor.words import counted
 
@@ -41,7 +42,7 @@ class ObservedPredictedDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the entries that a fit knew."""
-        data, model = fitted(estimator, "observations_"), estimator.model_
+        data, model = held(fitted(estimator, "observations_")), estimator.model_
         return cls(data.values, model.predicted(model.scores(data.rows, data.cols))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -1,0 +1,172 @@
+"""How `bifactor complete` fits values: those of a file, or of a block store."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.cli import watch
+from bifactor.cli.look import stderr
+from bifactor.errors import InputError
+from bifactor.executors import Streamed
+from bifactor.losses.base import SIGNS
+from bifactor.models import Fit, Model
+from bifactor.models.block_fitting import IN_MEMORY, fit_blocks
+from bifactor.models.block_scores import block_scores
+from bifactor.models.block_views import BlockView, Labels
+from bifactor.models.fitting import Settings, fit_model
+from bifactor.models.noise_choice import candidates
+from bifactor.models.scores import scores
+from bifactor.models.tuning import MOST
+from bifactor.models.two_classes import signs, two_classes
+from bifactor.operators import Partitioned
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
+from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.running.result import Status
+from bifactor.solvers import PCG, Solver
+from bifactor.tables import BlockStore, Observations
+from bifactor.tables.store.picked import is_held_out
+from bifactor.words import counted
+
+Data = Observations | BlockView
+"""Values as the loss wants them."""
+
+
+def size_of(data: Data) -> int:
+    return data.store.size if isinstance(data, BlockView) else int(data.values.size)
+
+
+def encoded(entries: Observations | BlockStore, chosen: Settings, path: Path) -> tuple[Data, Array | None, list[str]]:
+    """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
+    notes, classes, loss = [], None, chosen.loss
+    stored = isinstance(entries, BlockStore)
+    data: Data = BlockView(entries) if isinstance(entries, BlockStore) else entries
+    values = entries.levels if isinstance(entries, BlockStore) else entries.values
+    if values is not None and np.all(values == values[0]):
+        notes.append(f"All values are {values[0]:g}, so rows and columns cannot be told apart.")
+    try:
+        if loss.targets is SIGNS:
+            if values is None:
+                raise InputError("There are more than 256 different values, not two. Code them as 0 and 1.")
+            classes = two_classes(values)
+            lower, upper = (f"{value:g}" for value in classes)
+            notes.append(f"Values {lower} and {upper} are two classes; predictions are probabilities of {upper}.")
+            values = signs(values, classes)
+            data = _labelled(entries, values, classes)
+        if values is not None:
+            loss.targets.check(values, type(loss).__name__)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if entries.origin is not None and entries.origin.missing and not (entries.origin.wide or stored):
+        notes.append(f"Left out: {counted(entries.origin.missing, 'line')} without a value.")
+    return data, classes, notes
+
+
+def _labelled(entries: Observations | BlockStore, values: Array, classes: Array) -> Data:
+    if isinstance(entries, BlockStore):
+        return BlockView(entries, Labels((float(classes[0]), float(classes[1]))))
+    return entries.replaced(values)
+
+
+def needed(data: Data, chosen: Settings) -> int:
+    """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
+    tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
+    if chosen.posterior:
+        stored = isinstance(data, BlockView)
+        every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
+        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY]
+    found = max((_memory(data, chosen, rank, solver) for rank, solver in tried), default=0)
+    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
+        require_memory(found)
+    console = stderr()
+    if console.is_terminal:
+        console.print(f"The fit takes about {in_words(found)} of memory.", markup=False)
+    return found
+
+
+def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None) -> int:
+    if isinstance(data, Observations):
+        return entries_memory(data.shape, size_of(data), rank, data.values.dtype, solver)
+    penalty = Ridge(1.0) if solver is None else None
+    problem = Objective(Partitioned(chosen.loss, data, chosen.executor), penalty, offsets=chosen.offsets)
+    return int((solver or PCG()).peak(problem, min(rank, *data.shape)))
+
+
+def fitted(
+    data: Data, classes: Array | None, chosen: Settings, holdout: float, notes: list[str]
+) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
+    """The fit to all entries; the one that the ridge was chosen for; what was held out from it, and scores on that."""
+    marks: dict[str, Any] = {}
+    if chosen.n_components is not None and chosen.n_components > min(data.shape):
+        notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
+    train, part = _split(data, holdout, chosen.seed) if holdout else (data, data)
+    held_out = None
+    model = first = _run(train, replace(chosen, checkpoint=None) if holdout else chosen, None, notes)
+    fit = Fit.of(model, data.store if isinstance(data, BlockView) else data, classes)
+    if fit.seen.size < size_of(data):
+        repeated = size_of(data) - fit.seen.size
+        notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a measurement of its own.")
+    if holdout:
+        marks["held out"], *held_out = _judged(fit, part, chosen)
+        if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # else X = 0, whatever was held out
+            model = replace(_run(data, _same(chosen, first), first, notes), choice=first.choice)
+    if model.rank == 0:
+        rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
+        notes.append(f"The fit has no components, which is rank 0: it is {rest}.")
+    if model.result.status is Status.INTERRUPTED:
+        rest = " to the entries that were not held out" if holdout and model is first else ""
+        notes.append(f"Interrupted: this is the best fit{rest} so far.")
+    return replace(fit, model=model), first, None if held_out is None else (held_out[0], held_out[1]), marks
+
+
+def _split(data: Data, holdout: float, seed: int) -> tuple[Data, Data]:
+    """What is fitted first, and what is held out from it, by a hash of row, column and seed."""
+    train: Data
+    part: Data
+    if isinstance(data, BlockView):
+        store = data.store
+        train, part = (replace(data, store=one) for one in (store.train(holdout, seed), store.held(holdout, seed)))
+    else:
+        hidden = is_held_out(data.rows, data.cols, holdout, seed)
+        train, part = data.part(~hidden), data.part(hidden)
+    if not size_of(train) or not size_of(part):
+        raise InputError(f"There is too little to hold out: {counted(size_of(data), 'entry')}. Leave out --holdout.")
+    return train, part
+
+
+def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Array, Array]:
+    """Scores at entries, and values and predictions there, or at some of them."""
+    if isinstance(part, BlockView):
+        return block_scores(fit.model, part, chosen.executor)
+    found, predicted = scores(fit, part.rows, part.cols, part.values)
+    return found, part.values, predicted
+
+
+def _same(chosen: Settings, first: Model) -> Settings:
+    """With what an earlier fit has chosen."""
+    solver = chosen.solver if first.choice is None else first.choice.chosen.solver
+    return replace(chosen, n_components=first.rank, alpha=first.ridge, solver=solver)
+
+
+def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) -> Model:
+    automatic = chosen.alpha is None or chosen.n_components is None
+    what = "fitting all entries" if start is not None else "fitting"
+    before = "choosing the ridge" if chosen.alpha is None else "choosing the rank" if automatic else "starting"
+    before = "choosing the noise" if chosen.posterior else before
+    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, before, size_of(data)) as show:
+        warnings.simplefilter("always")
+        watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
+        if start is None:
+            watched = replace(watched, expect=show.expect)
+        model = fit_blocks(data, watched, start) if isinstance(data, BlockView) else fit_model(data, watched, start)
+        show.ended(model.result.status)
+    notes += [str(warning.message) for warning in caught]
+    if model.path is not None and model.path.interrupted:
+        notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
+    if model.choice is not None and model.choice.interrupted:
+        notes.append("Ctrl-C ended the choice of the noise early; the best so far was taken.")
+    return model

@@ -1,0 +1,51 @@
+"""Models of clicks fitted to data in blocks: weights are chosen on some users in memory, then all blocks are fitted."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bifactor.arrays import host
+from bifactor.errors import InputError
+from bifactor.models.block_views import BlockView, Chosen
+from bifactor.models.choice_weights import as_choices
+from bifactor.models.chosen import Clicks
+from bifactor.models.click_choices import ENOUGH, Choices, chosen
+from bifactor.models.fitting import Settings, resumed, run
+from bifactor.models.model import Model
+from bifactor.operators import Partitioned
+from bifactor.operators.cells import all_cells
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
+from bifactor.tables import BlockStore, Observations
+from bifactor.tables.store.picked import picked
+
+
+def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None, given: Choices) -> Model:
+    """`fit_clicks` for data in blocks. There are no item-to-item scores, which need all data in memory."""
+    if given.item_share or (given.item_share is None and given.item_alpha is not None):
+        raise InputError("Item-to-item scores need all data in memory, and these are in blocks. Pass item_share=0.")
+    given = replace(given, item_share=0.0)
+    f = Partitioned("squared", BlockView(store, Chosen()), settings.executor)
+    rows, cols = f.marginals  # sums of weights
+    with settings.choosing as stage:
+        found = chosen(lambda: _some_users(store, settings), replace(settings, stage=stage), given)
+    best, (m, n) = found.best, store.shape
+    clicks = Clicks(best.unobserved, tuple(found.tried), found.interrupted)
+    paid = rows + best.unobserved * n, cols + best.unobserved * m
+    penalty = Ridge(best.alpha, rows=paid[0], cols=paid[1]) if best.alpha > 0 else None
+    problem = Objective(f, penalty) + all_cells(best.unobserved)
+    rank = min(m, n, settings.n_components or 0)
+    result = run(problem, rank, settings.solver, resumed(start, problem, rank), settings)
+    result = replace(result, U=host(result.U), V=host(result.V), problem=None)
+    return Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
+
+
+def _some_users(store: BlockStore, settings: Settings) -> Observations:
+    """What all users have chosen, or some of them where there are many."""
+    stay = np.ones(store.shape[0], bool)
+    if store.size > ENOUGH:
+        order = np.random.default_rng(settings.seed).permutation(store.shape[0])
+        stay[order[max(2, int(np.searchsorted(np.cumsum(store.marginals[0][order]), ENOUGH))) :]] = False
+    some = as_choices(picked(store, stay))
+    number = np.cumsum(stay) - 1
+    return replace(some, rows=number[some.rows], shape=(int(stay.sum()), store.shape[1]), row_names=None)

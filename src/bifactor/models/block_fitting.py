@@ -1,0 +1,188 @@
+"""Models fitted to data in blocks: what is left open is chosen on some rows in memory, then all blocks are fitted."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bifactor.arrays import Array, host
+from bifactor.errors import InputError
+from bifactor.executors import Executor, Passed
+from bifactor.losses import Loss, Shifted
+from bifactor.losses.base import NUMBERS
+from bifactor.models.block_views import BlockView, Labels
+from bifactor.models.clipping import clip_range, levels_range
+from bifactor.models.fitting import (
+    LARGEST,
+    Settings,
+    as_problem,
+    best_constant,
+    chosen_noise,
+    constant_of,
+    resumed,
+    run,
+    until,
+)
+from bifactor.models.model import OFFSETS, Model
+from bifactor.models.noise_choice import MANY
+from bifactor.models.tuning import RidgePath, tuned, without_vanished
+from bifactor.operators import Partitioned
+from bifactor.operators.entries_bound import SymbolicEntries
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective
+from bifactor.solvers import PCG
+from bifactor.tables import BlockStore, Observations
+from bifactor.tables.store.picked import picked
+
+IN_MEMORY = ("student",)
+"""Noise that has a number for each observation, which blocks do not hold."""
+
+ENOUGH = 2_000_000
+"""Observations that a ridge is chosen on: those of some rows, or columns where these are more, where there are more."""
+
+
+def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
+    """Chooses what is to be chosen, and fits; `fit_model` for data in blocks."""
+    settings = _possible(replace(settings, implicit=False))
+    loss, executor = settings.loss, settings.executor
+    _check(data, loss)
+    clip = _clip(data, settings)
+    intercept = block_constant(data, loss, executor) if settings.offsets else 0.0
+    seen_through = Shifted(loss, intercept) if intercept else loss
+    problem = Objective(Partitioned(seen_through, data, executor), offsets=settings.offsets)
+    fit = _with_posterior if settings.posterior else _with_ridge
+    model = fit(data, problem, intercept, settings, start)
+    return replace(model, clip=clip, result=replace(model.result, problem=None))
+
+
+def _check(data: BlockView, loss: Loss) -> None:
+    """`InputError` where the loss does not take some values, as far as is known before a pass over all blocks."""
+    store = data.store
+    values = np.array([store.least, store.largest]) if store.levels is None else store.levels
+    loss.targets.check(data.how.of(values) if isinstance(data.how, Labels) else values, type(loss).__name__)
+
+
+def _possible(settings: Settings) -> Settings:
+    """`InputError` where something cannot be fitted to blocks."""
+    if settings.posterior and settings.noise in IN_MEMORY:
+        raise InputError(f"noise={settings.noise!r} needs all data in memory, and these are in blocks. Pass another.")
+    if settings.loss.located:
+        raise InputError(
+            f"{type(settings.loss).__name__} fits thresholds, which estimators do for data in memory only. Pass another "
+            "loss, or use solvers.Refitted with operators.Partitioned."
+        )
+    return settings
+
+
+def _with_ridge(
+    data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
+) -> Model:
+    rank, ridge, path = _tuned(data, intercept, settings)
+    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
+    init = resumed(start, penalized, rank)
+    solver = settings.solver if init is None or settings.solver is not None else PCG()
+    result = run(penalized, rank, solver, init, settings)
+    x = problem.kind.pair(host(result.U), host(result.V))
+    x = without_vanished(x) if settings.n_components is None else x
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    return Model(settings.loss, intercept, fixed, ridge, x.left, x.right, result, path)
+
+
+def _with_posterior(
+    data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
+) -> Model:
+    best, choice = chosen_noise(
+        data.shape, data.store.size, settings, intercept, lambda rng: some_of(data, MANY, rng), IN_MEMORY
+    )
+    within = replace(settings, callback=until(best.sweeps, settings.callback))
+    result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), within)
+    fixed, U, V = OFFSETS if settings.offsets else (0, 0), host(result.U), host(result.V)
+    model = Model(settings.loss, intercept, fixed, None, U, V, result, None, result.posterior, choice)
+    return model.with_living() if settings.n_components is None else model
+
+
+def _tuned(data: BlockView, intercept: float, settings: Settings) -> tuple[int, float, RidgePath | None]:
+    """Rank and ridge, by some of the rows where there are many.
+
+    A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations of a row
+    plus that of those of a column. Some of the rows have fewer in each column, so what is best for them is scaled.
+    """
+    most = min(data.shape) if settings.n_components is None else min(*data.shape, settings.n_components)
+    if settings.alpha is not None and (settings.alpha > 0 or settings.n_components is not None):
+        return most, settings.alpha, None
+    rng = np.random.default_rng(settings.seed)
+    some = some_of(data, ENOUGH, rng)
+    part = as_problem(some, settings, intercept)
+    with settings.choosing as stage:
+        rank, ridge, path, _ = tuned(part, settings.n_components, settings.alpha, rng, stage=stage)
+    factor = _spread(*data.store.marginals) / _spread(np.bincount(some.rows), np.bincount(some.cols))
+    return rank, ridge * factor, None if path is None else replace(path, ridges=path.ridges * factor)
+
+
+def _spread(rows: Array, cols: Array) -> float:
+    """√ of the observations of a row plus √ of those of a column, in the mean over observations."""
+    return sum(float(np.sum(counts.astype(np.float64) ** 1.5) / np.sum(counts)) for counts in (rows, cols))
+
+
+def some_of(data: BlockView, most: int, rng: np.random.Generator | None = None) -> Observations:
+    """All observations or, where there are more than asked for, those of some rows, or columns where these are more."""
+    if data.store.size <= most:
+        return _recoded(data, picked(data.store, np.ones(data.shape[0], bool)))
+    side = int(data.shape[1] > data.shape[0])
+    order = (rng or np.random.default_rng(0)).permutation(data.shape[side])
+    totals = np.cumsum(data.store.marginals[side][order])
+    count = max(1, int(np.searchsorted(totals, most, side="right")))
+    stay, number = np.zeros(order.size, bool), np.full(order.size, -1)
+    stay[order[:count]], number[order[:count]] = True, np.arange(count)
+    some = _recoded(data, picked(data.store, stay, side))
+    if side:
+        return replace(some, cols=number[some.cols], shape=(some.shape[0], count), column_names=None)
+    return replace(some, rows=number[some.rows], shape=(count, some.shape[1]), row_names=None)
+
+
+def _recoded(data: BlockView, some: Observations) -> Observations:
+    return some.replaced(data.how.of(some.values)) if isinstance(data.how, Labels) else some
+
+
+def _clip(data: BlockView, settings: Settings) -> tuple[float, float] | None:
+    store = data.store
+    if settings.clip is True:
+        return store.least, store.largest
+    if settings.clip == "auto":
+        known = store.levels, store.level_counts
+        return None if known[0] is None or known[1] is None else levels_range(known[0], known[1])
+    return clip_range(settings.clip, np.array([store.mean]) if store.levels is None else _median(store))
+
+
+def _median(store: BlockStore) -> Array:
+    assert store.levels is not None
+    assert store.level_counts is not None
+    halfway = int(np.searchsorted(np.cumsum(store.level_counts), store.size / 2))
+    return store.levels[[min(halfway, store.levels.size - 1)]]
+
+
+def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> float:
+    """argmin over a of Σ w ℓ(a; y), as `fitting.constant` finds it; by passes where there are many values."""
+    store = data.store
+    if data.levels is not None:
+        return constant_of(loss, data.levels[0].astype(np.float64), data.levels[1].astype(np.float64))
+    if loss.quadratic and (not data.weighted or store.least == store.largest):
+        return store.least if store.least == store.largest else store.mean
+    f = Partitioned(loss, data, executor)
+
+    def slopes(a: float) -> tuple[float, float]:
+        return f.over(sloped_at, settings=(a,)).sums
+
+    if loss.quadratic:
+        slope, curvature = slopes(0.0)
+        return -slope / curvature
+    first, limit = (store.mean, np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
+    return best_constant(slopes, first, limit)
+
+
+def sloped_at(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], a: float) -> Passed:
+    """Σ w ℓ′(a; y) and Σ w ℓ″(a; y)."""
+    fit = bound.fit
+    y = np.asarray(fit.y, np.float64)
+    w = np.ones(y.size) if fit.weights is None else fit.weights.astype(np.float64)
+    z = np.full(y.size, a)
+    return Passed(sums=(float(w @ fit.loss.gradient(z, y)), float(w @ fit.loss.curvature(z, y))))

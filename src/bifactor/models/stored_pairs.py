@@ -1,0 +1,154 @@
+"""Which pairs of rows and columns were fitted, where these are in the blocks of a store."""
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.models.block_views import BlockView, Chosen
+from bifactor.models.choice_weights import as_choices
+from bifactor.models.pairs import Pairs
+from bifactor.tables import BlockStore, Observations
+from bifactor.tables.store.picked import picked
+
+WINDOW = 1 << 24
+"""Pairs that are kept in memory, at least those of one block."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPairs:
+    """Reads the pairs of the rows that are asked for from their blocks. Those of rows in a window are kept until others
+    are asked for, so that going through all rows in their order reads each block once."""
+
+    folder: Path
+    fingerprint: str
+    counts: Array
+    """How many observations each row has."""
+    column_counts: Array
+    how: Any = None
+    """Makes choices of observations, for clicks."""
+    added: Pairs | None = None
+    """Of rows that were found later."""
+    places: Array | None = None
+    """Of each row its place among them; -1 for those that are in blocks."""
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def size(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def store(self) -> BlockStore:
+        """`FileError` where it is not there any more, or another one is."""
+        if "store" not in self._kept:
+            try:
+                found = BlockStore.open(self.folder)
+            except FileError as error:
+                raise FileError(
+                    f"What was fitted is needed to leave it out of lists: {error} Or ask for lists with what was seen."
+                ) from None
+            if found.fingerprint != self.fingerprint:
+                raise FileError(f"{self.folder} holds other data than those of the fit. Restore it, or fit again.")
+            self._kept["store"] = found
+        store: BlockStore = self._kept["store"]
+        return store
+
+    def known(self, columns: int) -> tuple[Array, Array]:
+        """Of each row, and of each column, whether it is in a pair."""
+        return self.counts > 0, self.column_counts > 0
+
+    def __getitem__(self, row: int) -> Array:
+        return self.taken(np.array([row]))[0]
+
+    def sure(self, row: int) -> Array:
+        """The weights of a row."""
+        return self.taken(np.array([row])).sure(0)
+
+    def counted(self, rows: Array) -> Pairs:
+        """How many columns some rows have, but not which: for that no block is read."""
+        return Pairs.of_counts(self.counts[rows])
+
+    def taken(self, rows: Array) -> Pairs:
+        """Those of some rows, in this order."""
+        own = np.full(rows.size, -1) if self.places is None else self.places[rows]
+        if self.added is not None and np.all(own >= 0):
+            return self.added.taken(own)
+        first, there = self._read(rows[own < 0])
+        if self.added is None:
+            return there.taken(rows - first)
+        both = there.joined(self.added)
+        return both.taken(np.where(own < 0, rows - first, len(there.counts) + own))
+
+    def with_rows(self, data: Observations, weighted: bool = False) -> "StoredPairs":
+        """With the rows of some data in the place of what was known of them; there may be more rows."""
+        m = data.shape[0]
+        places = np.full(m, -1)
+        if self.places is not None:
+            places[: self.places.size] = self.places
+        before = self.added if self.added is not None else Pairs(np.zeros(1, np.int64), np.empty(0, np.int32))
+        new = np.unique(data.rows)
+        places[new] = len(before.counts) + np.arange(new.size)
+        part = replace(data, rows=np.searchsorted(new, data.rows), shape=(new.size, data.shape[1]))
+        fresh = Pairs.of(part, weighted)
+        counts = np.pad(self.counts, (0, m - self.counts.size))
+        counts[new] = fresh.counts
+        return replace(self, counts=counts, added=before.joined(fresh), places=places, _kept=dict(self._kept))
+
+    def popularity(self, columns: int) -> Array:
+        """How often each column is in a pair."""
+        return np.pad(self.column_counts, (0, columns - self.column_counts.size))
+
+    def _read(self, rows: Array) -> tuple[int, Pairs]:
+        """The pairs of a range of rows with all of these, and where the range begins."""
+        first, last = int(rows.min()), int(rows.max()) + 1
+        low, high, kept = self._kept.get("window", (0, 0, None))
+        if not low <= first < last <= high:
+            low, high = self._window(first)
+            if last > high:  # far apart: these alone
+                stay = np.zeros(self.store.shape[0], bool)
+                stay[rows] = True
+                return 0, self._pairs(stay, 0, self.store.shape[0])
+            stay = np.zeros(self.store.shape[0], bool)
+            stay[low:high] = True
+            kept = self._pairs(stay, low, high)
+            self._kept["window"] = low, high, kept
+        return low, kept
+
+    def _pairs(self, stay: Array, low: int, high: int) -> Pairs:
+        data = picked(self.store, stay)
+        data = data if self.how is None else self.how(data)
+        part = replace(data, rows=data.rows - low, shape=(high - low, data.shape[1]))
+        return Pairs.of(part, weighted=self.how is not None)
+
+    def _window(self, row: int) -> tuple[int, int]:
+        """The rows of a block or, where blocks are of columns, as many from this one on as have few pairs together."""
+        store = self.store
+        if not store.flipped:
+            part = next(part for part in store.parts if row < part.stop)
+            return part.start, part.stop
+        totals = np.cumsum(store.marginals[0][row:])
+        return row, min(store.shape[0], row + max(1, int(np.searchsorted(totals, WINDOW, side="right"))))
+
+
+Seen = Pairs | StoredPairs
+"""What a fit has seen."""
+
+
+def seen_of(data: Observations | BlockStore, clicks: bool) -> Seen:
+    """The pairs of some data, with their weights where they are clicks."""
+    if isinstance(data, Observations):
+        return Pairs.of(data, weighted=clicks)
+    counts = BlockView(data, Chosen()).counts if clicks else data.marginals
+    how = as_choices if clicks else None
+    return StoredPairs(data.folder, data.fingerprint, *counts, how, _kept={"store": data})
+
+
+def folder_of(told: dict[str, Any], home: Path) -> Path:
+    """Where a store is that a card speaks of: where it was or, where both were moved, at the same place beside."""
+    was = Path(str(told["folder"]))
+    beside = Path(os.path.normpath(home / str(told["beside"])))
+    return beside if not was.is_dir() and beside.is_dir() else was
