@@ -67,8 +67,8 @@ def _possible(settings: Settings) -> Settings:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, and these are in blocks. Pass another.")
     if settings.loss.located:
         raise InputError(
-            f"{type(settings.loss).__name__} fits thresholds, which estimators do for data in memory only. Pass another "
-            "loss, or use solvers.Refitted with operators.Partitioned."
+            f"{type(settings.loss).__name__} fits thresholds, which estimators do for data in memory only. "
+            "Pass another loss, or use solvers.Refitted with operators.Partitioned."
         )
     return settings
 
