@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch check bench clean
+.PHONY: demo test test-torch check bench docs docs-serve clean
 
 # `plot` is all the demo needs; `test` contains it.
 $(VENV)/.demo: pyproject.toml
@@ -45,6 +45,19 @@ check: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks --output bench.json
 
+# The site has an environment of its own too. Examples of the gallery are run; a warning is an error.
+$(VENV)-docs/.docs: pyproject.toml
+	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
+docs: $(VENV)-docs/.docs
+	$(VENV)-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-serve: docs
+	$(VENV)-docs/bin/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8000
+
 clean:
-	rm -rf $(VENV) $(VENV)-torch demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch $(VENV)-docs demo.html bench.json build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
