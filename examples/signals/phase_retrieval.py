@@ -2,9 +2,9 @@
 Phase retrieval: a signal from intensities alone
 ================================================
 
-In X-ray crystallography a detector sees intensities :math:`|⟨a_i, x⟩|^2` and no phases. They are linear in
-:math:`X = xx^H`, which is positive semidefinite and of rank one: `RankOne` measures it, and `FGD` finds its factor. The
-signal is known up to one global phase.
+In X-ray crystallography a detector sees intensities :math:`|⟨a_i, x⟩|^2` and no phases. They are linear in :math:`X =
+xx^H`, which is positive semidefinite and of rank one: `RankOne` measures it, and `FGD` finds its factor. The signal
+is known up to one global phase.
 """
 
 import matplotlib.pyplot as plt
