@@ -22,7 +22,7 @@ $(VENV)/.bench: $(VENV)/.test
 	touch $@
 
 demo: $(VENV)/.demo
-	$(BIN)/bifactor demo --output demo.png
+	$(BIN)/bifactor demo --output demo.html
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2

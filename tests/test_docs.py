@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ PAGES.append(ROOT / "README.md")
 EXTEND = [page for page in sorted((DOCS / "extend").glob("*.md")) if page.stem != "index"]
 """Everything on the site that is not made by building it."""
 
+RAW = "raw.githubusercontent.com"
 SOURCE = "<!-- source:"
 BLOCK = re.compile(
     rf"^(?:{SOURCE} (?P<source>\S+) -->\n\s*)?^```python\n(?P<code>.*?)^```$",
@@ -35,6 +37,22 @@ def test_no_code_is_left_out():
 
 def test_every_kind_has_a_page():
     assert {page.stem for page in EXTEND} >= {"loss", "operator", "penalty", "solver"}
+
+
+def test_the_front_page_has_absolute_links_to_what_is_there():
+    """It is read on the package index too. Addresses begin as `[project.urls]` says."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        urls = tomllib.load(file)["project"]["urls"]
+    links = re.findall(r"\]\((.*?)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        site, raw = f"{urls['Documentation']}/en/latest/", f"{urls['Source']}/main/".replace("github.com", RAW)
+        if link.startswith(raw):
+            assert (ROOT / link.removeprefix(raw)).is_file(), link
+        else:
+            assert link.startswith(site), link
+            page = DOCS / link.removeprefix(site).partition("#")[0].replace(".html", ".md")
+            assert page.exists() or page.parent.name == "gallery", link
 
 
 @each_page
