@@ -26,6 +26,7 @@ extensions = [
     "api_examples",
     "benchmark_tables",
     "local_mathjax",
+    "page_titles",
     "readable_docstrings",
 ]
 root_doc = "index"
@@ -43,8 +44,11 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_default_options = {"no-value": True}
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
+SECTIONS = ("completion", "choices", "tables", "pictures", "signals", "solvers")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -52,8 +56,10 @@ sphinx_gallery_conf = {
     "doc_module": ("bifactor",),
     "reference_url": {"bifactor": None},
     "filename_pattern": r"\.py$",
+    "subsection_order": [f"../examples/{name}" for name in SECTIONS],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

@@ -39,11 +39,11 @@ def told(name, facts, caption):
 def drawn(lines):
     """A table without the columns that are the same in all lines."""
     columns = list(dict.fromkeys(key for line in lines for key in line))
-    columns = [c for c in columns if c not in NOUNS or len({line.get(c, "") for line in lines}) > 1]
+    columns = [c for c in columns if c not in (*NOUNS, "runs") or len({line.get(c, "") for line in lines}) > 1]
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in columns), cols=len(columns))
     group += nodes.thead("", line_of(column.replace("_", " ") for column in columns))
     group += nodes.tbody("", *(line_of(line.get(column, "") for column in columns) for line in lines))
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["benchmark"])
 
 
 def line_of(cells):
