@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from bifactor.cli.main import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 MADE = ("_build", "gallery", "generated")
@@ -37,6 +39,11 @@ def test_no_code_is_left_out():
 
 def test_every_kind_has_a_page():
     assert {page.stem for page in EXTEND} >= {"loss", "operator", "penalty", "solver"}
+
+
+def test_every_command_has_a_section():
+    sections = re.findall(r"^## (\w+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(COMMANDS) <= set(sections)
 
 
 def test_the_front_page_has_absolute_links_to_what_is_there():
