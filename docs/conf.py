@@ -44,7 +44,6 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-autodoc_default_options = {"no-value": True}
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
