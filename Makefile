@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch check bench docs docs-serve clean
+.PHONY: demo test test-torch check bench clean
 
 # `plot` is all the demo needs; `test` contains it.
 $(VENV)/.demo: pyproject.toml
@@ -36,16 +36,8 @@ $(VENV)-torch/.test: pyproject.toml
 test-torch: $(VENV)-torch/.test
 	$(VENV)-torch/bin/python -m pytest --numprocesses 2 tests/test_libraries.py
 
-check: $(VENV)/.test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_architecture.py
-
-bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks --output bench.json
-
 # The site has an environment of its own too. Examples of the gallery are run; a warning is an error.
+.PHONY: docs docs-serve
 $(VENV)-docs/.docs: pyproject.toml
 	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
 	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
@@ -58,6 +50,16 @@ docs: $(VENV)-docs/.docs
 docs-serve: docs
 	$(VENV)-docs/bin/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8000
 
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks --output bench.json
+
 clean:
-	rm -rf $(VENV) $(VENV)-torch $(VENV)-docs demo.html bench.json build dist docs/_build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV)-docs demo.html docs/_build docs/gallery docs/api/generated
