@@ -26,6 +26,7 @@ class Example(SphinxDirective):
         if name not in found:
             raise self.error(f"docs/api/examples/{module}.py has no part '# --- {name} ---'. Add one.")
         text = shared.split('"""')[-1].strip() + "\n\n" + found[name].strip() + "\n"
+        text = re.sub(r"  # noqa.*", "", text)
         return [nodes.literal_block(text, text, language="python")]
 
 

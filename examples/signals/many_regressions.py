@@ -20,8 +20,8 @@ Y = A @ truth + 1.5 * rng.standard_normal((examples, outcomes))
 
 f = bf.Function(lambda X: 0.5 * np.sum((A @ X - Y) ** 2), lambda X: A.T @ (A @ X - Y), truth.shape)
 bf.testing.check_gradient(f)
-ridges = np.geomspace(15, 300, 9)
-fits = [bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(rho)), rank=30, rng=0) for rho in ridges]
+ridges = np.geomspace(20, 300, 8)
+fits = [bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(rho)), rank=20, rng=0, tol=1e-6) for rho in ridges]
 print(fits[4].certificate)
 
 # %%
