@@ -26,6 +26,7 @@ extensions = [
     "api_examples",
     "benchmark_tables",
     "local_mathjax",
+    "nothing_from_elsewhere",
     "page_titles",
     "readable_docstrings",
 ]
