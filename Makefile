@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch check bench clean
+.PHONY: demo test test-torch check bench dist clean
 
 # `plot` is all the demo needs; `test` contains it.
 $(VENV)/.demo: pyproject.toml
@@ -56,10 +56,22 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
 
+$(VENV)-dist/.tools:
+	test -x $(VENV)-dist/bin/python || $(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "twine>=6.1"
+	touch $@
+
+# A wheel and a source archive, checked, and the wheel installed into an empty environment and used.
+dist: $(VENV)-dist/.tools
+	rm -rf dist
+	$(VENV)-dist/bin/python -m build
+	$(VENV)-dist/bin/python -m twine check --strict dist/*
+	$(PYTHON) .ci/smoke.py dist/*.whl
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks --output bench.json
 
 clean:
-	rm -rf $(VENV) $(VENV)-torch demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch $(VENV)-dist demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf $(VENV)-docs demo.html docs/_build docs/gallery docs/api/generated

@@ -21,6 +21,7 @@ LOSSES = {
     "Poisson": bf.losses.Poisson(),
     "NegativeBinomial": bf.losses.NegativeBinomial(3.0),
     "ExpectedCounts": bf.losses.ExpectedCounts(0.5),
+    "Ordinal": bf.losses.Ordinal([1, 2, 4, 5], [-1.5, -0.2, 0.9]),
     "Shifted": bf.losses.Shifted(bf.losses.Probit(0.6), -0.4),
 }
 LAWS = ("kernels", "losses", "operators", "solvers", "steps", "theory", "test_blocks", "test_libraries")
@@ -45,6 +46,9 @@ def targets(loss: bf.losses.Loss, z: np.ndarray, rng: np.random.Generator) -> np
         return rng.poisson(np.maximum(z, 0)).astype(z.dtype)
     if isinstance(loss, (bf.losses.Poisson, bf.losses.NegativeBinomial)):
         return rng.poisson(np.exp(np.clip(z, -5, 3))).astype(z.dtype)
+    if isinstance(loss, bf.losses.Ordinal):
+        loss = loss if loss.levels is not None else bf.losses.Ordinal(4)
+        return loss.median(z + rng.logistic(size=z.shape)).astype(z.dtype)
     return (z + 0.1 * rng.standard_normal(z.shape)).astype(z.dtype)
 
 

@@ -19,11 +19,11 @@ FLOORS = [
     {"caching", "errors", "lazy", "words"},
     {"fork"},
     {"arrays"},
-    {"validation", "describe"},
-    {"kernels"},
-    {"linear_map", "pictures"},
-    {"svd", "losses", "blocks"},
-    {"factors"},
+    {"validation", "describe", "markup"},
+    {"kernels", "listing"},
+    {"linear_map", "pictures", "two_weights"},
+    {"svd", "losses", "blocks", "carried"},
+    {"factors", "executors"},
     {"kinds", "metrics"},
     {"operators", "penalties"},
     {"problems"},
@@ -34,7 +34,7 @@ FLOORS = [
     {"tables", "ranking"},
     {"models"},
     {"estimators"},
-    {"reports"},
+    {"anndata", "reports"},
     {"cli"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -43,8 +43,10 @@ PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
+        "anndata errors estimators executors extend inits losses metrics models operators penalties ranking solvers "
+        "steps tables testing"
     ),
+    "bifactor.anndata": "pca",
     "bifactor.extend": (
         "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
         "MeasuredCurve Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State "
@@ -54,12 +56,13 @@ PUBLIC = {
         "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
     ),
     "bifactor.losses": (
-        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Poisson Probit Shifted Squared Targets"
+        "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Ordinal Poisson Probit Shifted Squared Targets"
     ),
     "bifactor.operators": (
         "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
-        "Noiselet Operator Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
+        "Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
     ),
+    "bifactor.executors": "Dask Executor Gathered Loaded Part Passed Streamed Workspace",
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",
@@ -80,7 +83,7 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.tables": "Names Observations Origin read read_counts",
+    "bifactor.tables": "BlockStore Names Observations Origin Part partition read read_counts",
     "bifactor.testing": "check_gradient check_loss check_operator check_penalty check_solver",
 }
 

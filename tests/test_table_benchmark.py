@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks are not installed with the library
 
-from benchmarks import tables
+from benchmarks import draws, tables
 from benchmarks.harness.imputers import IMPUTERS, Encoded
 from benchmarks.harness.rows import Absent
 from benchmarks.harness.table_data import DEVELOPMENT, MASKS, UNSEEN, MixedTable, hide
@@ -84,3 +84,34 @@ def test_the_summary_ranks_and_compares():
 def test_tables_of_development_are_not_those_of_the_test():
     assert not set(DEVELOPMENT) & set(UNSEEN)
     assert len(UNSEEN) >= 20
+
+
+def test_rubins_rules():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = X @ [1.0, -1.0, 0.0] + rng.standard_normal(60)
+    fit = draws.regression(X, y)
+    np.testing.assert_allclose(fit.slopes, np.linalg.lstsq(np.column_stack([np.ones(60), X]), y)[0][1:])
+    assert draws.pooled([fit]) is fit
+    alike = draws.pooled([fit, fit, fit])
+    np.testing.assert_allclose(alike.variances, fit.variances)
+    np.testing.assert_allclose(alike.freedom, 56 * 57 / 59, rtol=1e-6)
+    moved = [fit._replace(slopes=fit.slopes + shift) for shift in (-1, 0, 1)]
+    apart = draws.pooled(moved)
+    np.testing.assert_allclose(apart.slopes, fit.slopes)
+    np.testing.assert_allclose(apart.variances, fit.variances + 4 / 3)
+    assert np.all(apart.freedom < 3)
+    assert fit.holds(fit.slopes).all()
+
+
+def test_draws_of_planted_rows_are_told_by_all_methods():
+    rows = list(draws.planted(0, "MAR"))
+    assert [row["solver"] for row in rows] == [
+        "complete data",
+        "complete rows",
+        "filled in",
+        "1 draw",
+        "5 draws",
+        "20 draws",
+    ]
+    assert all(0 <= row["cover95"] <= 1 and row["rmse"] < 1 for row in rows)

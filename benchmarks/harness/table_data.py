@@ -133,7 +133,7 @@ def read(name: str, rows: int = ROWS) -> MixedTable:
         if series.dtype.is_temporal():
             continue
         cells = cells_of(series, column)
-        form = Form.of(column, cells, None, *declared(series))
+        form = Form.of(column, cells, None, declared(series))
         places = form.codes(cells) if form.kind != KEEP else np.full(len(cells), np.nan)
         few = form.kind != CATEGORY or len(form.levels) <= LEVELS
         if few and len(np.unique(places[~np.isnan(places)])) > 1:

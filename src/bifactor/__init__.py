@@ -6,8 +6,10 @@ import bifactor.fork  # noqa: F401  # before any other thread imports more
 from bifactor.lazy import lazy
 
 if TYPE_CHECKING:
+    from bifactor import anndata as anndata
     from bifactor import errors as errors
     from bifactor import estimators as estimators
+    from bifactor import executors as executors
     from bifactor import extend as extend
     from bifactor import inits as inits
     from bifactor import losses as losses
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
 
-_ROOMS = "errors estimators extend inits losses metrics models operators penalties ranking solvers steps tables testing"
+_ROOMS = "anndata errors estimators executors extend inits losses metrics models operators penalties ranking solvers "
+_ROOMS += "steps tables testing"
 _ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
 _ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # else a misspelt name would be of type Any

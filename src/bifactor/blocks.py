@@ -9,15 +9,29 @@ import numpy as np
 import scipy
 
 from bifactor import kernels
-from bifactor.arrays import Array, beside, cast, dtype_of, epsilon, herm, host, is_numpy, on_host, real
+from bifactor.arrays import (
+    Array,
+    beside,
+    cast,
+    dtype_of,
+    epsilon,
+    herm,
+    host,
+    is_numpy,
+    largest_of,
+    mean_of,
+    on_host,
+    real,
+)
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.memory import empty
+from bifactor.two_weights import Weight, two_weights
 
-Weight = Array | float
-"""One number for each row, or one for all."""
+AT_A_TIME = 1 << 22
+"""Numbers that are divided at a time."""
 
 
 class Blocks(ABC):
@@ -73,13 +87,13 @@ class Shared(Blocks):
     @property
     def largest(self) -> float:
         """A bound of the eigenvalues."""
-        parts = (float(np.max(host(a))) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
-        return sum(parts, float(np.max(host(self.ridge))))
+        parts = (largest_of(a) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
+        return sum(parts, largest_of(self.ridge))
 
     @property
     def typical(self) -> float:
         """The trace of an average block, the ridge aside."""
-        return sum((float(np.mean(host(a))) * float(np.trace(B).real) for a, B in self.pairs), 0.0)
+        return sum((mean_of(a) * float(np.trace(B).real) for a, B in self.pairs), 0.0)
 
     def at(self, columns: Array) -> "Shared":
         return replace(self, pairs=tuple((a, B[np.ix_(columns, columns)]) for a, B in self.pairs))
@@ -122,7 +136,7 @@ class Shared(Blocks):
         r, eps = len(self.pairs[0][1]), epsilon(rows)
         matrices = [*(B.astype(np.result_type(B.dtype, np.float64)) for _, B in self.pairs), np.eye(r)]
         weights = [*(a for a, _ in self.pairs), self.ridge]
-        p, q, first, second = two_weights([host(a) for a in weights], [float(np.trace(B).real) for B in matrices])
+        p, q, first, second = two_weights(weights, [float(np.trace(B).real) for B in matrices])
         P, Q = _combined(first, matrices), _combined(second, matrices)
         total = P + Q
         least = max(10 * eps * float(np.trace(total).real), 1e6 * float(np.finfo(dtype_of(rows)).tiny))
@@ -133,47 +147,6 @@ class Shared(Blocks):
         values = np.clip(values, 0.0, 1.0 - 10 * eps)  # where p is 0, something is left to divide by
         more = q if isinstance(q, float) else beside(q, rows)
         return _turned(rows, T, herm(T), beside(p - q, rows), values, more)  # pΛ + q(I − Λ)
-
-
-def two_weights(weights: list[Weight], sizes: list[float]) -> tuple[Array, Weight, list[float], list[float]]:
-    """(p, q, α, β) with aₖ ≈ αₖp + βₖq and αₖ, βₖ ≥ 0, where p is one of the weights a and q another one, or 1.
-
-    The two are chosen for the least squares of what is left, each times the size of the matrix that it belongs to.
-    Where all weights are such combinations, nothing is left. At least one of the weights is a vector.
-    """
-    means = [a if isinstance(a, float) else float(np.mean(a)) for a in weights]
-    bases: list[Any] = [1.0]
-    places = []
-    for a, mean in zip(weights, means, strict=True):
-        places.append(0 if isinstance(a, float) or mean == 0 else len(bases))
-        bases += [a / mean] if places[-1] else []
-    G = np.array([[float(np.mean(a * b)) for a in bases] for b in bases])
-    counts = np.bincount(places, (np.array(means) * sizes) ** 2, minlength=len(bases))
-    pairs = [(p, q) for q in range(len(bases)) for p in range(q + 1, len(bases))]
-    fits = [[_shares_of_two(G, p, q, k) for k in range(len(bases))] for p, q in pairs]
-    left = [float(sum(count * share[2] for count, share in zip(counts, fit, strict=True))) for fit in fits]
-    # Up to rounding the first is as good as others that are no better.
-    best = next(i for i, cost in enumerate(left) if cost <= min(left) + 1e-12 * float(np.sum(counts)))
-    (p, q), fit = pairs[best], fits[best]
-    first, second = ([mean * fit[k][side] for mean, k in zip(means, places, strict=True)] for side in (0, 1))
-    nothing = bases[p] + bases[q] == 0  # such rows count as the mean one
-    return np.where(nothing, 1.0, bases[p]), bases[q], first, second
-
-
-def _shares_of_two(G: Array, p: int, q: int, k: int) -> tuple[float, float, float]:
-    """(α, β, ‖aₖ − αp − βq‖²) at its least with α, β ≥ 0, from the inner products of all weights."""
-    if k in (p, q):
-        return float(k == p), float(k == q), 0.0
-    tried = [(G[p, k] / G[p, p], 0.0), (0.0, G[q, k] / G[q, q])]
-    det = G[p, p] * G[q, q] - G[p, q] ** 2
-    if det > 1e-12 * G[p, p] * G[q, q]:
-        alpha, beta = G[q, q] * G[p, k] - G[p, q] * G[q, k], G[p, p] * G[q, k] - G[p, q] * G[p, k]
-        tried += [(alpha / det, beta / det)] if min(alpha, beta) >= 0 else []
-    sides = np.array([G[p, k], G[q, k]])
-    square = np.array([[G[p, p], G[p, q]], [G[p, q], G[q, q]]])
-    left = [float(G[k, k] - 2 * sides @ c + c @ square @ c) for c in map(np.array, tried)]
-    best = int(np.argmin(left))
-    return *tried[best], max(left[best], 0.0)
 
 
 def _combined(weights: list[float], matrices: list[Array]) -> Array:
@@ -203,12 +176,21 @@ def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, 
     dtype = np.finfo(dtype_of(rows)).dtype
     own, each = _column(a, dtype), beside(values.astype(dtype), rows)
     if is_numpy(rows):
-        middle = np.multiply(own, each, out=empty(rows.shape, dtype))
-        middle += _column(more, dtype)
-        turned = matmul(rows, before)
-        turned /= middle
-        return matmul(turned, after)
+        added, out = _column(more, dtype), empty(rows.shape, np.result_type(rows, before))
+        for some in _some_rows(rows):
+            middle = own[some] * each if np.ndim(own) else own * each
+            middle = middle + (added[some] if np.ndim(added) else added)
+            turned = matmul(rows[some], before)
+            turned /= middle
+            matmul(turned, after, out[some])
+        return out
     return matmul(matmul(rows, before) / (own * each + _column(more, dtype)), after)
+
+
+def _some_rows(rows: Array) -> list[slice]:
+    """Of a tall array: temporaries of all rows would be as large as the factor."""
+    step = max(1, AT_A_TIME // max(rows.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, max(len(rows), 1), step)]
 
 
 def _column(a: Weight, dtype: Any) -> Any:

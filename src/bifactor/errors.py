@@ -7,6 +7,7 @@
     │   ├── SmoothnessError               a rule needs an L that the problem does not have
     │   └── KindError (also TypeError)    a cell of a table that is neither a number nor text
     ├── FileError (also OSError)          a file that cannot be read, or is not what it should be
+    ├── LostError (also ConnectionError)  workers of a cluster are gone, or do not answer
     └── CheckError (also AssertionError)  `bifactor.testing` found a broken law
 
 Numerical outcomes (divergence, a stall, an interrupt) are never raised: they are a `Result.status`.
@@ -31,6 +32,10 @@ class KindError(InputError, TypeError):
 
 class FileError(BifactorError, OSError):
     """A file is missing, truncated, of another kind, or belongs to another run."""
+
+
+class LostError(BifactorError, ConnectionError):
+    """What was computed elsewhere is lost, and was not recovered."""
 
 
 class CheckError(BifactorError, AssertionError):

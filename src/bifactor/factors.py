@@ -21,8 +21,6 @@ from bifactor.arrays import (
     gaussian,
     herm,
     hstack,
-    inner,
-    norm,
     orthonormal,
     product_norm,
     thin_svd,
@@ -31,8 +29,11 @@ from bifactor.arrays import (
 )
 from bifactor.blocks import Blocks
 from bifactor.caching import cached_property
+from bifactor.carried import Carried
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul, wide_gram
+from bifactor.kernels.combine import difference, plus, scaled, total
+from bifactor.kernels.inner import inner, norm
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
 
@@ -41,7 +42,7 @@ Sides = Callable[[int], Blocks]
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(Carried):
     """A pair of thin matrices, `left` (m×r) and `right` (n×r), of one kind."""
 
     left: Array
@@ -68,20 +69,20 @@ class Factors:
         return self.kind.distinct(self)
 
     def __add__(self, other: "Factors") -> "Factors":
-        return self.each(lambda a, b: a + b, other)
+        return self.each(total, other)
 
     def __sub__(self, other: "Factors") -> "Factors":
-        return self.each(lambda a, b: a - b, other)
+        return self.each(difference, other)
 
     def __neg__(self) -> "Factors":
-        return self.each(lambda a: -a)
+        return self.each(lambda a: scaled(-1.0, a))
 
     def __rmul__(self, number: float) -> "Factors":
-        return self.each(lambda a: number * a)
+        return self.each(lambda a: scaled(number, a))
 
     def plus(self, a: float, d: "Factors") -> "Factors":
         """x + a·d."""
-        return self.each(lambda x, y: x + a * y, d)
+        return self.each(lambda x, y: plus(x, a, y), d)
 
     def inner(self, other: "Factors") -> float:
         """Re⟨U, U′⟩ + Re⟨V, V′⟩, summed in double precision."""

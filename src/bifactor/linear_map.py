@@ -35,6 +35,10 @@ class LinearMap(ABC):
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         """(G V, Gᴴ U), in one pass where that saves work."""
 
+    def normal(self, V: Array) -> Array:
+        """Gᴴ G V, in one pass where that saves work."""
+        return self.rmatmul(self.matmul(V))
+
     def __matmul__(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
         return self.matmul(V)
@@ -65,7 +69,7 @@ class Adjoint(LinearMap):
 
 
 class Dense(LinearMap):
-    """A matrix that is there: an array, or a SciPy sparse matrix."""
+    """An explicit matrix: an array, or a SciPy sparse matrix."""
 
     def __init__(self, matrix: Array):
         self.matrix = matrix
@@ -141,6 +145,9 @@ class ScaledMap(LinearMap):
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         GV, GhU = self.G.products(U, V)
         return self.c * GV, self.c.conjugate() * GhU
+
+    def normal(self, V: Array) -> Array:
+        return abs(self.c) ** 2 * self.G.normal(V)
 
 
 class LowRankPlus(TotalMap):

@@ -53,7 +53,7 @@ def truncated_svd(
         B, s, A = truncated_svd(G.H, rank, rng, tol, restarts, None if start is None else start[::-1])
         return A, s, B
     first = None if start is None else start[1]
-    _, B = top_eigenpairs(lambda Q: G.H @ (G @ Q), n, rank, G.dtype, rng, tol, restarts, first, G.like)
+    _, B = top_eigenpairs(G.normal, n, rank, G.dtype, rng, tol, restarts, first, G.like)
     # One more product, so that small singular values do not suffer from the squared Gram matrix.
     Q, R = orthonormal(G @ B)
     left, s, right = thin_svd(R)

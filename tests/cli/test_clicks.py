@@ -422,7 +422,7 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
     choices().to_csv("ratings.csv", index=False)
     invoke("complete", "ratings.csv", "--rank", 1, "--alpha", 1, "-o", "numbers")
     for arguments, code, message in (
-        (("fit",), 1, "nobody to serve"),
+        (("fit",), 1, "no row to recommend to"),
         (("fit", "--all", "--user", "u1"), 2, "--all goes with neither"),
         (("none", "--user", "u1"), 1, "not the folder of a fit"),
         (("fit", "--all", "-o", "all.xlsx"), 1, "a kind that is not written"),

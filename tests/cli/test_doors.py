@@ -285,7 +285,7 @@ def test_new_rows_that_cannot_be_found(fit):
             assert message in done.stderr
             assert done.stdout == ""
     assert "There is no file none.csv" in invoke("recommend", "fit", "--ratings", "none.csv", code=1).stderr
-    assert "nobody to serve" in invoke("recommend", "fit", code=1).stderr
+    assert "no row to recommend to" in invoke("recommend", "fit", code=1).stderr
     assert "no row named '7'" in invoke("recommend", "fit", "--user", 7, code=1).stderr
 
 

@@ -16,6 +16,8 @@ from click.testing import CliRunner
 import bifactor as bf
 from bifactor.cli.main import main
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX")
+
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
 QUICK = ("complete", "data.csv", "--rank", "2", "--alpha", "1")
 FULL = Path("/dev/full")

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,8 @@ def invoke(*arguments, code=0):
 def test_holes_are_filled_and_the_rest_is_as_it_was(table):
     X, holes = table
     said = invoke("table.csv", "-o", "full.csv").stdout
-    assert "kept       id, empty" in said
+    assert "kept        id, empty (60 empty)" in said
+    assert "left empty  60 cells" in said
     assert f"{holes.sum()} of 300 cells in 5 columns" in said
     assert f"number: {holes[:, 0].sum()} filled in; hidden cells: error 0.0" in said
     before, after = (list(csv.reader(Path(name).read_text().splitlines())) for name in ("table.csv", "full.csv"))
@@ -53,9 +55,11 @@ def test_holes_are_filled_and_the_rest_is_as_it_was(table):
 def test_json_keep_and_gzip(table):
     answer = json.loads(invoke("table.csv", "--keep", "a", "--effort", "fast", "-o", "full.csv.gz", "--json").stdout)
     assert answer["filled"] == table[1][:, 1:].sum()
-    assert answer["left"] == 0
+    assert answer["left"] == table[1][:, 0].sum() + 60
     told = {column["name"]: column for column in answer["columns"]}
     assert [name for name, column in told.items() if column["kind"] == "keep"] == ["id", "a", "empty"]
+    assert told["a"]["left"] == table[1][:, 0].sum()
+    assert told["b"]["left"] == 0
     assert told["b"]["metric"] == "rmse"
     assert told["b"]["error"] < 0.1 * told["b"]["baseline"]
     assert Path("full.csv.gz").read_bytes()[:2] == b"\x1f\x8b"
@@ -156,6 +160,41 @@ def test_parquet_says_the_same_as_csv_and_keeps_types(mixed):
     assert (full.dtypes == frame.dtypes).all()
     assert not full.isna().any().any()
     assert pq.read_schema("full.parquet").equals(pq.read_schema("mixed.parquet"), check_metadata=True)
+
+
+def test_times_and_decimal_commas_are_written_as_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["day;at;x"]
+    for k in range(40):
+        day, at = f"2024-02-{k % 28 + 1:02d}", f"2024-02-{k % 28 + 1:02d} 12:{k:02d}"
+        lines.append(f"{'' if k % 5 == 0 else day};{'NA' if k % 5 == 1 else at};{'' if k % 5 == 2 else k % 28},5")
+    lines = [line.replace(";,5", ";") for line in lines]
+    Path("times.csv").write_text("\n".join(lines) + "\n")
+    said = invoke("times.csv", "-o", "full.csv").stdout
+    assert re.search(r"day .*number: 8 filled in; hidden cells: error [\d.]+, mean [\d.]+ days", said)
+    after = list(csv.DictReader(Path("full.csv").read_text().splitlines(), delimiter=";"))
+    for k, row in enumerate(after):
+        assert re.fullmatch(r"2024-02-\d\d", row["day"])
+        assert re.fullmatch(r"2024-02-\d\d \d\d:\d\d", row["at"])
+        assert abs(float(row["x"].replace(",", ".")) - k % 28 - 0.5) < 4
+        assert abs(int(row["day"][-2:]) - k % 28 - 1) < 4
+    Path("odd.csv").write_text("a,b\n" + "2024-02-30,1.5\n2024-02-01,2.5\n" * 9 + ",3.5\n")
+    assert "a          boolean: 1 filled in" in invoke("odd.csv", "-o", "o.csv").stdout
+
+
+def test_nan_in_parquet_is_a_hole(tmp_path, monkeypatch):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    x = np.arange(40.0)
+    x[::4] = np.nan
+    pq.write_table(pa.table({"x": x, "y": np.arange(40.0) ** 2, "z": np.full(40, np.nan)}), "nan.parquet")
+    answer = json.loads(invoke("nan.parquet", "-o", "full.parquet", "--json").stdout)
+    assert [(c["kind"], c["filled"], c["left"]) for c in answer["columns"]] == [
+        ("number", 10, 0),
+        ("number", 0, 0),
+        ("keep", 0, 40),
+    ]
+    assert not np.isnan(pq.read_table("full.parquet")["x"].to_numpy()).any()
 
 
 def test_a_parquet_file_that_is_none(mixed):

@@ -132,7 +132,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(pictures):
         (("colour.png", "-o", "out.png"), "exactly one of --mask"),
         (("colour.png", "--transparent", "-o", "out.png"), "has no transparency"),
         (("clear.png", "--transparent", "-o", "out.png"), "Every pixel of clear.png is a hole"),
-        (("colour.png", "--hole", "no colour", "-o", "out.png"), "is no colour"),
+        (("colour.png", "--hole", "no colour", "-o", "out.png"), "is not a colour"),
         (("grey.png", "--hole", "magenta", "-o", "out.png"), "is grey and has no colour"),
         (("colour.png", *keep, "--truth", "colour.png"), "the picture itself is the truth"),
         (("colour.png", *keep, "--doubt", "doubt.docx"), "should end in"),

@@ -104,4 +104,4 @@ def test_three_labels_are_not_answered_by_a_parameter_of_python():
 def test_a_report_tells_all_the_time_that_it_took():
     told = json.loads(invoke("complete", "data.csv", "--rank", 1, "--holdout", 0.2, "-o", "fit", "--json").stdout)
     page = Path("fit/report.html").read_text()
-    assert f"<b>{told['timings']['all']:.1f} s</b><span>all in all</span>" in page
+    assert f"<b>{told['timings']['all']:.1f} s</b><span>total time</span>" in page

@@ -261,4 +261,4 @@ def test_a_full_disk_leaves_nothing(counts, monkeypatch):
 
 def test_there_is_no_singlet_of_three(counts):
     Path("three.csv").write_text("setting,outcome,count\nXXX,000,1\n")
-    assert "no singlet of 3" in invoke("three.csv", "--target", "singlet", code=1).output
+    assert "not for 3" in invoke("three.csv", "--target", "singlet", code=1).output

@@ -288,7 +288,8 @@ def test_columns_that_are_not_known_are_left_out(fitted, lines):
     told = fitted.transform_long(more)
     assert told["user"].to_list()[-1] == "new"
     assert np.all(told.iloc[-1, 1:] == 0)
-    np.testing.assert_array_equal(told.iloc[:-1, 1:], fitted.transform_long(lines[:40]).iloc[:, 1:])
+    # Up to rounding: how a library multiplies may depend on the number of rows.
+    np.testing.assert_allclose(told.iloc[:-1, 1:], fitted.transform_long(lines[:40]).iloc[:, 1:], rtol=1e-12)
 
 
 # Scores

@@ -10,11 +10,12 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.estimators import factorised, inputs
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
-from bifactor.losses import Huber
+from bifactor.losses import Huber, Ordinal
 from bifactor.models.scoring import explained
 from bifactor.solvers import Newton
 from bifactor.tables.observations import Observations
@@ -543,3 +544,39 @@ def test_the_score_of_counts_is_1_for_the_counts_themselves():
     model = make(loss="poisson", n_components=1).fit(y[None, :]).model_
     assert explained(model, data, np.log(np.maximum(y, 1e-12))) == pytest.approx(1.0)
     assert explained(model, data, np.full(40, np.log(y.mean()))) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def grades(truth):
+    """Grades from 1 to 5 with holes and without, and the losses of those who know the truth."""
+    rng, z = np.random.default_rng(5), 1.5 * (truth - 2)
+    cuts = np.array([-3.0, -1.0, 0.0, 2.0])
+    y = 1.0 + (z[..., None] + rng.logistic(size=(*SHAPE, 1)) > cuts).sum(axis=-1)
+    return np.where(rng.random(SHAPE) < 0.6, y, np.nan), y, Ordinal([1, 2, 3, 4, 5], cuts).value(z, y)
+
+
+def test_grades_are_told_by_their_probabilities(grades, tmp_path):
+    table, y, best = grades
+    fit = make(loss="ordinal", alpha="auto").fit(table)
+    hole = np.isnan(table)
+    p, level = fit.predict_proba(*np.nonzero(hole)), y[hole].astype(int) - 1
+    np.testing.assert_array_equal(fit.levels_, [1, 2, 3, 4, 5])
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(fit.predict(*np.nonzero(hole)), p @ fit.levels_, atol=1e-9)
+    shares = np.bincount(table[~hole].astype(int), minlength=6)[1:] / np.count_nonzero(~hole)
+    told, least, most = -np.log(p[np.arange(len(p)), level]).mean(), best[hole].mean(), -np.log(shares[level]).mean()
+    assert least < told < least + 0.4 * (most - least)
+    for level, share in zip(fit.levels_, p.mean(axis=0), strict=True):
+        assert share == pytest.approx(np.mean(y[hole] == level), abs=0.03)  # calibrated on the whole
+    assert 0 < fit.score(table) < 1
+    fit.save(tmp_path / "fit")
+    again = bf.load(tmp_path / "fit")
+    assert again.model.loss == fit.model_.loss
+    np.testing.assert_array_equal(again.predict([3, 4], [5, 6]), fit.predict([3, 4], [5, 6]))
+
+
+def test_probabilities_are_those_of_grades(fitted):
+    with pytest.raises(InputError, match="Squared, which has no levels"):
+        fitted.predict_proba([0], [0])
+    with pytest.raises(NotFittedError):
+        make(loss="ordinal").predict_proba([0], [0])

@@ -150,7 +150,7 @@ def test_rows_and_columns_join_item_to_item_scores(mixed):
 
 def test_item_to_item_scores_serve_where_things_go_together():
     """Pairs of things, and no more to tell."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(6)
     X = (rng.random((900, 40)) < 0.06).astype(float)
     X[:, 1::2] = np.where(X[:, ::2] > 0, rng.random((900, 20)) < 0.7, X[:, 1::2])
     parts = by_entry(sparse.csr_array(X), seed=0)
@@ -208,6 +208,24 @@ def test_items_to_choose_from_count_once(exact):
     assert np.all(np.isfinite(scores))
     with pytest.raises(InputError, match="items is empty"):
         exact.recommend([3], 2, items=[])
+
+
+def test_a_mask_says_which_items_and_which_users(exact):
+    """Not the items 0 and 1, which True and False are equal to."""
+    items, users = np.arange(exact.n_features_in_) % 2 == 0, np.zeros(len(exact.row_factors_), bool)
+    users[[3, 5]] = True
+    by_mask, by_place = exact.recommend(users, 4, items=items), exact.recommend([3, 5], 4, items=np.flatnonzero(items))
+    for one, other in zip(by_mask, by_place, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(InputError, match="mask has 3 places"):
+        exact.recommend([3], 2, items=[True, False, True])
+
+
+def test_histories_may_be_dense(exact, chosen):
+    some = chosen[:3]
+    np.testing.assert_array_equal(exact.recommend(some.toarray(), 4)[0], exact.recommend(some, 4)[0])
+    with pytest.raises(InputError, match="2 dimensions"):
+        exact.fit_.recommend(some.toarray(), 4)
 
 
 def test_a_folder_explains_as_the_model_does(chosen, tmp_path):

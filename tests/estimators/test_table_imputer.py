@@ -103,6 +103,23 @@ def test_times_and_integers_are_near_their_neighbours(every):
     assert str(full["zone"].dtype.time_zone) == "Asia/Tokyo"
 
 
+def test_days_stay_days_and_have_bounds():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(60)
+    days = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(np.rint(50 * u), "D"))
+    frame = pd.DataFrame({"day": days.where(u < 1), "u": u, "lasts": days - days.min()})
+    ends = dt.datetime(2020, 1, 1), np.datetime64("2020-02-01")
+    model = bf.TableImputer(bounds={"day": ends}, random_state=0).fit(frame)
+    told = model.transform(frame)["day"][u >= 1]
+    assert (told == told.dt.normalize()).all()
+    assert told.between(*ends).all()
+    assert model.scores_["day"]["metric"] == "rmse in days"
+    assert model.scores_["day"]["baseline"] == pytest.approx(frame["day"].std() / pd.Timedelta("1D"), rel=0.02)
+    bf.TableImputer(bounds={"lasts": (dt.timedelta(0), dt.timedelta(days=90))}).fit(frame)
+    with pytest.raises(InputError, match=r"bounds of 'day' are .* Pass two times that rise"):
+        bf.TableImputer(bounds={"day": ("a", "b")}).fit(frame)
+
+
 def test_ordered_categories_are_grades_in_their_order():
     levels = ["low", "mid", "high"]
     rng = np.random.default_rng(0)
@@ -214,6 +231,76 @@ def test_other_marks_of_holes(mark):
         assert array[2, 0] > 0
 
 
+def test_marks_of_other_libraries_and_masked_arrays():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    X[::4, 1] = -9
+    expected = bf.TableImputer(missing_values=-9, random_state=0).fit_transform(X)
+    for mark in (np.int64(-9), np.float32(-9)):
+        np.testing.assert_array_equal(bf.TableImputer(missing_values=mark, random_state=0).fit_transform(X), expected)
+    masked = np.ma.masked_equal(X, -9)
+    np.testing.assert_array_equal(bf.TableImputer(random_state=0).fit_transform(masked), expected)
+    frame = pd.DataFrame({"x": pd.array([1, 5, None, 3], "Int64"), "w": pd.Categorical(["a", "b", None, "a"])})
+    assert not bf.TableImputer(missing_values=pd.NA).fit_transform(frame).isna().any(axis=None)
+
+
+def test_arrays_of_objects():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(80)
+    X = np.empty((80, 3), object)
+    X[:, 0], X[:, 1], X[:, 2] = u, np.where(u > 0, "high", "low"), None
+    X[::5, 0], X[1::5, 1] = np.nan, None
+    with pytest.warns(UserWarning, match="dropped: 2"):
+        full = bf.TableImputer(random_state=0, add_indicator=True).fit_transform(X)
+    assert full.shape == (80, 5)
+    assert full.dtype == object
+    assert np.mean(full[1::5, 1] == np.where(u[1::5] > 0, "high", "low")) > 0.8
+    assert all(isinstance(cell, float) for cell in full[:, 0])
+    np.testing.assert_array_equal(full[:, 3].astype(bool), np.arange(80) % 5 == 1)
+
+
+def test_numbers_of_numpy_among_objects_are_known():
+    cells = [np.float64(k) for k in range(30)]
+    cells[3] = None
+    frame = pd.DataFrame({"x": pd.Series(cells, dtype=object), "y": np.arange(30.0)})
+    full = bf.TableImputer(random_state=0).fit_transform(frame)
+    assert full["x"].tolist()[:3] == [0, 1, 2]
+    assert full["x"][3] == pytest.approx(3, abs=1)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_the_size_of_numbers_does_not_matter(scale):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 1)) + 0.1 * rng.standard_normal((40, 4))
+    X[::4, 1] = np.nan
+    expected = bf.TableImputer(random_state=0).fit_transform(X)
+    units = np.array([1, scale, 1, 1])
+    model = bf.TableImputer(random_state=0).fit(X * units)
+    np.testing.assert_allclose(model.transform(X * units) / units, expected, rtol=1e-9)
+    assert model.scores_[1]["error"] < 0.3 * model.scores_[1]["baseline"]
+
+
+def test_new_rows_may_have_fewer_categories_and_no_integer():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(90)
+    words = np.array(["x", "y", "z"])[np.digitize(u, [-0.5, 0.5])]
+    table = pl.DataFrame({"u": u, "w": words, "long": [2**60 + int(1e6 * x) for x in u]})
+    table = table.with_columns(pl.col("w").cast(pl.Categorical))
+    new = pl.DataFrame({"u": [-2.0, 2.0], "w": ["x", None], "long": [None, None]}, schema_overrides={"long": pl.Int64})
+    new = new.with_columns(pl.col("w").cast(pl.Categorical))
+    for turn in (lambda f: f, lambda f: f.to_arrow(), lambda f: f.to_pandas().astype({"long": "Int64"})):
+        full = bf.TableImputer(random_state=0).fit(turn(table)).transform(turn(new))
+        assert cells_of(full["w"]) == ["x", "z"]
+        low, high = cells_of(full["long"])
+        assert low < 2**60 < high
+    frame = table.to_pandas()
+    frame["w"] = pd.Categorical(words, ["x", "y", "z"], ordered=True)
+    new = new.to_pandas().astype({"long": "Int64"}).assign(w=pd.Categorical(["x", None], ["x"], ordered=True))
+    with pytest.raises(InputError, match="'w' of X has no level 'z', which its type had in the fit"):
+        bf.TableImputer(random_state=0).fit(frame).transform(new)
+    dates = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-06-01", None] * 5), "x": np.arange(15.0)})
+    assert not bf.TableImputer(columns={"d": "category"}).fit_transform(dates).isna().any(axis=None)
+
+
 @pytest.mark.filterwarnings("ignore:Columns of which nothing is known", "ignore:Skipping features")
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("indicator", [True, False])
@@ -270,7 +357,10 @@ WRONG = {
     "infinity": ({}, pl.DataFrame({"x": [1.0, np.inf, 2.5]}), "infinity, or nearly, in row 1, column 'x'"),
     "names alone": ({}, pl.DataFrame({"x": ["a", "b", "c"]}), "All columns of X are kept"),
     "nothing known": ({}, pl.DataFrame({"x": [None, None]}, schema={"x": pl.Float64}), "No entry of X is known"),
-    "words in an array": ({}, np.array([["a", "b"]]), "Column 0 of X holds 'a', which is not a number"),
+    "lists in an array": ({}, np.array([["a", 1.0], [b"b", 2.0]], object), "Column 0 of X holds bytes"),
+    "wide integers": ({}, pl.DataFrame({"x": [1, 2, 3]}, schema={"x": pl.Int128}), "Column 'x' of X holds Int128"),
+    "huge numbers": ({}, np.array([[1e308], [1.0]]), "holds 1e\\+308 in size, and differences"),
+    "two marks of holes": ({"missing_values": [1, 2]}, None, r"missing_values=\[1, 2\] is not one number or word"),
     "another name": ({"columns": {"z": "number"}}, None, "columns names 'z', which X has not"),
     "another kind": ({"columns": {"x": "big"}}, None, "Column 'x' is said to be 'big'. Choose from number"),
     "levels that are few": ({"columns": {"w": ["a"]}}, None, "Pass a kind, or levels in their order"),
@@ -310,3 +400,15 @@ def test_unfitted_and_unconverged():
         bf.TableImputer().transform(X)
     with pytest.warns(ConvergenceWarning, match="max_iter, 1 rounds"):
         bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
+
+
+def test_draws_have_the_zeros_that_a_column_has():
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(400)
+    x = np.where(u + rng.standard_normal(400) < 0, 0.0, np.exp(u + 0.5 * rng.standard_normal(400)))
+    hidden = rng.random(400) < 0.3
+    table = np.column_stack([u, np.where(hidden, np.nan, x)])
+    draws = np.array([draw[hidden, 1] for draw in bf.TableImputer(random_state=0).fit(table).sample(table, 20)])
+    assert np.mean(draws < x[x > 0].min()) == pytest.approx(np.mean(x == 0), abs=0.2)
+    inside = (draws.min(axis=0) <= x[hidden]) & (x[hidden] <= draws.max(axis=0))
+    assert inside.mean() > 0.85

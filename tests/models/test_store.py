@@ -18,7 +18,7 @@ import bifactor as bf
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
-from bifactor.losses import Huber, Logistic, Loss, Poisson, Probit, Squared
+from bifactor.losses import Huber, Logistic, Loss, Ordinal, Poisson, Probit, Squared
 from bifactor.running import exchange, files
 from bifactor.tables import Names, read
 
@@ -114,6 +114,7 @@ def again(fit, folder, **options):
         (Probit(2.0), "labels"),
         (Probit(0.1 + 0.2), "labels"),
         (Poisson(), "counts"),
+        (Ordinal([-1, 0, 1], [-0.3, 0.1 + 0.2]), "labels"),
     ],
     ids=str,
 )
@@ -123,9 +124,9 @@ def test_every_named_loss(tmp_path, loss, values, dtype):
     assert same(fit, again(fit, tmp_path / "fit"))
 
 
-@pytest.mark.parametrize("name", ["squared", "huber", "logistic", "probit", "poisson"])
+@pytest.mark.parametrize("name", ["squared", "huber", "logistic", "probit", "poisson", "ordinal"])
 def test_losses_by_their_names(tmp_path, name):
-    values = {"logistic": "labels", "probit": "labels", "poisson": "counts"}.get(name, "numbers")
+    values = {"logistic": "labels", "probit": "labels", "poisson": "counts", "ordinal": "counts"}.get(name, "numbers")
     fit = made(lines(values), loss=name)
     assert same(fit, again(fit, tmp_path / "fit"))
 
@@ -581,6 +582,7 @@ def test_a_checksum_tells_what_has_changed(folder):
     assert bf.load(folder)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_pipe_in_the_place_of_a_file(folder, name):
     """It would be waited for."""

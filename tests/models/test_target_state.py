@@ -41,7 +41,7 @@ def test_what_is_no_state_is_refused(tmp_path):
             target_state(tmp_path / name, 1)
     with pytest.raises(InputError, match="none of ghz, w, singlet"):
         target_state("bell", 2)
-    with pytest.raises(InputError, match="no singlet of 3"):
+    with pytest.raises(InputError, match="not for 3"):
         target_state("singlet", 3)
     with pytest.raises(FileError, match="is empty"):
         target_state(tmp_path / "empty.npz", 1)

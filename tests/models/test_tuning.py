@@ -27,11 +27,11 @@ def walk():
 
 def test_a_wider_path_begins_where_the_narrow_one_ran_out_of_columns(walk):
     walk, start = walk
-    narrow, middle = walk.to(2, start)
+    narrow, middle, _ = walk.to(2, start)
     assert 0 < len(middle.means) < len(narrow.ridges)
     assert middle.x.width < 2 + 2
-    branched, _ = walk.to(12, middle)
-    whole, _ = walk.to(12, start)
+    branched, *_ = walk.to(12, middle)
+    whole, *_ = walk.to(12, start)
     shared = len(middle.means)
     np.testing.assert_array_equal(branched.held_out[:shared], narrow.held_out[:shared])
     np.testing.assert_array_equal(branched.ridges, whole.ridges)
@@ -41,7 +41,7 @@ def test_a_wider_path_begins_where_the_narrow_one_ran_out_of_columns(walk):
 
 def test_ridges_fall_and_end_after_the_best(walk):
     walk, start = walk
-    path, _ = walk.to(6, start)
+    path, *_ = walk.to(6, start)
     assert np.all(np.diff(path.ridges) < 0)
     best = int(np.argmin(path.held_out))
     assert (path.chosen, path.standard_error[best]) == (path.ridges[best], 0)
@@ -58,7 +58,7 @@ def test_each_path_is_walked_once(monkeypatch):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(tuning, "_fitted", counted)
-    rank, ridge, path = tuned(problem(), None, None, np.random.default_rng(0))
+    rank, ridge, path, _ = tuned(problem(), None, None, np.random.default_rng(0))
     assert widths == sorted(widths)
     assert len(set(widths)) == 3
     assert ridge == path.chosen
@@ -81,7 +81,7 @@ def test_ctrl_c_takes_the_best_so_far(monkeypatch, offsets):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(tuning, "_fitted", stopped)
-    _, ridge, path = tuned(problem(offsets=offsets), None, None, np.random.default_rng(0))
+    _, ridge, path, _ = tuned(problem(offsets=offsets), None, None, np.random.default_rng(0))
     assert path.interrupted
     assert (len(path.ridges), ridge) == (3, path.chosen)
 

@@ -1,6 +1,7 @@
 """All cells: the sum over every entry of X, from two Gram matrices, against the sum itself."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from tests.solvers.test_wrappers import INNER
 
 import bifactor as bf
 from bifactor.arrays import beside, gaussian, herm, host, inner, is_foreign
+from bifactor.carried import LONGEST
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.operators import Entries, Full
@@ -15,6 +17,7 @@ from bifactor.operators.bound import DataBound
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
+from bifactor.running.run import relative_change
 from bifactor.solvers import PCG
 from bifactor.solvers.parts.growth import expected_curvatures, grown
 from bifactor.testing import check_gradient, check_solver
@@ -448,3 +451,31 @@ def test_weights_of_another_shape_are_refused():
         problem + bf.all_cells(1.0, rows=np.ones(30))
     with pytest.raises(InputError, match="40 weights in cols"):
         problem + bf.all_cells(1.0, cols=np.ones(40))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@weighted
+def test_steps_are_measured_by_grams_that_are_carried_along(dtype, weighted):
+    cells, _, _ = pair(dtype=dtype, weighted=weighted)
+    seen = []
+    bf.solve(cells, RANK, PCG(), rng=0, tol=0, max_iter=40, callback=lambda _, state: seen.append(state.point.x))
+    ages = [x.carried for x in seen]
+    assert set(ages) == ({0} if weighted else {*range(LONGEST)} & {*ages})
+    assert weighted or max(ages) == LONGEST - 1  # and then they are computed anew
+    eps = float(np.finfo(dtype).eps)
+    for old, new in pairwise(seen):
+        for carried, computed in zip(new.wide_grams, new.fresh.wide_grams, strict=True):
+            np.testing.assert_allclose(carried, computed, atol=100 * eps * np.abs(computed).max())
+        change, size = relative_change(old, new)
+        again, as_large = relative_change(old.fresh, new.fresh)
+        assert size == pytest.approx(as_large, rel=100 * eps)
+        assert change == pytest.approx(again, rel=1e-3, abs=100 * eps)
+
+
+def test_a_run_with_carried_grams_is_resumed_to_the_last_bit(tmp_path):
+    cells, _, _ = pair(dtype=np.float32)
+    whole = bf.solve(cells, RANK, PCG(), rng=0, tol=0, max_iter=20)
+    for most in (7, 20):
+        found = bf.solve(cells, RANK, PCG(), rng=0, tol=0, max_iter=most, checkpoint=tmp_path / "run")
+    np.testing.assert_array_equal(found.U, whole.U)
+    np.testing.assert_array_equal(found.history.objective, whole.history.objective)

@@ -1,6 +1,7 @@
 """Laws of every exported operator, and how Entries reads what users have."""
 
 import inspect
+from html import escape
 
 import numpy as np
 import pytest
@@ -100,6 +101,17 @@ def test_every_exported_operator_is_tested():
     operators = {name: kind for name, kind in exported.items() if isinstance(kind, type)}
     operators = {name: kind for name, kind in operators.items() if issubclass(kind, bf.operators.Operator)}
     assert {name for name, kind in operators.items() if not inspect.isabstract(kind)} == set(INSTANCES)
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_it_prints_what_it_is_and_not_where(operator):
+    m, n = operator.shape
+    text = repr(operator)
+    assert text.startswith(f"{type(operator).__name__}(")
+    assert " at 0x" not in text
+    html = operator._repr_html_()
+    assert f"{m}×{n}" in html
+    assert escape(text) in html
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])

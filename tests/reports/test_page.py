@@ -3,7 +3,8 @@
 import base64
 import hashlib
 
-from bifactor.reports.page import document, facts, numbers
+from bifactor.markup.fragments import facts, numbers
+from bifactor.reports.page import document
 
 HOSTILE = '<script>alert("1")</script>&'
 

@@ -151,6 +151,7 @@ def test_configurations_are_frozen_and_there_for_both_scales(experiment):
             setattr(configuration, name, None)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 def test_a_run_killed_at_random_ends_with_the_same_numbers(tmp_path):
     (tmp_path / "driver.py").write_text(DRIVER)
     quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

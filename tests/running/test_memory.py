@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import resource
 import subprocess
 import sys
 import tracemalloc
@@ -21,6 +20,8 @@ from bifactor.running import memory
 from bifactor.running.memory import Memory, available_memory, entries_memory, in_words, require_memory
 from bifactor.solvers import Variational
 from bifactor.tables.observations import Observations
+
+resource = pytest.importorskip("resource", reason="Windows has none")
 
 GB = 10**9
 

@@ -99,6 +99,8 @@ def test_a_link_to_a_fit_is_followed(tmp_path, fit):
 
 def special(path, kind):
     """A pipe, a socket or, for root, a device, in a folder of the test."""
+    if os.name != "posix":
+        pytest.skip("needs POSIX")
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "socket":
@@ -468,6 +470,7 @@ def test_a_kill_at_any_file_operation_leaves_the_old_or_the_new(tmp_path, operat
     assert set(seen) <= {"old", "new"}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 def test_signals_end_a_process_that_writes(tmp_path):
     """What SIGKILL leaves is the old file and one temporary, which the next write sweeps."""
     script = (

@@ -138,6 +138,7 @@ def test_keyboard_interrupt_returns_the_best_iterate(make_problem):
     assert finite(result)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 def test_a_real_interrupt_signal(make_problem):
     def callback(t, state):
         if t == 1:  # not before the loop runs, however busy the machine is

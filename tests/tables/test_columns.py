@@ -286,6 +286,7 @@ def test_a_line_without_a_value_needs_no_names(make):
     assert entries(read(make(lines))) == {("a", 1): 1, ("b", 3): 2}
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # of pandas 2, in `make`
 def test_infinite_values(make):
     with pytest.raises(InputError, match="Column 'stars' of the frame holds infinite values"):
         read(make(LINES | {"stars": [1.0, np.inf, 2.0, 3.0, 4.0]}), row="user", col="item", value="stars")

@@ -148,7 +148,7 @@ def test_wide_tables_with_long_lines(tmp_path, columns, quote):
 def test_a_line_without_end_is_no_table(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "LONGEST", 1 << 18)
     (tmp_path / "x.csv").write_bytes(b"a,b,c\n" + b"x" * (1 << 20))
-    with pytest.raises(FileError, match="so it is no table"):
+    with pytest.raises(FileError, match="so it is not a table"):
         read(tmp_path / "x.csv")
 
 

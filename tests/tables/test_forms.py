@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bifactor.errors import InputError
-from bifactor.tables.forms import Form, Told
+from bifactor.tables.forms import Declared, Form, Told
 
 RNG = np.random.default_rng(0)
 
@@ -43,10 +43,21 @@ def test_kinds(case):
 
 def test_declared_levels_come_in_their_order():
     cells = objects(["low", None, "high"])
-    form = Form.of("c", cells, None, ["low", "mid", "high"], True)
+    form = Form.of("c", cells, None, Declared(["low", "mid", "high"], True))
     assert (form.kind, form.levels) == ("ordinal", ("low", "mid", "high"))
     np.testing.assert_array_equal(form.codes(cells), [0, np.nan, 2])
-    assert Form.of("c", cells, None, ["low", "mid", "high"], False).kind == "category"
+    assert Form.of("c", cells, None, Declared(["low", "mid", "high"])).kind == "category"
+
+
+@pytest.mark.parametrize(("unit", "step"), [("D", 86_400_000_000), ("m", 60_000_000), ("s", 1_000_000), ("us", 1)])
+def test_times_are_as_fine_as_those_that_are_known(unit, step):
+    times = np.array(["2020-01-01", "2020-05-01", "2021-01-01"], "M8[us]").astype(float)
+    times[2] += np.timedelta64(1, unit) / np.timedelta64(1, "us")
+    form = Form.of("c", np.append(times, np.nan), None, Declared(time=True))
+    assert (form.kind, form.step) == ("number", step)
+    told = form.values(np.array([times.mean() + 0.3]))
+    assert told[0] % step == 0
+    assert abs(told[0] - times.mean()) <= step
 
 
 def test_what_is_told_goes_first():

@@ -41,3 +41,6 @@ try:
     bf.tables.read("nowhere.csv")
 except bf.errors.FileError as error:
     print(error)
+
+# --- LostError ---
+print(issubclass(bf.errors.LostError, ConnectionError))  # True: workers of a cluster are gone, or do not answer

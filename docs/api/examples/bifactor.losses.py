@@ -24,6 +24,11 @@ loss.mean(z)  # P(y = +1)
 loss = bf.losses.Probit(sigma=0.5)
 loss.mean(z)  # Φ(z/σ)
 
+# --- Ordinal ---
+loss = bf.losses.Ordinal(levels=5)  # grades 1 to 5
+loss.value(z, np.array([1.0, 3.0, 5.0]))
+loss.mean(z)  # the expected grade
+
 # --- Poisson ---
 loss = bf.losses.Poisson()
 loss.mean(z)  # e^z

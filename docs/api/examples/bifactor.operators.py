@@ -27,6 +27,11 @@ counts = rng.poisson(np.exp(X / 3))
 f = bf.operators.Table("poisson", counts)
 result = bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(1.0)), rank=2, rng=0)
 
+# --- Partitioned ---
+store = bf.tables.partition((rows, cols, X[rows, cols]), "blocks", force=True)  # on disk, in blocks
+f = bf.operators.Partitioned("squared", store)
+result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0)
+
 # --- Noiselet ---
 A = bf.operators.Noiselet((16, 8), size=90, rng=0)
 y = A.forward(U, V)

@@ -29,3 +29,16 @@ print(isinstance(names, bf.tables.Names), names[0], "bob" in names, len(names)) 
 # --- Origin ---
 origin = bf.tables.read(ratings).origin
 print(isinstance(origin, bf.tables.Origin), origin.layout)
+
+# --- partition ---
+store = bf.tables.partition(ratings, "blocks", force=True)  # or "ratings/*.parquet", of any size
+print(store.shape, store.size)  # (2, 2) 3
+
+# --- BlockStore ---
+bf.tables.partition(ratings, "blocks", force=True)
+store = bf.tables.BlockStore.open("blocks")
+train, held = store.train(0.5, 0), store.held(0.5, 0)  # by a hash of row and column
+
+# --- Part ---
+part = bf.tables.partition(ratings, "blocks", force=True).parts[0]
+print(isinstance(part, bf.tables.Part), part.start, part.stop, part.size)

@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+from bifactor.arrays import rows
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
+
+COPIED = 1 << 20
+"""Numbers of which a copy is made at a time."""
 
 
 def hstack(*arrays: Array) -> Array:
@@ -36,6 +40,8 @@ def triangular(array: Array) -> Any:
     """R of the QR factorisation, which is small."""
     if type(array) is np.ndarray:
         return np.linalg.qr(array, mode="r")
+    if isinstance(array, rows.Rows):
+        return rows.triangular(array)
     return host(namespace(array).linalg.qr(array, mode="reduced")[1])
 
 
@@ -62,6 +68,19 @@ def total(a: Array) -> float:
         return float(np.sum(a, dtype=np.float64))
     xp = namespace(a)
     return float(xp.sum(a, dtype=xp.float64))
+
+
+def mean_of(a: Any) -> float:
+    """The mean of a vector, or of a number."""
+    return float(a.total(np.sum)) / len(a) if isinstance(a, rows.Rows) else float(np.mean(host(a)))
+
+
+def largest_of(a: Any) -> float:
+    return float(rows.NAMESPACE.max(a) if isinstance(a, rows.Rows) else np.max(host(a)))
+
+
+def smallest_of(a: Any) -> float:
+    return -largest_of(-a)
 
 
 def expit(a: Array) -> Array:
@@ -96,15 +115,27 @@ def herm(a: Array) -> Array:
 
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
-    a, b = _double(a), _double(b)
+    if isinstance(a, rows.Rows):
+        return rows.dot(a, b)
     if is_numpy(a) and is_numpy(b):
-        return float(np.vdot(a, b).real)
+        return sum(float(np.vdot(_double(x), _double(y)).real) for x, y in zip(_cut(a), _cut(b), strict=True))
+    a, b = _double(a), _double(b)
     return float(namespace(a, b).sum(real(conj(a) * b)))
 
 
 def norm(a: Array) -> float:
     """‖a‖_F."""
+    if isinstance(a, rows.Rows) or is_numpy(a):
+        return inner(a, a) ** 0.5
     return float(namespace(a).linalg.vector_norm(_double(a)))
+
+
+def _cut(a: np.ndarray) -> list[np.ndarray]:
+    """Some rows at a time, where a copy in double precision of all of them would be large."""
+    step = max(1, COPIED * len(a) // max(a.size, 1))
+    if a.dtype.char in "dD" or step >= len(a):
+        return [a]
+    return [a[start : start + step] for start in range(0, len(a), step)]
 
 
 def _double(a: Array) -> Array:

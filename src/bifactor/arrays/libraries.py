@@ -11,6 +11,7 @@ import array_api_compat.numpy
 import numpy as np
 from numpy.typing import NDArray
 
+from bifactor.arrays.rows import Rows
 from bifactor.errors import InputError
 
 Array = NDArray[Any]
@@ -63,6 +64,8 @@ def host(array: Any) -> Any:
     """As a NumPy array: itself, a view where memory can be shared, else a copy. Numbers stay numbers."""
     if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
         return array
+    if isinstance(array, Rows):
+        return np.asarray(array)
     if array_api_compat.is_torch_array(array):
         return array.detach().cpu().numpy()
     if not on_this_machine(array):
@@ -134,6 +137,11 @@ def copied(array: Array) -> Array:
 
 def contiguous(array: Array) -> Array:
     return np.ascontiguousarray(array) if type(array) is np.ndarray else array
+
+
+def gathered(array: Array) -> Array:
+    """An array in parts elsewhere as one of NumPy; others as they are."""
+    return host(array) if isinstance(array, Rows) else array
 
 
 def none_of(array: Array) -> Array:

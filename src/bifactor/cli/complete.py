@@ -68,9 +68,9 @@ Examples:
     "--alpha", type=Auto(float), help="Ridge; 0 for none. Without it, squared errors have error bars instead."
 )
 @click.option(
-    "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Of values with error bars."
+    "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Noise model of fits with error bars."
 )
-@click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep them in the folder.")
+@click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep error bars in the folder.")
 @click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
 @click.option("--clip", type=Limits(), default="auto", show_default=True, help="Keep predictions in this range.")
 @click.option(
@@ -102,14 +102,14 @@ def complete(
     implicit: bool | None,
     **options: Any,
 ) -> None:
-    """Complete the matrix of which DATA holds some entries.
+    """Complete the matrix whose known entries are in DATA.
 
     DATA is csv or tsv or other text with one entry per line (row, column, value), or one row per line with holes;
     JSON lines, LIBMF triples or MatrixMarket; each of these also gzipped; parquet; or npz. Rows and columns are named
     as you like.
 
     The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. In Python it is
-    read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and what is best so far is written.
+    read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and the best fit so far is written.
 
     With --implicit DATA has a line for each choice (user, item), with counts in the column --value if there are any,
     and all that was not chosen counts a little, as 0. By default there are then 128 components, 100 iterations at most
@@ -176,7 +176,7 @@ def _encoded(entries: Observations, chosen: Settings, path: Path) -> tuple[Obser
     """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
     notes, classes, loss, first = [], None, chosen.loss, entries.values[0]
     if np.all(entries.values == first):
-        notes.append(f"All values are {first:g}, so there is nothing to tell rows and columns apart by.")
+        notes.append(f"All values are {first:g}, so rows and columns cannot be told apart.")
     try:
         if loss.targets is SIGNS:
             classes = two_classes(entries.values)

@@ -52,7 +52,7 @@ SECONDS = 1.0
 def doctor() -> None:
     """Show versions, cores, caches and BLAS, and check in a few seconds that bifactor works here.
 
-    The exit code is 1 where something is wrong; what to do about it is then said.
+    The exit code is 1 if something is wrong; advice is then shown.
     """
     versions, machine, compiler = _versions(), _machine(), _numba()
     checks = [_kernels(), _recovery(), _speed()]
@@ -129,7 +129,7 @@ def _advice(compiler: dict[str, Any], usable: int) -> list[str]:
     if not compiler["compiled"]:
         said.append("Kernels are not compiled, which is slow. Unset NUMBA_DISABLE_JIT.")
     elif not compiler["cache_writable"]:
-        said.append("Kernels are compiled anew in every process. Set NUMBA_CACHE_DIR to a folder that can be written.")
+        said.append("Kernels are compiled again in every process. Set NUMBA_CACHE_DIR to a folder that can be written.")
     variable = from_environment()
     if variable is not None and compiler["threads"] < usable:
         said.append(f"{compiler['threads']} of {usable} cores are used. Unset {variable[0]} to use all.")

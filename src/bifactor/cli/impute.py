@@ -4,7 +4,7 @@ import csv
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,7 +17,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.table_imputer import TableImputer
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS
-from bifactor.models.table.sheet import METRICS, Sheet
+from bifactor.models.table.sheet import Sheet, metric_of
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables.columns import parquet_columns
 from bifactor.tables.forms import KEEP, KINDS, NUMBER, ORDINAL, Form, Told
@@ -72,7 +72,7 @@ def impute(
 ) -> None:
     """Fill in the holes of TABLE, a csv or tsv file with a header, or a parquet file.
 
-    Numbers, grades, booleans and categories are told apart by a look at them. Empty cells, NA, NaN, null and ? are
+    Numbers, grades, booleans and categories are recognised by their values. Empty cells, NA, NaN, null and ? are
     filled in; all others stay as they are, letter by letter. Names of rows and other words that hardly repeat are kept.
     """
     require_free(output, force)
@@ -84,27 +84,31 @@ def impute(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if is_parquet:
-            sheet, filled, write = _fill_parquet(table, said, effort, seed)
+            filled = _fill_parquet(table, said, effort, seed)
         else:
-            sheet, filled, write = _fill_text(table, said, effort, seed, delimiter)
+            filled = _fill_text(table, said, effort, seed, delimiter)
     with new_file(output, force) as temporary:
-        write(temporary, output, safe_cells)
-    _tell(sheet, filled, [str(warning.message) for warning in caught], output)
+        filled.write(temporary, output, safe_cells)
+    _tell(filled, [str(warning.message) for warning in caught], output)
 
 
-Write = Callable[[Path, Path, bool], None]
+class Filled(NamedTuple):
+    """A table without holes: of each column how many there were, and how many were filled in; and how to write it."""
+
+    sheet: Sheet
+    holes: list[int]
+    counts: list[int]
+    write: Callable[[Path, Path, bool], None]
 
 
-def _fill_text(
-    table: Path, said: dict[str, str], effort: str, seed: int, delimiter: str | None
-) -> tuple[Any, Any, Write]:
+def _fill_text(table: Path, said: dict[str, str], effort: str, seed: int, delimiter: str | None) -> Filled:
     with watch.reading(table.name) as progress:
         text = TextTable.read(table, delimiter, progress)
     _require_columns(said, text.header, table)
     said = dict.fromkeys(text.aside, KEEP) | said
-    columns = [text.cells(name) for name in text.header]
-    pairs = zip(text.header, columns, strict=True)
-    forms = [Form.of(name, cells, Told.of(name, said[name]) if name in said else None) for name, cells in pairs]
+    given = [(name, *text.cells(name)) for name in text.header]
+    columns = [cells for _, cells, _ in given]
+    forms = [Form.of(name, cells, Told.of(name, said[name]) if name in said else None, d) for name, cells, d in given]
     if all(form.kind == KEEP for form in forms):
         raise InputError(f"{table} has no column of numbers, grades or categories. Check the delimiter.")
     with watch.fitting("fitting", "filling in") as bar:
@@ -121,13 +125,13 @@ def _fill_text(
             lines = [text.header, *text.body]
             writer.writerows(map(safe, line) for line in lines) if safe_cells else writer.writerows(lines)
 
-    return sheet, [int(holes.sum()) for holes, _ in told], write
+    return Filled(sheet, list(sheet.holes), [int(holes.sum()) for holes, _ in told], write)
 
 
-def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> tuple[Sheet, list[int], Write]:
+def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> Filled:
     frame = parquet_columns(table).native()
     _require_columns(said, frame.column_names, table)
-    nulls = dict(zip(frame.column_names, (column.null_count for column in frame.columns), strict=True))
+    nulls = dict(zip(frame.column_names, _nulls(frame), strict=True))
     first = frame.column_names[0]
     aside = [name for name, count in nulls.items() if count == frame.num_rows]
     aside += [first] if names_rows(first) and not nulls[first] else []
@@ -141,8 +145,15 @@ def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> 
 
         parquet.write_table(full, temporary)
 
-    counts = [a.null_count - b.null_count for a, b in zip(frame.columns, full.columns, strict=True)]
-    return imputer.sheet_, counts, write
+    counts = [a - b for a, b in zip(nulls.values(), _nulls(full), strict=True)]
+    return Filled(imputer.sheet_, list(nulls.values()), counts, write)
+
+
+def _nulls(frame: Any) -> list[int]:
+    """Cells of each column without a value, NaN among them."""
+    from pyarrow import compute
+
+    return [compute.sum(compute.is_null(column, nan_is_null=True)).as_py() for column in frame.columns]
 
 
 def _is_parquet(path: Path) -> bool:
@@ -156,28 +167,29 @@ def _require_columns(said: dict[str, str], header: list[str], path: Path) -> Non
             raise InputError(f"{path} has no column {name!r} {rest}, but {', '.join(header[:20])}.")
 
 
-def _tell(sheet: Sheet, filled: list[int], notes: list[str], output: Path) -> None:
-    """What was done with each column, and how well hidden cells of it were predicted."""
-    columns, lines, left = [], [], 0
-    for form, holes, count, score in zip(sheet.forms, sheet.holes, filled, sheet.scores, strict=True):
-        facts = {"name": form.name, "kind": form.kind, "filled": count}
-        if form.kind != KEEP:
-            left += holes - count
-            facts["left"] = holes - count
+def _tell(filled: Filled, notes: list[str], output: Path) -> None:
+    """What was done with each column, what was left, and how well hidden cells of it were predicted."""
+    columns, lines, kept, sheet = [], [], [], filled.sheet
+    for form, holes, count, score in zip(sheet.forms, filled.holes, filled.counts, sheet.scores, strict=True):
+        facts = {"name": form.name, "kind": form.kind, "filled": count, "left": holes - count}
         if score is not None:
-            facts |= {"metric": METRICS.get(form.kind, "errors"), "error": score.error, "baseline": score.baseline}
+            facts |= {"metric": metric_of(form), "error": score.error, "baseline": score.baseline}
         columns.append(facts)
-        if form.kind != KEEP and holes:
+        if form.kind == KEEP:
+            kept.append(f"{form.name} ({holes:,} empty)" if holes else str(form.name))
+        elif holes:
             lines.append((str(form.name), _words(form, holes, count, score)))
-    total = sum(filled)
+    total = sum(filled.counts)
+    left = sum(filled.holes) - total
     cells = sum(a + b for form, a, b in zip(sheet.forms, sheet.known, sheet.holes, strict=True) if form.kind != KEEP)
     used = [form for form in sheet.forms if form.kind != KEEP]
-    kept = [str(form.name) for form in sheet.forms if form.kind == KEEP]
     first = [("filled in", f"{total:,} of {counted(cells, 'cell')} in {counted(len(used), 'column')}")]
     if len(lines) > SHOWN:
         lines = [*lines[:SHOWN], ("…", f"{len(lines) - SHOWN:,} more columns; all are in --json")]
     if kept:
         lines.append(("kept", f"{', '.join(kept[:10])}{' …' if len(kept) > 10 else ''}"))
+    if left:
+        lines.append(("left empty", counted(left, "cell")))
     lines += [*noted(notes), ("written", str(output))]
     rows = sheet.known[0] + sheet.holes[0]
     answer = {"output": str(output), "rows": rows, "filled": total, "left": left, "columns": columns, "notes": notes}
@@ -190,4 +202,5 @@ def _words(form: Form, holes: int, count: int, score: Any) -> str:
         done += f", {holes - count:,} left"
     if score is None or score.baseline == 0:
         return done
-    return f"{done}; hidden cells: error {score.error:.3g}, {BASELINES.get(form.kind, 'mode')} {score.baseline:.3g}"
+    error, unit = f"{score.error:.3g}", " days" if form.step else ""
+    return f"{done}; hidden cells: error {error}, {BASELINES.get(form.kind, 'mode')} {score.baseline:.3g}{unit}"

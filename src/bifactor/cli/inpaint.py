@@ -67,7 +67,7 @@ def inpaint(
     of 32 bits and floating numbers. png and tif keep all that; webp and bmp have 8 bits, bmp and jpg no transparency,
     and jpg changes pixels a little: a note says what was lost.
 
-    Where the whole picture is known, the peak signal-to-noise ratio is told, and beside it that of the best blur.
+    Where the whole picture is known, the peak signal-to-noise ratio is shown, and beside it that of the best blur.
     """
     _require_one(mask=mask is not None, transparent=transparent, hole=hole is not None, keep=keep is not None)
     _require_places(output, doubt, force)

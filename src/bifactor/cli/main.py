@@ -16,6 +16,7 @@ Examples:
   bifactor predict fit pairs.csv             predict others
   bifactor recommend fit --user 42           the best columns of a row
   bifactor evaluate fit later.csv            how good predictions and lists are
+  bifactor partition ratings/*.parquet -o blocks    data larger than memory
   bifactor impute table.csv -o full.csv      fill in the holes of a table
   bifactor inpaint photo.jpg --mask mask.png -o whole.png    fill in a picture
   bifactor tomography counts.csv --qubits 4  a quantum state from counts
@@ -24,10 +25,11 @@ Examples:
 """
 
 COMMANDS = {
-    "complete": "Complete a matrix of which a file holds some entries.",
+    "complete": "Complete a matrix from the entries in a file.",
     "predict": "Predict entries of a fit.",
     "recommend": "Show the columns of a fit with the largest predictions for a row.",
-    "evaluate": "Judge a fit by entries that it has not seen.",
+    "evaluate": "Evaluate a fit on entries that it has not seen.",
+    "partition": "Write observations to disk in blocks, for data larger than memory.",
     "impute": "Fill in the holes of a table.",
     "inpaint": "Fill in the hidden pixels of a picture.",
     "tomography": "Find the quantum state that makes counts most likely.",

@@ -81,7 +81,7 @@ json_option = click.option(
     help="Print one JSON object and nothing else.",
 )
 
-force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 
 seed_option = click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same answer."

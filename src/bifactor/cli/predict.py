@@ -62,7 +62,7 @@ def predict(
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
     One line is written per pair: the row, the column, the prediction, and what of the pair the fit knows: both, row,
-    column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are left aside. With
+    column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are ignored. With
     --std there is also the standard deviation of a new measurement, where the fit has error bars.
     """
     if output is not None:

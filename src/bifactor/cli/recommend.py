@@ -39,7 +39,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("fit", type=INPUT)
-@click.option("--user", "--row", "users", multiple=True, help="Name of a row; may be given many times.")
+@click.option("--user", "--row", "users", multiple=True, help="Name of a row; may be repeated.")
 @click.option("--users", "listing", type=INPUT, help="File with one name of a row per line, or in its first column.")
 @click.option("--all", "everybody", is_flag=True, help="All rows.")
 @history_option
@@ -88,7 +88,7 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
     if options["everybody"] and (options["users"] or options["listing"]):
         raise click.UsageError("--all goes with neither --user nor --users. Pass one of them.")
     if not (options["users"] or options["listing"] or options["everybody"] or options["history"]):
-        raise InputError("There is nobody to serve. Pass --user, --users FILE, --all, or --history FILE of new rows.")
+        raise InputError("There is no row to recommend to. Pass --user, --users FILE, --all or --history FILE.")
     if output is not None:
         require_ending(output, safe_cells)
         require_free(output, force)

@@ -1,19 +1,22 @@
 """Progress on stderr, where that is a terminal."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from bifactor.cli.look import in_time, stderr
 from bifactor.problems.state import State
@@ -25,9 +28,17 @@ LONG = 10.0
 
 
 @contextmanager
+def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
+    """A line on stderr, where that is a terminal; elsewhere, older versions of rich would still write an empty one."""
+    console = stderr()
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar if console.is_terminal else nullcontext():
+        yield bar
+
+
+@contextmanager
 def reading(name: str) -> Iterator[Read]:
     """A bar for a file that is read."""
-    console = stderr()
     columns = (
         TextColumn("reading {task.description}", markup=False),
         BarColumn(),
@@ -36,7 +47,7 @@ def reading(name: str) -> Iterator[Read]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -72,7 +83,6 @@ class Fitting:
 @contextmanager
 def fitting(what: str, first: str) -> Iterator[Fitting]:
     """How far a fit is; `first` says what is done before the iterations."""
-    console = stderr()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -81,14 +91,39 @@ def fitting(what: str, first: str) -> Iterator[Fitting]:
         TextColumn("left at most"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         yield Fitting(bar, first, what)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """What is done, how far it is, how much of it in a second, and how long the rest takes."""
+    console = stderr()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        _Speed(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("opening", total=None)
+        yield lambda what, done, total: turned(bar, task, what, done, total)
+
+
+class _Speed(ProgressColumn):
+    """Millions of observations, or megabytes of text, in a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed / 1e6:.1f} M/s")
 
 
 @contextmanager
 def share(what: str) -> Iterator[Callable[[float], None]]:
     """Which share of the work is done, and how long the rest takes."""
-    console = stderr()
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -98,6 +133,6 @@ def share(what: str) -> Iterator[Callable[[float], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(columns) as bar:
         task = bar.add_task(what, total=1)
         yield lambda done: bar.update(task, completed=done)

@@ -12,6 +12,7 @@ from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked
 from bifactor.estimators.inputs import given_factors, unmasked
+from bifactor.estimators.shown import Shown, factors_card
 from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.kernels.threads import threads
 from bifactor.models.factor_analysis import FactorModel, check_settings, fit_factors
@@ -23,7 +24,7 @@ ROUGH = 1e-2
 """Tolerance of the fits that the number of components is chosen by, where that of the last fit is finer."""
 
 
-class FactorAnalysis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Factor analysis of a table with or without holes: xⱼ = μⱼ + u·wⱼ + noise, with u ~ N(0, I).
 
     The columns are Gaussian with the covariance WᵀW + Ψ, where Ψ is diagonal. It is fitted by variational Bayes: the
@@ -126,6 +127,9 @@ class FactorAnalysis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
         self.n_components_, self.n_iter_ = len(model.precisions), model.n_iter
         self.bound_ = model.bound - float(np.sum(~np.isnan(table) * np.log(self.scale_)))
         return self
+
+    def _card(self) -> str:
+        return factors_card(self) if hasattr(self, "model_") else ""
 
     def transform(self, X: Any) -> Array:
         """The scores of rows, seen or not: the expectation of u, given what is known of them."""

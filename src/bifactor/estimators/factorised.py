@@ -15,6 +15,7 @@ from bifactor.estimators.checked import frame_header
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.inputs import given_factors, note_columns, observations, require_small
 from bifactor.estimators.long_form import Column, LongForm
+from bifactor.estimators.shown import Shown
 from bifactor.estimators.side_information import with_features
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
@@ -28,7 +29,7 @@ from bifactor.tables import Names, Observations, read
 from bifactor.tables.matrices import is_triples
 
 
-class Factorised(LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Factorised(Shown, LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fits factors to entries of a matrix."""
 
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:

@@ -1,5 +1,6 @@
-"""Tables as scikit-learn's users pass them: arrays of numbers, and data frames of any library."""
+"""Tables as scikit-learn's users pass them: arrays of numbers or of objects, and data frames of any library."""
 
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -10,7 +11,8 @@ from sklearn.utils.validation import validate_data
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header, table_error
-from bifactor.tables.frame_cells import cells_of, declared, filled
+from bifactor.tables.forms import Declared, is_nothing
+from bifactor.tables.frame_cells import cells_of, declared, filled, plain_cells
 
 Told = list[tuple[Array, Array]]
 """The holes of each column, and what fills them."""
@@ -22,15 +24,15 @@ class ArrayTable:
     def __init__(self, X: Array, names: list[Any], missing: Any):
         self.names = names
         self._X = X
-        self._holes = np.isnan(X) | (missing == X) if isinstance(missing, (int, float)) else np.isnan(X)
+        self._holes = np.isnan(X) | (missing == X) if isinstance(missing, Real) else np.isnan(X)
 
     def cells(self, name: Any, kept: bool) -> Array:
         """A column in double precision, NaN for holes."""
         at = self.names.index(name)
         return np.where(self._holes[:, at], np.nan, self._X[:, at].astype(np.float64))
 
-    def declared(self, name: Any) -> tuple[list[Any], bool]:
-        return [], False
+    def declared(self, name: Any) -> Declared:
+        return Declared()
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array without holes, its dtype as before."""
@@ -42,12 +44,36 @@ class ArrayTable:
         return np.hstack([found[:, stay], self._holes[:, marked].astype(found.dtype)])
 
 
+class WordTable:
+    """An array of objects with words among them."""
+
+    def __init__(self, X: Array, names: list[Any], missing: Any):
+        self.names = names
+        self._X, self._missing = X, missing
+
+    def cells(self, name: Any, kept: bool) -> Array:
+        """A column, with NaN or None for holes."""
+        at = self.names.index(name)
+        return np.zeros(len(self._X)) if kept else _without(plain_cells(self._X[:, at].tolist(), at), self._missing)
+
+    def declared(self, name: Any) -> Declared:
+        return Declared()
+
+    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+        """The array without holes, but in columns of which nothing was known."""
+        found = self._X.copy()
+        for j, (holes, values) in enumerate(told):
+            found[holes, j] = values
+        marks = [_holes(self.cells(name, False)) for name, mark in zip(self.names, marked, strict=True) if mark]
+        return np.column_stack([found[:, stay], *marks])
+
+
 class FrameTable:
     """A data frame."""
 
     def __init__(self, frame: "nw.DataFrame[Any]", missing: Any):
         self.names = list(frame.columns)
-        self._frame, self._missing = frame, missing
+        self._frame, self._missing = frame, None if is_nothing(missing) else missing
         self._cells: dict[Any, Array] = {}
 
     def cells(self, name: Any, kept: bool) -> Array:
@@ -58,10 +84,10 @@ class FrameTable:
             self._cells[name] = _without(cells_of(self._frame.get_column(name), name), self._missing)
         return self._cells[name]
 
-    def declared(self, name: Any) -> tuple[list[Any], bool]:
-        """Levels that the type of a column has."""
-        levels, ordered = declared(self._frame.get_column(name))
-        return [level for level in levels if level != self._missing], ordered
+    def declared(self, name: Any) -> Declared:
+        """What the type of a column says."""
+        found = declared(self._frame.get_column(name))
+        return found._replace(levels=[level for level in found.levels if level != self._missing])
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
         """The frame without holes, its types as before; and a column of booleans for each that is marked."""
@@ -78,15 +104,24 @@ class FrameTable:
         return nw.to_native(self._frame.select(*columns, *marks))
 
 
-def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> ArrayTable | FrameTable:
+Table = ArrayTable | WordTable | FrameTable
+
+
+def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> Table:
     """X, whose columns are noted on the estimator, or compared with those of the fit.
 
     After a fit to an array, which has no names, a frame is an array too.
     """
     missing = estimator.missing_values
+    if np.ma.isMaskedArray(X) and np.ndim(X) == 2:
+        X = np.ma.filled(X.astype(np.promote_types(X.dtype, np.float32)), np.nan)
     framed = frame_header(X) is not None and (reset or estimator._framed)
     if reset:
         estimator._framed = framed
+    if not framed and _holds_words(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        names = getattr(estimator, "feature_names_in_", np.arange(X.shape[1]))
+        return WordTable(X.astype(object), names.tolist(), missing)
     if not framed:
         table = checked(estimator, X, reset, copy=True)
         names = getattr(estimator, "feature_names_in_", np.arange(table.shape[1]))
@@ -104,15 +139,21 @@ def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> ArrayTable | Fram
     return FrameTable(frame, missing)
 
 
+def _holds_words(X: Any) -> bool:
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size == 0:
+        return False
+    return X.dtype.kind in "UT" or (X.dtype == object and any(isinstance(cell, str) for cell in X.ravel().tolist()))
+
+
 def _without(cells: Array, missing: Any) -> Array:
     """Cells with what marks holes taken out."""
-    if missing is None or missing != missing:
+    if is_nothing(missing):
         return cells
     if cells.dtype == object:
         found = cells.copy()
         found[:] = [None if cell == missing and type(cell) is not bool else cell for cell in cells.tolist()]
         return found
-    return np.where(cells == missing, np.nan, cells) if isinstance(missing, (int, float)) else cells
+    return np.where(cells == missing, np.nan, cells) if isinstance(missing, Real) else cells
 
 
 def _holes(cells: Array) -> Array:

@@ -6,16 +6,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array
+from bifactor.estimators.shown import Shown, picture_card
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.threads import threads
 from bifactor.pictures.picture import checked, filled
 from bifactor.running.progress import share_bar
 
 
-class ImageCompletion(BaseEstimator):  # type: ignore[misc]
+class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
     """Fills in the holes of a picture: grey, in colour, or with any number of channels.
 
-    A picture is no matrix of low rank, but groups of similar patches of it nearly are. Each patch with a hole is
+    A picture is not a matrix of low rank, but groups of its similar patches nearly are. Each patch with a hole is
     completed by the covariance of the patches around that look like it, as the mean of a Gaussian given what is known
     of the patch. Three rounds of this begin with a smooth surface, or with a smaller picture where holes are large.
 
@@ -35,7 +36,7 @@ class ImageCompletion(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     uncertainty_ : array, of the shape of the picture
-        A standard deviation of each filled pixel, 0 where it was known: a picture of doubt, that tells where guesses
+        A standard deviation of each filled pixel, 0 where it was known: a picture that shows where guesses
         are rough.
 
     References
@@ -71,3 +72,6 @@ class ImageCompletion(BaseEstimator):  # type: ignore[misc]
         """As `fit_transform`, for `uncertainty_` alone."""
         self.fit_transform(X, known)
         return self
+
+    def _card(self) -> str:
+        return picture_card(self.uncertainty_) if hasattr(self, "uncertainty_") else ""

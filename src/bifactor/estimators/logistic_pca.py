@@ -34,7 +34,8 @@ class LogisticPCA(LossPCA):
         Entries above it are 1, others 0. By default X must hold two values: 0 and 1, −1 and +1, booleans, or any two
         numbers.
     solver : Solver, optional
-        By default `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
+        By default `solvers.PCG(exact=True)` from where the choice of the ridge ended; with a number for alpha, where
+        nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
         Of the fit.
     warm_start : bool

@@ -12,6 +12,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.checked import checked
 from bifactor.estimators.convergence import warn_unless_converged
 from bifactor.estimators.inputs import given_factors, require_wide
+from bifactor.estimators.shown import Shown
 from bifactor.estimators.watched import CallbackSupportMixin, fit_watched
 from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, deviances, fit_components, left_out, null_effects, rows_of
@@ -23,7 +24,7 @@ from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_count
 
 
-class LossPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds few directions, and a score of each row along each, that make the known entries of X likely."""
 
     def inverse_transform(self, Z: Any) -> Array:

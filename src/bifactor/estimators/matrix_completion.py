@@ -2,9 +2,14 @@
 
 from typing import Any, Literal, overload
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.error_bars import ErrorBars
+from bifactor.losses import Ordinal
 from bifactor.models.clipping import Range
 from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
@@ -23,8 +28,9 @@ class MatrixCompletion(ErrorBars, Completion):
     n_components : int or "auto"
         The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
         Too many do little harm, as those that explain nothing vanish; "auto" leaves these out.
-    loss : {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial"} or Loss
-        What an entry means: a number, one with outliers, ±1, a count.
+    loss : {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial", "ordinal"} or Loss
+        What an entry means: a number, one with outliers, ±1, a count, a grade. Of grades, `predict` tells the mean,
+        `predict_proba` how likely each is, and `model_.loss.median` of what `decision_function` tells the median.
     alpha : float or "auto", optional
         The ridge, in the units of the loss summed over entries; 0 for none, "auto" for the one that predicts best. By
         default there is a posterior for squared errors, and "auto" for other losses.
@@ -140,6 +146,11 @@ class MatrixCompletion(ErrorBars, Completion):
         return given and not self.model_.dropped_features
 
     @property
+    def levels_(self) -> Array:
+        """The grades that `predict_proba` tells of, where the loss is one of grades."""
+        return np.asarray(self._grades.levels)
+
+    @property
     def clip_(self) -> Range | None:
         return self.model_.clip
 
@@ -157,7 +168,7 @@ class MatrixCompletion(ErrorBars, Completion):
         """What is to be expected at the entries (rows[t], cols[t]).
 
         Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
-        all their entries are told.
+        all their entries are predicted.
 
         Parameters
         ----------
@@ -165,15 +176,27 @@ class MatrixCompletion(ErrorBars, Completion):
             Numbers, or names after `fit_long`. A single one on one side goes with all of the other; of two single ones
             a single number is told.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells
+            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning
             (`predict_long` has a column for it), or raise `InputError`.
         return_std : bool
-            Tell the standard deviation of a new measurement too: of what is not known of the matrix, and of the noise.
+            Also return the standard deviation of a new measurement: uncertainty of the matrix and noise.
             Only with a posterior.
         """
         z = self.decision_function(rows, cols, unknown)
         told = self.model_.predicted(z)
         return (told, self._std(rows, cols)) if return_std else told
+
+    def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
+        """How likely each of the `levels_` is at the entries that `predict` would tell; with loss="ordinal" only."""
+        return self._grades.probabilities(self.decision_function(rows, cols, unknown))
+
+    @property
+    def _grades(self) -> Ordinal:
+        check_is_fitted(self, "model_")
+        if not isinstance(self.model_.loss, Ordinal):
+            kind = type(self.model_.loss).__name__
+            raise InputError(f"The loss of this fit is {kind}, which has no levels. Fit with loss='ordinal'.")
+        return self.model_.loss
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.model_.predicted(z)}

@@ -110,7 +110,7 @@ class OneBitCompletion(Completion):
         self.random_state = random_state
 
     def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
-        """The probabilities of the two `classes_`, one pair for each entry that `predict` would tell."""
+        """The probabilities of the two `classes_`, one pair for each entry that `predict` would return."""
         z = self.decision_function(rows, cols, unknown)
         return np.stack([self.model_.loss.mean(-z), self.model_.loss.mean(z)], axis=-1)
 
@@ -118,7 +118,7 @@ class OneBitCompletion(Completion):
         """The likelier of the two `classes_` at the entries (rows[t], cols[t]).
 
         Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
-        all their entries are told. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
+        all their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
         return self._told(self.decision_function(rows, cols, unknown))["prediction"]
 
@@ -126,7 +126,7 @@ class OneBitCompletion(Completion):
         return {"prediction": self.classes_[(z > 0).astype(np.intp)], "probability": self.model_.loss.mean(z)}
 
     def accuracy(self, X: Any) -> float:
-        """The share of the known entries of X whose class is told right, each predicted as `score` does."""
+        """The share of the known entries of X whose class is predicted correctly, each as in `score`."""
         check_is_fitted(self, "model_")
         data = self._encoded(observations(self, X, reset=False), reset=False)
         if data.values.size == 0:

@@ -42,7 +42,8 @@ class PoissonPCA(LossPCA):
         The ridge: the factors u and v of t·w = u·v, which are of equal length, are normal a priori with variance
         1/alpha. "auto" takes the one under which a tenth of the entries, held out, is most likely.
     solver : Solver, optional
-        By default `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
+        By default `solvers.PCG(exact=True)` from where the choice of the ridge ended; with a number for alpha, where
+        nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
         Of the fit.
     warm_start : bool

@@ -137,7 +137,7 @@ class Recommender(Factorised):
             `fit_long`.
         y : ignored
         sample_weight : array, optional
-            One weight per row, or one per entry.
+            One weight per row, or a matrix like X; of pairs and triples, one for each.
         """
         if is_long(X):
             if sample_weight is not None:
@@ -177,20 +177,20 @@ class Recommender(Factorised):
 
         Parameters
         ----------
-        rows : sequence, or sparse matrix
-            Numbers of rows, or names after `fit_long`; by default all. A sparse matrix holds histories of others, one
-            in each row, who are found from these. Those who have chosen nothing, and have no features, get the most
-            popular columns, and as scores the share of rows that chose each; a warning says so.
+        rows : sequence, or matrix
+            Numbers of rows, or names after `fit_long`; by default all. A matrix, best a sparse one, holds histories of
+            others, one in each row, who are found from these. Those who have chosen nothing, and have no features, get
+            the most popular columns, and as scores the share of rows that chose each; a warning says so.
         n : int
         filter_seen : bool
             Leave out what was chosen before.
         items : sequence, optional
-            Columns to choose from; by default all.
+            Columns to choose from, or a mask of all columns; by default all.
         features : matrix, frame or path, optional
             Of those whose histories these are, in the form that the fit had `user_features` in.
         """
         check_is_fitted(self, "model_")
-        if not sparse.issparse(rows):
+        if not sparse.issparse(rows) and getattr(rows, "ndim", 1) != 2:
             if features is not None:
                 raise InputError("features go with histories, and those in the fit have theirs. Leave them out.")
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bifactor.arrays import Array, herm
 from bifactor.errors import InputError
+from bifactor.estimators.shown import Shown, state_card
 from bifactor.kernels.blas import matmul
 from bifactor.models.goodness_of_fit import MisfitWarning
 from bifactor.models.linear_inversion import outcome_probabilities, state_factor
@@ -26,7 +27,7 @@ from bifactor.words import counted
 ORDERS = ("same", "reversed")
 
 
-class StateTomography(BaseEstimator):  # type: ignore[misc]
+class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
     """The state ρ = UUᴴ of n qubits, tr ρ = 1, that explains measurements best among those of rank ≤ r.
 
     `fit_counts` maximises the likelihood Σ y log tr(ρ Π) of the counts; `fit_expectations` minimises
@@ -104,6 +105,9 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
         self.bit_order = bit_order
         self.random_state = random_state
 
+    def _card(self) -> str:
+        return state_card(self) if hasattr(self, "result_") else ""
+
     def fit_counts(self, settings: Any, counts: Any = None) -> "StateTomography":
         """Fit to how often each outcome of each setting was seen.
 
@@ -156,7 +160,7 @@ class StateTomography(BaseEstimator):  # type: ignore[misc]
             state = target_state(state, self.n_qubits_)
         W = state._fitted() if isinstance(state, StateTomography) else state_factor(state)
         if W.shape[0] != U.shape[0]:
-            raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. Compare like with like.")
+            raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. They must be equal.")
         return min(float(np.linalg.norm(herm(U) @ W, "nuc") ** 2), 1.0)
 
     def probabilities(self, settings: Any) -> Array:

@@ -1,6 +1,7 @@
 """Holes of a table filled in, whatever its columns are, as a step of a pipeline."""
 
 import warnings
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.given_table import ArrayTable, FrameTable, table_of
+from bifactor.estimators.given_table import Table, table_of
+from bifactor.estimators.shown import Shown, table_card
 from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS, TOLERANCE
-from bifactor.models.table.sheet import METRICS, Sheet, require_tolerance
-from bifactor.tables.forms import KEEP, Form, Told
+from bifactor.models.table.sheet import Sheet, metric_of, require_tolerance
+from bifactor.tables.forms import KEEP, Form, Told, is_nothing
 from bifactor.validation import is_count, require_flag
 
 
@@ -25,15 +27,15 @@ def _has_levels(imputer: "TableImputer") -> bool:
     return not hasattr(imputer, "levels_") or bool(imputer.levels_)
 
 
-class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fills the holes of tables of numbers, grades, booleans and categories; what is known stays as it is.
 
     Columns are encoded as standardised numbers and explained by common factors with noise of their own, both as they
     are and as normal scores. Small forests correct that where columns depend on each other by steps and bends, as far
     as known cells that were hidden say that it helps. Nothing is to be tuned.
 
-    Data frames of pandas, polars and pyarrow come back as such, with their types and categories; arrays of numbers come
-    back as arrays. `transform` needs no further fit for rows that are new.
+    Data frames of pandas, polars and pyarrow come back as such, with their types and categories; arrays come back as
+    arrays. `transform` needs no further fit for rows that are new.
 
     Parameters
     ----------
@@ -43,8 +45,8 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         whole numbers of at most 12 levels are ordinal, words are categories unless most of them differ, and are kept
         then.
     bounds : dict, optional
-        (lowest, highest) of columns of numbers, by name: nothing is filled in beyond them. By default those of the
-        data.
+        (lowest, highest) of columns of numbers or times, by name: nothing is filled in beyond them. By default those of
+        the data.
     effort : "full" or "fast"
         "fast" leaves out normal scores and forests.
     missing_values : number, word or NaN
@@ -69,7 +71,8 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         The levels of columns that have some, in the order of `predict_proba`.
     scores_ : dict
         Of each column that varies: `metric` (of grades, in levels), the `error` of cells that were hidden, and its
-        `baseline` with the mean, the median or the most frequent level in the place of predictions.
+        `baseline` with the mean, the median or the most frequent level in the place of predictions. Of times, both are
+        in days.
     n_iter_ : int
         Rounds of both factor models.
     n_features_in_, feature_names_in_
@@ -108,7 +111,7 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         told = self._told(table)
         kept = {name for name, said in told.items() if said.kind == KEEP}
         cells = [table.cells(name, name in kept) for name in table.names]
-        forms = [Form.of(n, c, told.get(n), *table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
+        forms = [Form.of(n, c, told.get(n), table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
         options = {
             "effort": self.effort,
             "seed": seed_of(self.random_state),
@@ -175,11 +178,14 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         if not is_count(self.max_iter, 1):
             raise InputError(f"max_iter={self.max_iter!r} is not an integer ≥ 1.")
         require_tolerance(self.tol)
+        mark = self.missing_values
+        if not (isinstance(mark, (str, Real)) or (np.ndim(mark) == 0 and is_nothing(mark))):
+            raise InputError(f"missing_values={mark!r} is not one number or word. Pass one, or NaN.")
         for name, value in (("columns", self.columns), ("bounds", self.bounds)):
             if not (isinstance(value, dict) or value is None or (name == "columns" and value == "auto")):
                 raise InputError(f"{name}={value!r} is not a dict. Pass one by the names of columns.")
 
-    def _told(self, table: "ArrayTable | FrameTable") -> dict[Any, Told]:
+    def _told(self, table: Table) -> dict[Any, Told]:
         given = self.columns if isinstance(self.columns, dict) else {}
         for name in given:
             if name not in table.names:
@@ -194,7 +200,7 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
         self.levels_ = {form.name: list(form.levels) for form in sheet.forms if form.levels and form.kind != KEEP}
         scored = [(form, score) for form, score in zip(sheet.forms, sheet.scores, strict=True) if score is not None]
         self.scores_ = {
-            form.name: {"metric": METRICS.get(form.kind, "errors"), "error": score.error, "baseline": score.baseline}
+            form.name: {"metric": metric_of(form), "error": score.error, "baseline": score.baseline}
             for form, score in scored
         }
         empty = [form.kind != KEEP and not known for form, known in zip(sheet.forms, sheet.known, strict=True)]
@@ -212,14 +218,17 @@ class TableImputer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # ty
                 stacklevel=3,
             )
 
-    def _seen(self, X: Any) -> "ArrayTable | FrameTable":
+    def _card(self) -> str:
+        return table_card(self) if hasattr(self, "sheet_") else ""
+
+    def _seen(self, X: Any) -> Table:
         check_is_fitted(self, "sheet_")
         return table_of(self, X, reset=False)
 
-    def _cells(self, table: "ArrayTable | FrameTable") -> list[Array]:
+    def _cells(self, table: Table) -> list[Array]:
         return [table.cells(name, form.kind == KEEP) for name, form in zip(table.names, self.sheet_.forms, strict=True)]
 
-    def _written(self, table: "ArrayTable | FrameTable", told: list[tuple[Array, Array]]) -> Any:
+    def _written(self, table: Table, told: list[tuple[Array, Array]]) -> Any:
         empty = {form.name for form, known in zip(self.sheet_.forms, self.sheet_.known, strict=True) if not known}
         return table.written(told, self._stay, self._marked, empty)
 

@@ -96,8 +96,12 @@ def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.ra
 
 
 def _filled(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
-    xp, fill = namespace(factor), gaussian(rng, tuple(factor.shape), dtype_of(factor))
-    fill *= FAINT**0.5 * norm(factor[:, :1]) / np.linalg.norm(fill, axis=0)
+    xp = namespace(factor)
     rows = xp.linalg.vector_norm(factor, axis=1, keepdims=True)
     empty = beside(absent, factor) | (rows <= 1e-10 * xp.max(rows))
-    return xp.where(empty & (seen != 0), beside(fill, factor), factor)
+    lacking = empty & (seen != 0)
+    if not xp.any(lacking):
+        return factor
+    fill = gaussian(rng, tuple(factor.shape), dtype_of(factor))
+    fill *= FAINT**0.5 * norm(factor[:, :1]) / np.linalg.norm(fill, axis=0)
+    return xp.where(lacking, beside(fill, factor), factor)

@@ -42,6 +42,8 @@ class Layout:
     n_outer: int
     n_inner: int
     tiles: Array
+    given: tuple[Array, Array] | None = field(default=None, repr=False)
+    """The numbers of entries in each row of both sides, where they are known."""
     _spans: dict[int, list[tuple[Array, Array]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -55,6 +57,8 @@ class Layout:
 
     def sums(self, weights: Array | None) -> tuple[Array, Array]:
         """The sums of the weights, or the numbers of entries, over each row of the outer side and of the inner one."""
+        if weights is None and self.given is not None:
+            return self.given
         outer, inner = np.zeros(self.n_outer), np.zeros(self.n_inner)
         for start in range(0, self.size, COUNTED):
             part = slice(start, start + COUNTED)
@@ -118,16 +122,26 @@ class Layout:
         return list(pairwise(self._edges(cuts)))
 
 
+def tiling(size: int, n_outer: int, n_inner: int) -> tuple[int, int]:
+    """Into how many tiles the columns of so many entries are cut, and how wide these are."""
+    n_tiles = int(max(1, min(-(-n_inner // TILE), size / max(n_outer, 1) // RUN)))
+    width = -(-n_inner // n_tiles)
+    return n_tiles, width
+
+
+def index_type(n_outer: int, n_inner: int) -> type[np.int32 | np.int64]:
+    """The type of coordinates."""
+    return np.int32 if max(n_outer, n_inner) <= np.iinfo(np.int32).max else np.int64
+
+
 def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Layout, Array | None]:
     """Sort coordinates into a `Layout`; also the permutation, or None where they were sorted already.
 
     Stable, so entries that repeat a coordinate keep the order they came in.
     """
-    index = np.int32 if max(n_outer, n_inner) <= np.iinfo(np.int32).max else np.int64
+    index = index_type(n_outer, n_inner)
     outer, inner = outer.astype(index), inner.astype(index)
-    per_row = outer.size / max(n_outer, 1)
-    n_tiles = int(max(1, min(-(-n_inner // TILE), per_row // RUN)))
-    width = -(-n_inner // n_tiles)
+    n_tiles, width = tiling(outer.size, n_outer, n_inner)
     # One sortable key per entry; it fits because tile·n_outer·n_inner < 2⁶³ for any matrix one can hold.
     place = (inner // width).astype(np.int64) * n_outer + outer
     key = place * n_inner + inner

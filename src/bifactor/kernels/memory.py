@@ -19,6 +19,9 @@ from bifactor.arrays import Array
 LARGE = 1 << 20
 """Bytes from which on an array is worth it; below, the allocator reuses memory itself."""
 
+SLACK = 1.5
+"""Of the size asked for, up to which a buffer may be longer: blocks of rows differ in length."""
+
 _buffers: ContextVar[list[Array] | None] = ContextVar("buffers", default=None)
 
 
@@ -42,11 +45,12 @@ def empty(shape: int | tuple[int, ...], dtype: Any) -> Array:
     buffers = _buffers.get()
     if buffers is None or size * dtype.itemsize < LARGE:
         return np.empty(shape, dtype)
-    sizes = [buffer.size for buffer in buffers]
-    for k, held in enumerate(sizes):
-        if held == size * dtype.itemsize and _references(buffers, k) == _FREE:
-            return buffers[k].view(dtype).reshape(shape)
-    buffers.append(np.empty(size * dtype.itemsize, np.uint8))
+    needed = size * dtype.itemsize
+    fitting = [k for k, held in enumerate(buffers) if needed <= held.size <= SLACK * needed]
+    for k in sorted(fitting, key=lambda k: buffers[k].size):
+        if _references(buffers, k) == _FREE:
+            return buffers[k][:needed].view(dtype).reshape(shape)
+    buffers.append(np.empty(needed, np.uint8))
     return buffers[-1].view(dtype).reshape(shape)
 
 

@@ -83,6 +83,20 @@ def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
     return value, 1.0 - y * (1.0 - t) / near + below / floor, bend
 
 
+def ordinal(z, y, numbers):  # type: ignore[no-untyped-def]
+    """`numbers` are how many levels there are, cuts between them, thresholds with −∞ and ∞, and constants of levels."""
+    count, k = int(numbers[0]), 0
+    for j in range(1, count):
+        k += y > numbers[j]
+    below, above = numbers[count + k] - z, z - numbers[count + k + 1]
+    one, zero = like(z, 1.0), like(z, 0.0)
+    e, f = exp(-abs(below)), exp(-abs(above))
+    p, q = one / (one + e), one / (one + f)
+    value = max(below, zero) + log1p(e) + max(above, zero) + log1p(f) + numbers[2 * count + 1 + k]
+    slope = q * (one if above >= 0 else f) - p * (one if below >= 0 else e)
+    return value, slope, e * p * p + f * q * q
+
+
 def shifted_squared(z, y, numbers):  # type: ignore[no-untyped-def]
     return squared(z + numbers[0], y, numbers[1])
 
@@ -111,6 +125,10 @@ def shifted_expected_counts(z, y, numbers):  # type: ignore[no-untyped-def]
     return expected_counts(z + numbers[0], y, numbers[1])
 
 
+def shifted_ordinal(z, y, numbers):  # type: ignore[no-untyped-def]
+    return ordinal(z + numbers[0], y, numbers[1:])
+
+
 # Functions of a module, not closures over a loss: those numba cannot keep on disk under a name that lasts.
 SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     squared: shifted_squared,
@@ -120,8 +138,9 @@ SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     poisson: shifted_poisson,
     expected_counts: shifted_expected_counts,
     negative_binomial: shifted_negative_binomial,
+    ordinal: shifted_ordinal,
 }
-"""Each loss at z + shift; `numbers` are the shift and the parameter of the loss."""
+"""Each loss at z + shift; `numbers` are the shift and the parameters of the loss."""
 
 
 CODES: dict[Callable[..., Any] | None, int] = {
@@ -132,12 +151,13 @@ CODES: dict[Callable[..., Any] | None, int] = {
     poisson: 4,
     expected_counts: 5,
     negative_binomial: 6,
+    ordinal: 7,
 }
 """The losses that `grouped` knows."""
 
 
 def grouped(z, observation, table):  # type: ignore[no-untyped-def]
-    """The loss of the group that an observation is in; rows of the table are code, shift and parameter."""
+    """The loss of the group that an observation is in; rows of the table are code, shift and parameters."""
     g, y = observation.group, observation.y
     code, at, parameter = table[g, 0], z + table[g, 1], table[g, 2]
     if code == 0:
@@ -152,4 +172,6 @@ def grouped(z, observation, table):  # type: ignore[no-untyped-def]
         return poisson(at, y, parameter)
     if code == 5:
         return expected_counts(at, y, parameter)
-    return negative_binomial(at, y, parameter)
+    if code == 6:
+        return negative_binomial(at, y, parameter)
+    return ordinal(at, y, table[g, 2:])

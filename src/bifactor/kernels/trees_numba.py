@@ -3,37 +3,57 @@
 They release the GIL: forests of several targets grow on several threads.
 """
 
+from typing import Any
+
 import numpy as np
-from numba.extending import register_jitable
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, register_jitable
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.trees_reference import BINS, LEAST, TIE, Trees, empty
 
+SHIFT = 20
+"""Bits of a count: an integer holds a sum of values above them, so that one addition does for both."""
+
+ROWS = (1 << SHIFT) - 1
+
+
+@intrinsic
+def _first(context, bits):  # type: ignore[no-untyped-def]
+    """The place of the lowest bit that is set."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
 
 @register_jitable
-def _best_of(line, rows, y, leaf, total, sums, sizes):  # type: ignore[no-untyped-def]
-    """The largest gain of a split by one feature, and the last bin that goes left."""
-    sums[:] = 0
-    sizes[:] = 0
+def _best_of(line, rows, y, leaf, total, lots):  # type: ignore[no-untyped-def]
+    """The largest gain of a split by one feature, and the last bin that goes left; `lots` are 0 before and after.
+
+    Most nodes have few rows, so bins that have none are not looked at.
+    """
+    seen = np.int64(0)
     for i in range(rows.size):
         b = line[rows[i]]
-        sums[b] += y[i]
-        sizes[b] += 1
+        lots[b] += y[i]
+        seen |= 1 << np.int64(b)
     left, less, gain, last, size = 0.0, 0, 0.0, 0, rows.size
     whole = total * total / size
-    for b in range(sums.size):
-        if sizes[b] == 0:
-            continue
-        left += sums[b]
-        less += sizes[b]
-        if less < leaf:
-            continue
-        if size - less < leaf:
-            break
-        found = left * left / less + (total - left) * (total - left) / (size - less) - whole
-        if found > TIE * gain:
-            gain, last = found, b
+    while seen:
+        b = _first(seen)
+        seen &= seen - 1
+        lot = lots[b]
+        lots[b] = 0
+        left += lot >> SHIFT
+        less += lot & ROWS
+        if less >= leaf and size - less >= leaf:
+            found = left * left / less + (total - left) * (total - left) / (size - less) - whole
+            if found > TIE * gain:
+                gain, last = found, b
     return gain, last
 
 
@@ -52,7 +72,7 @@ def _divide(line, last, rows, y):  # type: ignore[no-untyped-def]
 
 
 def _grow(bins, values, drawn, features, leaf, feature, threshold, left, mean, spans):  # type: ignore[no-untyped-def]
-    sums, sizes = np.empty(BINS), np.empty(BINS, np.int64)
+    lots = np.zeros(BINS, np.int64)
     levels = features.shape[1]
     for t in range(drawn.shape[0]):
         rows, y = drawn[t].copy(), values[drawn[t]]
@@ -61,14 +81,15 @@ def _grow(bins, values, drawn, features, leaf, feature, threshold, left, mean, s
         while at < count:
             start, stop, level = spans[at, 0], spans[at, 1], spans[at, 2]
             here, there = rows[start:stop], y[start:stop]
-            total = 0.0
+            lot = 0
             for i in range(there.size):
-                total += there[i]
+                lot += there[i]
+            total = float(lot >> SHIFT)
             mean[t, at] = total / there.size
             best, last, chosen = LEAST, 0, -1
             if level < levels and there.size >= 2 * leaf:
                 for f in features[t, level]:
-                    gain, b = _best_of(bins[f], here, there, leaf, total, sums, sizes)
+                    gain, b = _best_of(bins[f], here, there, leaf, total, lots)
                     if gain > TIE * best:
                         best, last, chosen = gain, b, f
             if chosen >= 0:
@@ -96,7 +117,8 @@ _grow_compiled, _descend_compiled = compiled(_grow), compiled(_descend)
 def grow(bins: Array, values: Array, drawn: Array, features: Array, leaf: int) -> Trees:
     count, size = drawn.shape
     trees = empty(count, 2 * (size // leaf) + 1)
-    _grow_compiled(bins, values, drawn, features, leaf, *trees, np.empty((trees.mean.shape[1], 3), np.int64))
+    lots = (values.astype(np.int64) << SHIFT) + 1
+    _grow_compiled(bins, lots, drawn, features, leaf, *trees, np.empty((trees.mean.shape[1], 3), np.int64))
     return trees
 
 

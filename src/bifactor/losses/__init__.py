@@ -6,6 +6,7 @@ from bifactor.losses.expected_counts import ExpectedCounts
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
 from bifactor.losses.negative_binomial import NegativeBinomial
+from bifactor.losses.ordinal import Ordinal
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
 from bifactor.losses.shifted import Shifted
@@ -18,6 +19,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "Probit",
     "Shifted",

@@ -57,11 +57,17 @@ class Loss(ABC):
     pointwise: ClassVar[Callable[..., Any] | None] = None
     scales: ClassVar[bool] = False
     """Whether `refit` fits the scale of z, which must then be fixed by other means."""
+    located: ClassVar[bool] = False
+    """Whether what `refit` fits holds the intercept of z, as thresholds do: models then always fit it."""
 
     @property
     @abstractmethod
     def smoothness(self) -> float | None:
         """sup ℓ″, or None."""
+
+    def suited(self, y: Array) -> "Loss":
+        """The same loss for data like y, where something of it is left to them, such as the levels of a scale."""
+        return self
 
     def typical_curvature(self, y: Array) -> float:
         """The ℓ″ to expect for data like y: the smoothness where there is one, else the mean of ℓ″ at z = 0.

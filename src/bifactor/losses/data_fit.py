@@ -80,16 +80,17 @@ class DataFit:
         require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
         check_range(y, "y", np.finfo(dtype_of(y)))
         if group is not None:
-            numbered = records(losses, host_only(y, "group"), group)
+            losses, numbered = records(losses, host_only(y, "group"), group)
             if losses[0].fitted or any(one != losses[0] for one in losses):  # each group fits parameters of its own
                 return cls(Grouped(losses), numbered).reweighted(weights)
         if all(one == losses[0] for one in losses):
             losses = losses[:1]
         if len(losses) != 1:
             return cls(Grouped(losses), copied(y)).reweighted(weights)  # for `Stacked` to share out
-        losses[0].targets.check(y, type(losses[0]).__name__)
+        suited = losses[0].suited(y)
+        suited.targets.check(y, type(suited).__name__)
         # A copy: what the caller does to y later is not what was checked.
-        return cls(losses[0], copied(y)).reweighted(weights)
+        return cls(suited, copied(y)).reweighted(weights)
 
     @property
     def values(self) -> Array:
@@ -122,8 +123,9 @@ class DataFit:
         for k, size in enumerate(sizes):
             part = self.take(slice(start, start + size))
             if each:
-                losses[k].targets.check(part.y, type(losses[k]).__name__)
-                part = replace(part, loss=losses[k])
+                suited = losses[k].suited(part.y)
+                suited.targets.check(part.y, type(suited).__name__)
+                part = replace(part, loss=suited)
             parts.append(part)
             start += size
         return parts
@@ -170,7 +172,7 @@ class DataFit:
 
     def with_values(self, y: Array) -> "DataFit":
         """The same with other numbers in y."""
-        return replace(self, y=y if self.group is None else records(self.each_loss, y, self.group))
+        return replace(self, y=y if self.group is None else records(self.each_loss, y, self.group)[1])
 
     @property
     def quadratic(self) -> bool:

@@ -41,12 +41,14 @@ class Grouped(Loss):
         return None if None in bounds else max(bound for bound in bounds if bound is not None)
 
     def parameter(self, dtype: Any) -> Any:
-        """A table with a row for each group: which loss, its shift and its parameter."""
+        """A table with a row for each group: which loss, its shift and its parameters, zeros after the last."""
         rows = []
         for loss in self.losses:
             base, shift = _base(loss)
-            rows.append([float(pointwise.CODES[base.pointwise]), shift, base.parameter(dtype)])
-        return rows
+            parameters = np.atleast_1d(base.parameter(dtype)).tolist()
+            rows.append([float(pointwise.CODES[base.pointwise]), shift, *parameters])
+        width = max(map(len, rows))
+        return [row + [0.0] * (width - len(row)) for row in rows]
 
     def value(self, z: Array, y: Array) -> Array:
         return self._each("value", z, y, np.finfo(z.dtype).dtype)
@@ -104,8 +106,11 @@ def _base(loss: Loss) -> tuple[Loss, float]:
     return (loss.loss, loss.shift) if isinstance(loss, Shifted) else (loss, 0.0)
 
 
-def records(losses: Sequence[Loss], y: Array, group: Any) -> Array:
-    """Values and the groups they are in, as one array; `InputError` where the groups are not those of the losses."""
+def records(losses: Sequence[Loss], y: Array, group: Any) -> tuple[tuple[Loss, ...], Array]:
+    """The losses, suited to their groups, and values and the groups they are in, as one array.
+
+    `InputError` where the groups are not those of the losses.
+    """
     index = np.asarray(group)
     if index.shape != y.shape or index.dtype.kind not in "biu":
         raise InputError(
@@ -116,11 +121,13 @@ def records(losses: Sequence[Loss], y: Array, group: Any) -> Array:
             f"group runs from {index.min()} to {index.max()}, but there are {len(losses)} losses. "
             f"Number the groups from 0, {MOST} at most, with one loss for each."
         )
-    for g, loss in enumerate(losses):
-        loss.targets.check(y[index == g], type(loss).__name__)
+    parts = [y[index == g] for g in range(len(losses))]
+    suited = tuple(loss.suited(part) if part.size else loss for loss, part in zip(losses, parts, strict=True))
+    for loss, part in zip(suited, parts, strict=True):
+        loss.targets.check(part, type(loss).__name__)
     found = np.empty(y.shape, record_type(y.dtype))
     found["y"], found["group"] = y, index
-    return found
+    return suited, found
 
 
 def record_type(dtype: Any) -> np.dtype:

@@ -7,6 +7,7 @@ from bifactor.losses.base import Loss
 from bifactor.losses.huber import Huber
 from bifactor.losses.logistic import Logistic
 from bifactor.losses.negative_binomial import NegativeBinomial
+from bifactor.losses.ordinal import Ordinal
 from bifactor.losses.poisson import Poisson
 from bifactor.losses.probit import Probit
 from bifactor.losses.squared import Squared
@@ -18,6 +19,7 @@ LOSSES: dict[str, Loss] = {
     "probit": Probit(),
     "poisson": Poisson(),
     "negative_binomial": NegativeBinomial(),
+    "ordinal": Ordinal(),
 }
 
 

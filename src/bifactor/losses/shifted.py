@@ -57,14 +57,17 @@ class Shifted(Loss):
     def smoothness(self) -> float | None:
         return self.loss.smoothness
 
+    def suited(self, y: Array) -> "Shifted":
+        return Shifted(self.loss.suited(y), self.shift)
+
     def typical_curvature(self, y: Array) -> float:
         return self.loss.typical_curvature(y)
 
     def lowest(self, y: Array) -> Array:
         return self.loss.lowest(y)
 
-    def parameter(self, dtype: Any) -> tuple[float, Any]:
-        return self.shift, self.loss.parameter(dtype)
+    def parameter(self, dtype: Any) -> tuple[float, ...]:
+        return self.shift, *np.atleast_1d(self.loss.parameter(dtype)).tolist()
 
     def value(self, z: Array, y: Array) -> Array:
         return self.loss.value(z + self.shift, y)

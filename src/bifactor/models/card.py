@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.markup.svg import thinned
 from bifactor.metrics import triplets
 from bifactor.models.clipping import stored_range
 from bifactor.models.fit import Fit
@@ -18,9 +19,6 @@ from bifactor.tables import Observations
 from bifactor.tables.source import checksum
 
 PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
-
-POINTS = 200
-"""Of a history that are kept; all of it is in the file of the factors."""
 
 
 def model_card(fit: Fit) -> dict[str, Any]:
@@ -58,7 +56,7 @@ def about_data(path: Path, data: Observations) -> dict[str, Any]:
 
 
 def about_fit(model: Model) -> dict[str, Any]:
-    """The run, its history thinned."""
+    """The run, its history thinned; all of it is in the file of the factors."""
     result = model.result
     history = result.history
     some = thinned(result.n_iter + 1)
@@ -152,13 +150,6 @@ def about_machine() -> dict[str, Any]:
 def spectrum(model: Model) -> Array:
     """The singular values of UVᵀ, the offsets aside."""
     return triplets(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])[1]
-
-
-def thinned(count: int) -> Array:
-    """The first, the last and some between, dense at the beginning."""
-    if count <= POINTS:
-        return np.arange(count)
-    return np.unique(np.concatenate([[0], np.geomspace(1, count - 1, POINTS - 1).round()]).astype(np.int64))
 
 
 def _version(name: str) -> str | None:

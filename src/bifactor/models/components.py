@@ -11,11 +11,12 @@ from bifactor.metrics import triplets
 from bifactor.models.cell_rows import best_rows, left_out_loss
 from bifactor.models.fitting import Settings, best_constant, resumed, run
 from bifactor.models.model import Model
-from bifactor.models.tuning import CAUTIOUS, MOST, RidgePath, steepest, tuned, without_vanished
+from bifactor.models.tuning import CAUTIOUS, MOST, Tuned, steepest, tuned, without_vanished
 from bifactor.operators.table import Table
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, RankContinuation
+from bifactor.solvers.parts.growth import grown
 
 FIXED, EFFECTS = (1, 0), 0
 """One column of ones in U, whose partner in V has the effects of the columns; and which one that is."""
@@ -31,7 +32,7 @@ SOLVER = RankContinuation(PCG(exact=True), stage_decrease=1e-4)
 """Losses of counts are large numbers of which components explain a small share. Where stages ended at the usual 0.005,
 two components of 300 genes explained 32.4 % of the deviance in the place of 33.5."""
 
-CELLS, FEWEST_ROWS = 20_000_000, 500
+CELLS, FEWEST_ROWS = 6_000_000, 500
 """Cells of the rows that a ridge is chosen on, and such rows at the least."""
 
 SETTLED = 1e-9
@@ -47,15 +48,16 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     """Chooses the ridge where it is to be chosen, and fits."""
     intercept = constant_of(table)
     problem, start = _begun(table.shifted(intercept))
-    rank, ridge, path = _chosen(problem, start, settings)
+    rank, ridge, path, found = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
-    init, solver = resumed(earlier, penalized, rank), settings.solver
-    if init is None:
-        wide = start.padded(start.width + rank)
-        init = Given(wide.left, wide.right)
-        solver = SOLVER if solver is None else solver
-    result = run(penalized, rank, PCG(exact=True) if solver is None else solver, init, settings)
-    x = problem.kind.pair(result.U, result.V)
+    given, wide = resumed(earlier, penalized, rank), start.padded(start.width + rank)
+    x, usual = wide, SOLVER if given is None and found is None else PCG(exact=True)
+    if found is not None and given is None:  # what is chosen has been fitted, but for cells that were held out
+        room = wide.width - found.width
+        x = grown(penalized, found, room) if room else found
+    solver = usual if settings.solver is None else settings.solver
+    result = run(penalized, x.width - start.width, solver, given or Given(x.left, x.right), settings)
+    x = problem.kind.pair(result.U, result.V).padded(wide.width)
     _, V = _rotated(*((without_vanished(x) if settings.n_components is None else x).arrays))
     U = best_rows(table.shifted(intercept), V, sum(FIXED), ridge)
     return Model(table.loss, intercept, FIXED, ridge, U, V, result, path)
@@ -87,10 +89,11 @@ def _begun(table: Table) -> tuple[Objective, Factors]:
     return problem, start
 
 
-def _chosen(problem: Objective, start: Factors, settings: Settings) -> tuple[int, float, RidgePath | None]:
-    """The rank and the ridge; of a large table, by some of its rows, evenly spread.
+def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
+    """The rank and the ridge, and a fit to begin from; of a large table, by some of its rows, evenly spread.
 
-    A ridge must outweigh the noise in a gradient, whose norm is about in proportion to √m + √n.
+    A ridge says how much factors of rows and columns vary, whatever their number: on labels of 700, 1500, 3000 and 6038
+    rows those that predicted best were 4.8, 2.8, 2.6 and 2.0.
     """
     (m, n), rng, table = problem.shape, np.random.default_rng(settings.seed), problem.f
     assert isinstance(table, Table)
@@ -101,8 +104,11 @@ def _chosen(problem: Objective, start: Factors, settings: Settings) -> tuple[int
         part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
         here = part.zero(0)
         here.right[:, EFFECTS] = start.right[:, EFFECTS]
-        rank, ridge, path = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
-    return rank, ridge if path is None else ridge * (m**0.5 + n**0.5) / (few**0.5 + n**0.5), path
+        rank, ridge, path, x = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
+    if path is None or x is None:
+        return Tuned(rank, ridge)
+    U = best_rows(table, x.right, sum(FIXED), ridge)
+    return Tuned(rank, ridge, path, problem.kind.pair(U, x.right))
 
 
 @dataclass(frozen=True)

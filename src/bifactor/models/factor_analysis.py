@@ -26,7 +26,7 @@ GROWTH, FURTHEST, EARLY = 1.2, 8.0, 2
 """By how much a step may be longer than the one before, how long at most, and the rounds before the first such."""
 
 OnRound = Callable[[int, float, float], Any]
-"""Told of each round its number, the bound and the change; the fit ends where it returns True."""
+"""Called after each round with its number, the bound and the change; the fit ends where it returns True."""
 
 
 def fit_factors(

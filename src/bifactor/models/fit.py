@@ -15,6 +15,7 @@ from bifactor.models.orders import order
 from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import recommended
 from bifactor.models.scoring import explained
+from bifactor.models.shown import ShownFit
 from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import Names, Observations
@@ -26,8 +27,8 @@ UNKNOWN = ("mean", "raise")
 """What to do about names that were not in the fit."""
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(ShownFit):
     """What has been fitted: a matrix of low rank, and the names of its rows and columns.
 
     `bifactor.load("fit")` reads the folder that `bifactor complete … -o fit`, or `MatrixCompletion.save("fit")`, wrote.
@@ -50,9 +51,9 @@ class Fit:
     model: Model
     rows: Names
     cols: Names
-    seen: Pairs = field(repr=False)
+    seen: Pairs
     classes: Array | None = None
-    card: dict[str, Any] = field(default_factory=dict, repr=False)
+    card: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Model, data: Observations, classes: Array | None = None) -> "Fit":
@@ -71,9 +72,16 @@ class Fit:
         )
 
     def places(self, names: Any, side: str) -> Array:
-        """The place of each name among the rows, or the columns, -1 where it is not known."""
+        """The place of each name among the rows, or the columns, -1 where it is not known; of a mask those of True."""
+        known, given = self.rows if side == "row" else self.cols, np.atleast_1d(names)
+        if given.ndim > 1:
+            raise InputError(f"The {side} names have {given.ndim} dimensions. Pass a list of names.")
+        if given.dtype == bool and known.values.dtype != bool:
+            if given.size != len(known):
+                raise InputError(f"A mask has {given.size} places for {len(known)} {side}s. Pass one for each.")
+            return np.flatnonzero(given)
         try:
-            return (self.rows if side == "row" else self.cols).indices(np.atleast_1d(names))
+            return known.indices(given)
         except TypeError:
             raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
 
@@ -84,7 +92,7 @@ class Fit:
             i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
             raise InputError(
-                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} are no pairs. Pass one of each per pair."
+                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} do not make pairs. Pass one of each."
             )
         return i, j
 
@@ -130,12 +138,12 @@ class Fit:
         Parameters
         ----------
         rows, cols : names, or sequences of them
-            A single one on one side goes with all of the other; of two single ones a single number is told.
+            A single one on one side goes with all of the other; for two single ones the result is a single number.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, which a warning tells, or
+            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning, or
             raise `InputError`.
         return_std : bool
-            Tell the standard deviation of a new measurement too, where the fit has a posterior.
+            Also return the standard deviation of a new measurement, where the fit has a posterior.
         """
         told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
@@ -191,7 +199,7 @@ class Fit:
         filter_seen : bool
             Leave out columns in which an entry of the row is known.
         items : sequence of names, optional
-            Columns to choose from; by default all.
+            Columns to choose from, or a mask of all columns; by default all.
         by : {"mean", "lower", "draw"}
             Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
             or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of
@@ -220,7 +228,7 @@ class Fit:
     def fold_in(self, data: Observations) -> "Fit":
         """With the rows of some data, found from their entries there, while all columns stay as they are.
 
-        A row that was in the fit is found anew from these entries alone. Entries in columns that are not known are left
+        A row that was in the fit is recomputed from these entries alone. Entries in columns that are not known are left
         out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
         `bifactor.tables.read` makes observations of files and frames.
         """

@@ -16,7 +16,7 @@ from bifactor.models.duration import expected_seconds
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import ENOUGH, Candidate, candidates, noise_choice, some_rows
 from bifactor.models.side import Sides
-from bifactor.models.tuning import FEW, tuned, without_vanished
+from bifactor.models.tuning import CAUTIOUS, FEW, steepest, tuned, without_vanished
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -25,7 +25,7 @@ from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result
 from bifactor.running.solve import Callback, solve
-from bifactor.solvers import PCG, Solver, Variational
+from bifactor.solvers import PCG, Refitted, Solver, Variational
 from bifactor.solvers.variational import NoiseModel
 from bifactor.tables import Observations
 
@@ -36,6 +36,10 @@ ranks and two ridges, and within 0.2 % in 19 of 24 cases."""
 
 LARGEST = 20.0
 """Of a link: beyond, labels are all alike and counts without end, or zero."""
+
+
+FIRST = 5
+"""Components beside which thresholds are first fitted, where their number is left to the data."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,9 @@ class Settings:
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     stage: Stage | None = None
-    """Told what is chosen before the fit."""
+    """Called with what is being chosen before the fit."""
     expect: Callable[[float], None] | None = None
-    """Told how many seconds choosing and fitting will take; None saves the few passes that this costs."""
+    """Called with the estimated seconds of choosing and fitting; None saves the few passes that this costs."""
     implicit: bool | None = False
     """Whether the columns that a row is known in count as features of it, and the other way round.
 
@@ -81,6 +85,7 @@ class Settings:
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
     """Chooses what is to be chosen, and fits."""
+    settings = replace(settings, loss=settings.loss.suited(data.values))
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     clip = clip_range(settings.clip, data.values)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
@@ -97,16 +102,46 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
 
 def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
     rng = np.random.default_rng(settings.seed)
+    located = settings.loss.located
+    problem = _located(problem, settings) if located else problem
     with settings.choosing as stage:
-        rank, ridge, path = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
+        rank, ridge, path, _ = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
     penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
     init = resumed(start, penalized, rank, sides)
     solver = settings.solver if init is None or settings.solver is not None else PCG()
+    if located and settings.solver is None:
+        init = init or _given(run(penalized, rank, None, None, _quiet(settings)))
+        solver = Refitted()
     result = run(penalized, rank, solver, init, settings)
     x = problem.kind.pair(result.U, result.V)
     U, V, side = sides.unfolded(without_vanished(x) if settings.n_components is None else x)
     fixed = OFFSETS if settings.offsets else (0, 0)
-    return Model(settings.loss, intercept, fixed, ridge, U, V, result, path, side=side)
+    loss = _problem_of(result).loss if located else settings.loss
+    return Model(loss, intercept, fixed, ridge, U, V, result, path, side=side)
+
+
+def _located(problem: Problem, settings: Settings) -> Problem:
+    """With thresholds that fit best beside factors under a ridge that is on the safe side.
+
+    Those of the levels' shares are for z = 0, and too close to each other for z that vary.
+    """
+    ridge = CAUTIOUS * steepest(problem, problem.zero(0))
+    rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
+    result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
+    return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
+
+
+def _problem_of(result: Result) -> Problem:
+    assert isinstance(result.problem, Problem)
+    return result.problem
+
+
+def _given(result: Result) -> Given:
+    return Given(result.U, result.V)
+
+
+def _quiet(settings: Settings) -> Settings:
+    return replace(settings, callback=None, progress=False, checkpoint=None)
 
 
 def _with_posterior(
@@ -180,7 +215,12 @@ def as_problem(
 
 
 def constant(data: Observations, loss: Loss) -> float:
-    """argmin over a of Σ w ℓ(a; y), by Newton's method; no further out than where a link says all that it can."""
+    """argmin over a of Σ w ℓ(a; y), by Newton's method; no further out than where a link says all that it can.
+
+    0 where thresholds, which are fitted, hold it.
+    """
+    if loss.located:
+        return 0.0
     y = data.values.astype(np.float64)
     w = np.ones_like(y) if data.weights is None else data.weights
     if loss.quadratic:  # of values that are all alike a mean would be off by rounding

@@ -103,7 +103,7 @@ def state_factor(state: Any) -> Array:
     elif W.ndim == 2 and W.shape[0] == W.shape[1] and np.allclose(W, herm(W), atol=TOLERANCE):
         values, vectors = np.linalg.eigh(W)
     else:
-        raise InputError(f"state has shape {W.shape} and is no state. Pass a vector or a Hermitian matrix.")
+        raise InputError(f"state has shape {W.shape} and is not a state. Pass a vector or a Hermitian matrix.")
     if values[0] < -TOLERANCE or abs(values.sum() - 1) > TOLERANCE:
         raise InputError(f"state has trace {values.sum():g} and least eigenvalue {values[0]:g}. Normalise it first.")
     return vectors * np.sqrt(np.maximum(values, 0)).astype(values.dtype)

@@ -13,6 +13,7 @@ from bifactor.models.chosen import Clicks
 from bifactor.models.clipping import Range
 from bifactor.models.fold_in import fold_in
 from bifactor.models.noise_choice import NoiseChoice
+from bifactor.models.shown import in_words, model_card
 from bifactor.models.side import SideInformation
 from bifactor.models.tuning import RidgePath
 from bifactor.operators import Entries
@@ -49,6 +50,12 @@ class Model:
     side: SideInformation | None = None
     clip: Range | None = None
     """Where predictions are kept, for losses whose predictions are z itself."""
+
+    def __repr__(self) -> str:
+        return f"Model({in_words(self)})"
+
+    def _repr_html_(self) -> str:
+        return model_card(self, "Model")
 
     @cached_property
     def shifted(self) -> Loss:

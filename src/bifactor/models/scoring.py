@@ -15,12 +15,14 @@ FOLDS = 5
 def explained(model: Model, data: Observations, z: Array, null_z: Array | None = None) -> float:
     """D² = 1 − deviance(z)/deviance(null z); R² for squared errors. Higher is better, 1 is perfect.
 
-    By default the null model is the best constant.
+    By default the null model is the best constant; thresholds are then those of the shares of levels.
     """
     y, w = data.values.astype(np.float64), data.weights
-    lowest = model.loss.lowest(y)
-    null_z = np.full(y.shape, constant(data, model.loss)) if null_z is None else null_z.astype(np.float64)
-    null = model.loss.value(null_z, y) - lowest
+    lowest, without = model.loss.lowest(y), model.loss
+    if null_z is None:
+        null_z = np.full(y.shape, constant(data, without))
+        without = without.refit(null_z, y, w) if without.located else without
+    null = without.value(null_z.astype(np.float64), y) - lowest
     left = model.loss.value(model.clipped(z.astype(np.float64)), y) - lowest
     worst, here = (float(np.average(part, weights=w)) for part in (null, left))
     return 1 - here / worst if worst > 0 else float(here <= 0)

@@ -10,7 +10,7 @@ pinned by a folder of each in the tests.
 4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
    their coefficients. The range that predictions are clipped to.
 5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
-   item-to-item scores their share, their ridge, and items.safetensors.
+   item-to-item scores their share, their ridge, and items.safetensors. Of grades, the levels and the thresholds.
 """
 
 import errno
@@ -35,11 +35,11 @@ from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.names_file import packed_names, unpacked_names
 from bifactor.models.pairs import Pairs
 from bifactor.running import files, places
 from bifactor.running.result import Result
 from bifactor.tables import Names
+from bifactor.tables.names_file import packed_names, unpacked_names
 from bifactor.validation import is_count
 
 FACTORS, IDS, SEEN, CARD = "factors.safetensors", "ids.safetensors", "seen.safetensors", "card.json"
@@ -242,7 +242,8 @@ def _stored_loss(loss: Loss) -> dict[str, Any]:
     """A loss of the library by its name and parameters; any other by what it is called, to be compared on loading."""
     for name, standard in LOSSES.items():
         if type(loss) is type(standard):
-            return {"name": name, "parameters": {part.name: float(getattr(loss, part.name)) for part in fields(loss)}}  # type: ignore[arg-type]
+            parameters = {part.name: np.asarray(getattr(loss, part.name), float).tolist() for part in fields(loss)}  # type: ignore[arg-type]
+            return {"name": name, "parameters": parameters}
     return {"name": None, "described": described(loss)}
 
 

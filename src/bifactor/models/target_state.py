@@ -64,4 +64,4 @@ def singlet(n: int) -> Array:
         state = np.zeros(16)
         state[[0b0011, 0b1100]], state[[0b0101, 0b0110, 0b1001, 0b1010]] = 2, -1
         return state / 12**0.5
-    raise InputError(f"There is no singlet of {n} qubits here, but of 2 and 4. Pass a file.")
+    raise InputError(f"singlet is known for 2 and 4 qubits, not for {n}. Pass a file.")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
+from bifactor.listing import Listing
+from bifactor.markup.svg import CARD, line_chart
 from bifactor.operators.table import Table
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective
@@ -25,6 +28,13 @@ from bifactor.words import counted
 
 FACTOR, LIGHTEST = 0.7, 1e-3
 """What the ridge is multiplied by along its path, and the share of the first at which it ends."""
+
+TABLE_FACTOR, TABLE_ITERATIONS = 0.5, 10
+"""The former for whole tables, where a fit takes long, and the iterations that each has along the path; with 6, another
+ridge was chosen for one table in four."""
+
+SURE = 3.0
+"""Standard errors by which a fit to a whole table must predict worse than the best, that no lighter ridge is tried."""
 
 LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
 """Ridges of a path."""
@@ -50,8 +60,8 @@ VANISHED = 1e-6
 """The share of the longest below which a column counts as zero."""
 
 
-@dataclass(frozen=True)
-class RidgePath:
+@dataclass(frozen=True, repr=False)
+class RidgePath(Listing):
     """The mean held-out loss for each ridge that was tried, the heaviest first; 0 stands for none."""
 
     ridges: Array
@@ -61,9 +71,33 @@ class RidgePath:
     interrupted: bool = False
     """Whether Ctrl-C ended it."""
 
+    _lines = "ridge"
+
     @property
     def chosen(self) -> float:
         return float(self.ridges[int(np.argmin(self.held_out))])
+
+    def _about(self) -> str:
+        return f"{super()._about()} tried, {self.chosen:.4g} chosen"
+
+    def pictures(self) -> list[str]:
+        """The held-out loss over the ridge, as SVG."""
+        shown = self.ridges > 0  # none at all has no place on a logarithmic axis
+        if not shown.any():
+            return []
+        best = int(np.argmin(self.held_out))
+        mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
+        x, y, errors = self.ridges[shown], self.held_out[shown], self.standard_error[shown]
+        return [line_chart(x, y, "ridge", "held-out loss", log_x=True, errors=errors, mark=mark, frame=CARD)]
+
+
+class Tuned(NamedTuple):
+    """The rank, the ridge, how it was found, and factors that were fitted with these to all but what was held out."""
+
+    rank: int
+    ridge: float
+    path: RidgePath | None = None
+    x: Factors | None = None
 
 
 def tuned(
@@ -74,7 +108,7 @@ def tuned(
     start: Factors | None = None,
     penalty: Callable[[float], Penalty] = Ridge,
     stage: Stage | None = None,
-) -> tuple[int, float, RidgePath | None]:
+) -> Tuned:
     """The rank, the ridge, and how it was found; None leaves either to the data.
 
     Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
@@ -91,10 +125,10 @@ def tuned(
     many = (problem.f.seen or 0) >= FEW
     if alpha is not None:
         left_open = alpha == 0 and n_components is None and many
-        return _free_rank(problem, rng) if left_open else most, alpha, None
+        return Tuned(_free_rank(problem, rng) if left_open else most, alpha)
     first = steepest(problem, start)
     if not many or first == 0:
-        return most, CAUTIOUS * first, None
+        return Tuned(most, CAUTIOUS * first)
     holdout = hold_out(problem, rng)
     ranks = {most}
     if n_components is None and problem.f.data.quadratic:
@@ -107,10 +141,11 @@ def tuned(
         ranks |= {rank for rank in LADDER if rank < most}
     walk = Walk(holdout, first, penalty, stage)
     paths: dict[int, RidgePath] = {}
+    fits: dict[int, Factors] = {}
     beginning = Steps(start)
     for columns in sorted(ranks):
         try:
-            paths[columns], beginning = walk.to(columns, beginning)
+            paths[columns], beginning, fits[columns] = walk.to(columns, beginning)
         except KeyboardInterrupt:  # before the first fit of all, or what is there is a choice already
             if not paths:
                 raise
@@ -122,7 +157,7 @@ def tuned(
             break
     rank = min(paths, key=lambda columns: paths[columns].held_out.min())
     interrupted = any(path.interrupted for path in paths.values())
-    return rank, paths[rank].chosen, replace(paths[rank], interrupted=interrupted)
+    return Tuned(rank, paths[rank].chosen, replace(paths[rank], interrupted=interrupted), fits[rank])
 
 
 def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCells:
@@ -147,13 +182,16 @@ class Steps:
     losses: tuple[Array, ...] = ()
     """Held out."""
     means: tuple[float, ...] = ()
+    best_x: Factors | None = None
+    """Of the fit with the least held-out loss."""
 
     @property
     def best(self) -> int:
         return int(np.argmin(self.means))
 
     def on(self, x: Factors, ridge: float, losses: Array, mean: float) -> "Steps":
-        return Steps(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean))
+        best = x if self.best_x is None or mean < min(self.means) else self.best_x
+        return Steps(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean), best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,16 +203,16 @@ class Walk:
     penalty: Callable[[float], Penalty]
     stage: Stage | None
 
-    def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps]:
-        """The path with so many columns, and where it goes apart from one with more: before they are all in use.
+    def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps, Factors]:
+        """The path with so many columns, where it goes apart from one with more, and the best fit of it.
 
-        `beginning` is that place of a path with fewer.
+        The former is before they are all in use; `beginning` is that place of a path with fewer.
         """
         train, steps = self.holdout.train, beginning
         free, interrupted = columns + train.kind.fixed_columns, False
         while not (interrupted or self._over(steps)):
             self._tell(columns, steps)
-            ridge = self.first * FACTOR ** (1 + len(steps.ridges))
+            ridge = self.first * self.factor ** (1 + len(steps.ridges))
             try:
                 result = _fitted(train.penalized(self.penalty(ridge)), steps.x, columns)
             except KeyboardInterrupt:  # between fits; in one it is a status
@@ -190,7 +228,9 @@ class Walk:
             exact = solve(train, columns, rng=0)  # such data may be exact
             steps = self._scored(steps, steps.x, 0.0, exact)
         errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
-        return RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted), beginning
+        assert steps.best_x is not None
+        path = RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted)
+        return path, beginning, steps.best_x
 
     def _tell(self, columns: int, steps: Steps) -> None:
         if self.stage is not None:
@@ -199,7 +239,18 @@ class Walk:
     def _over(self, steps: Steps) -> bool:
         if not steps.means:
             return False
+        if isinstance(self.holdout, HeldCells) and self._worse(steps):
+            return True
         return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.first
+
+    def _worse(self, steps: Steps) -> bool:
+        """Whether the last fit predicts worse than the best beyond doubt."""
+        rise = steps.losses[-1] - steps.losses[steps.best]
+        return self.holdout.mean(rise) > SURE * self.holdout.standard_error(rise)
+
+    @property
+    def factor(self) -> float:
+        return TABLE_FACTOR if isinstance(self.holdout, HeldCells) else FACTOR
 
     def _scored(self, steps: Steps, x: Factors, ridge: float, result: Result) -> Steps:
         losses = self.holdout.losses(result.U, result.V)
@@ -212,8 +263,9 @@ def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
     room = columns + extra - x.width
     x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
     start = Given(x.left, x.right)
-    solver = PCG(exact=isinstance(problem.f, Table))
-    return solve(problem, x.width - extra, solver, start, 0, max_iter=100, tol=1e-4, objective_tol=1e-3)
+    table = isinstance(problem.f, Table)
+    solver, most = PCG(exact=table), TABLE_ITERATIONS if table else 100
+    return solve(problem, x.width - extra, solver, start, 0, max_iter=most, tol=1e-4, objective_tol=1e-3)
 
 
 def steepest(problem: Objective, x: Factors) -> float:

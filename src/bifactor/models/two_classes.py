@@ -36,7 +36,7 @@ def two_classes(values: Array, advice: str = "Code it as 0 and 1.") -> Array:
     for coding in CODINGS:
         if float(distinct[0]) in coding:
             return np.array(coding, distinct.dtype)
-    raise InputError(f"X holds nothing but {distinct[0]:g}, which does not tell the other class. Code it as 0 and 1.")
+    raise InputError(f"X holds nothing but {distinct[0]:g}, so the other class is not known. Code it as 0 and 1.")
 
 
 def signs(values: Array, classes: Array) -> Array:

@@ -13,6 +13,7 @@ from bifactor.operators.gaussian import Gaussian
 from bifactor.operators.hadamard import Hadamard
 from bifactor.operators.linear import Linear
 from bifactor.operators.noiselet import Noiselet
+from bifactor.operators.partitioned import Partitioned
 from bifactor.operators.pauli import Pauli
 from bifactor.operators.rank_one import RankOne
 from bifactor.operators.recomputed import Recomputed
@@ -37,6 +38,7 @@ __all__ = [
     "Linear",
     "Noiselet",
     "Operator",
+    "Partitioned",
     "Pauli",
     "RankOne",
     "Recomputed",

@@ -9,6 +9,7 @@ from bifactor.arrays import Array, gaussian, norm, product_norm
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
+from bifactor.markup.card import card, figures
 from bifactor.operators.bound import DataBound
 from bifactor.operators.measured import Measured
 from bifactor.words import counted
@@ -59,6 +60,20 @@ class Operator(ABC):
         if fit.group is None and len(fit.each_loss) > 1:
             raise InputError("There are several losses. Pass group=, or Stacked with an operator for each of them.")
         return fit.sized(self.size, self.takes)
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({counted(self.size, 'measurement')} of {m}×{n})"
+
+    def _repr_html_(self) -> str:
+        m, n = self.shape
+        shown = [
+            (f"{self.size:,}", "measurements"),
+            (f"{m:,}×{n:,}", "matrix"),
+            (f"{self.size / (m * n):.3g}", "measurements per entry"),
+            ("complex" if self.complex_matrix else None, "entries"),
+        ]
+        return card(repr(self), "", figures(shown))
 
     @property
     def takes(self) -> str:

@@ -15,6 +15,7 @@ from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.shares import Shares
+from bifactor.operators.shown import Shown
 from bifactor.operators.straight import straightened
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from bifactor.operators.cells import Cells
 
 Reach = tuple[float, float]
-
 ANYWHERE: Reach = (0.0, np.inf)
 
 Measurements = Any
@@ -49,6 +49,8 @@ class Curve(ABC):
 
     reach: Reach = ANYWHERE
     """The shortest and the longest step for which the measurements are right up to rounding."""
+    bends: bool = True
+    """Whether φ″ costs no more than φ; else a search along the curve does without."""
 
     @property
     @abstractmethod
@@ -64,7 +66,7 @@ class Curve(ABC):
         """f and its gradient at x, which is the point of the curve at a."""
 
 
-class Bound(ABC):
+class Bound(Shown, ABC):
     """A smooth convex f on m×n matrices.
 
     f is the end of two maps, X ↦ z (linear) and z ↦ f. What z is, only the bound knows. Where z is `explicit`, it is an
@@ -105,8 +107,7 @@ class Bound(ABC):
     def scale(self) -> float:
         """The typical curvature of f, against L the largest: over matrices with no preferred direction.
 
-        For a fraction ρ of entries observed it is ρ where L is 1. It sets the size of what must fit f but not bound it:
-        the balance term, first trial steps.
+        For a fraction ρ of entries observed it is ρ where L is 1. It sizes the balance term and first trial steps.
         """
 
     @property
@@ -118,8 +119,7 @@ class Bound(ABC):
     def marginals(self) -> tuple[Array, Array] | None:
         """The sums of the typical curvature over each row and each column of X, where each measurement sees one entry.
 
-        Such measurements can miss what is in X, and can be spread unevenly over it: solvers take more care with them.
-        """
+        Such measurements can miss what is in X, and be spread unevenly: solvers take more care with them."""
         return None
 
     @property
@@ -220,7 +220,7 @@ class Bound(ABC):
         return self
 
     def footprint(self, width: int) -> Footprint:
-        """What f takes of memory with factors of so many columns, told without a pass over the data.
+        """The memory that f takes with factors of so many columns, estimated without a pass over the data.
 
         By default as for a z that is X itself, and two more of its size. Inner products are taken in double precision.
         """
@@ -234,7 +234,7 @@ class Bound(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Tells this f from another, across processes."""
+        """Identifies this f across processes."""
 
     # Where z is explicit.
 

@@ -1,13 +1,14 @@
 """The squares of all entries of X, summed without any of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
-from bifactor.blocks import Exact, Shared, Weight, filled
+from bifactor.blocks import Exact, Shared, filled
 from bifactor.caching import cached_property
+from bifactor.carried import Grams, Moved
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas
@@ -16,10 +17,8 @@ from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sum import Sum
+from bifactor.two_weights import Weight
 from bifactor.validation import positive, require_pair, require_weights, weights_of
-
-Grams = tuple[Array, Array]
-"""Of U and of V, r×r, in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +91,7 @@ class Cells(Bound):
         real = np.finfo(dtype).dtype
         self.weight = given.weight
         self.sides = tuple(None if w is None else beside(w.astype(real), like) for w in (given.rows, given.cols))
+        self.plain = given.rows is None and given.cols is None
 
     @property
     def smoothness(self) -> float:
@@ -146,9 +146,8 @@ class Cells(Bound):
         return apply
 
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
-        (left, right), (DD, EE) = self._grams(x), self._grams(d)
-        UD, VE = self._gram(0, x.left, d.left), self._gram(1, x.right, d.right)
-        return CellsCurve(self, (left, UD + herm(UD), DD), (right, VE + herm(VE), EE))
+        cross = self._gram(0, x.left, d.left), self._gram(1, x.right, d.right)
+        return CellsCurve(self, Moved(0.0, self._grams(x), cross, self._grams(d), x.carried + 1))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         weights = self.sides[side]
@@ -178,7 +177,7 @@ class Cells(Bound):
     def _grams(self, x: Factors) -> Grams:
         """UᴴSU and VᴴTV."""
         require_pair(x.left, x.right, self.shape)
-        return self._own_gram(0, x), self._own_gram(1, x)
+        return x.wide_grams if self.plain else (self._own_gram(0, x), self._own_gram(1, x))
 
     def _own_gram(self, side: int, x: Factors) -> Array:
         factor = x.right if side else x.left
@@ -201,14 +200,16 @@ class Cells(Bound):
 class CellsCurve(Curve):
     """φ(a) = (w/2)·⟨L(a), R(a)⟩, where both Gram matrices are quadratics in a."""
 
-    def __init__(self, bound: Cells, left: tuple[Array, Array, Array], right: tuple[Array, Array, Array]):
-        self.bound, self.left, self.right = bound, left, right
+    def __init__(self, bound: Cells, path: Moved):
+        self.bound, self.path = bound, path
 
     @cached_property
     def quartic(self) -> Array:
+        grams = zip(self.path.start, self.path.cross, self.path.own, strict=True)
+        left, right = ((G, C + herm(C), D) for G, C, D in grams)
         c = np.zeros(5)
-        for i, L in enumerate(self.left):
-            for j, R in enumerate(self.right):
+        for i, L in enumerate(left):
+            for j, R in enumerate(right):
                 c[i + j] += 0.5 * self.bound.weight * inner(L, R)
         return c
 
@@ -217,6 +218,8 @@ class CellsCurve(Curve):
         return float(phi(a)), float(phi.deriv()(a)), float(phi.deriv(2)(a))
 
     def to(self, a: float, x: Factors) -> Evaluated:
+        if self.bound.plain and x.moved is None:
+            x.known_as(replace(self.path, step=a))
         return self.bound.evaluate(x)
 
 

@@ -66,6 +66,10 @@ class Featured(Operator):
         found.sides, found.shape = sides, sides.shape(operator.shape)
         return found
 
+    def __repr__(self) -> str:
+        rows, cols = (after - before for after, before in zip(self.shape, self.operator.shape, strict=True))
+        return f"Featured({self.operator!r}, {rows} features of rows, {cols} of columns)"
+
     def effective(self, U: Array, V: Array) -> tuple[Array, Array]:
         """(Ũ + FA, Ṽ + GB), the factors of the matrix that is measured."""
         require_pair(U, V, self.shape)

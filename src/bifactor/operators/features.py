@@ -17,13 +17,13 @@ from bifactor.arrays import (
     where,
     zeros,
 )
-from bifactor.blocks import Weight
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.entries import Entries
 from bifactor.operators.sparse import coordinates
 from bifactor.svd import spectral_norm
+from bifactor.two_weights import Weight
 from bifactor.validation import require_finite
 from bifactor.words import counted
 

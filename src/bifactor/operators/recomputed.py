@@ -9,7 +9,7 @@ from bifactor.operators.bound import DataBound
 
 
 class Recomputed(Operator):
-    """The same measurements as A, computed anew in each pass over the data instead of being carried along.
+    """The same measurements as A, recomputed in each pass over the data instead of being stored.
 
     Saves memory: of `Entries`, an iteration then holds nothing as long as the data beside y, the weights and the
     coordinates; other operators have their measurements for the time of one pass. Solvers that work on the measurements
@@ -26,6 +26,9 @@ class Recomputed(Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         self.operator = operator
         self.shape, self.size, self.complex_matrix = operator.shape, operator.size, operator.complex_matrix
+
+    def __repr__(self) -> str:
+        return f"Recomputed({self.operator!r})"
 
     def forward(self, U: Array, V: Array) -> Array:
         return self.operator.forward(U, V)

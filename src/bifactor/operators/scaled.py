@@ -43,6 +43,9 @@ class Scaled(Operator):
                 )
             self.complex_matrix = True
 
+    def __repr__(self) -> str:
+        return f"Scaled({self.operator!r}, {self.factor!r})"
+
     def forward(self, U: Array, V: Array) -> Array:
         return self.factor * self.operator.forward(U, V)
 

@@ -43,7 +43,7 @@ def require_sound(matrix: Any, what: str) -> None:
         elif matrix.format == "lil":
             _require_lists(matrix)
     except ValueError as error:
-        raise InputError(f"{what} is a damaged sparse matrix: {error}. Make it anew.") from None
+        raise InputError(f"{what} is a damaged sparse matrix: {error}. Create it again.") from None
 
 
 def require_compressed(kind: str, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> None:

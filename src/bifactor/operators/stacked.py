@@ -49,6 +49,9 @@ class Stacked(Operator):
         self.size = sum(operator.size for operator in operators)
         self.complex_matrix = any(operator.complex_matrix for operator in operators) or None
 
+    def __repr__(self) -> str:
+        return f"Stacked({', '.join(map(repr, self.operators))})"
+
     def forward(self, U: Array, V: Array) -> Array:
         return _joined([operator.forward(U, V) for operator in self.operators])
 
@@ -144,7 +147,7 @@ def _one_fit(fits: list[DataFit]) -> DataFit:
     if len(losses) == 1:
         return DataFit(losses[0], beside(y, like), weights)
     group = np.concatenate([_places(fit, losses) for fit in fits])
-    return DataFit(Grouped(tuple(losses)), records(losses, y, group), weights)
+    return DataFit(Grouped(tuple(losses)), records(losses, y, group)[1], weights)
 
 
 def _places(fit: DataFit, losses: list[Loss]) -> Array:

@@ -225,6 +225,7 @@ class SumCurve(Curve):
 
     def __init__(self, bound: Sum, curves: list[Curve]):
         self.bound, self.curves = bound, curves
+        self.bends = all(curve.bends for curve in curves)
         shortest, longest = zip(*(curve.reach for curve in curves), strict=True)
         self.reach = max(shortest), min(longest)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bifactor.arrays import HERE, Array, digest, floating, host, inner, is_complex, is_foreign
+from bifactor.arrays import HERE, Array, digest, floating, host, is_complex, is_foreign
 from bifactor.blocks import Exact
 from bifactor.caching import cached_property
 from bifactor.describe import describe
@@ -19,14 +19,14 @@ from bifactor.losses.named import loss_of
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sparse import require_sound
+from bifactor.operators.table_effects import FARTHEST, rough_effects
 from bifactor.operators.table_passes import CELLS, FEWEST, Passes
+from bifactor.operators.visited import Visited
 from bifactor.validation import require_pair, require_rows, weights_of
 
-STEPS, LONGEST, ROUGH = 60, 1.0, 0.05
-"""Newton steps that effects of rows or columns get at most, the longest one, and one that ends them by default."""
-
-FARTHEST = 30.0
-"""Of effects: beyond, labels are all alike and counts without end, or zero."""
+STEPS, LONGEST, ROUGH, SMALL = 60, 1.0, 0.05, 1e-4
+"""Newton steps that effects of rows or columns get at most, the longest one, one that ends them by default, and one
+that rounding may make."""
 
 SAMPLE = 4_000_000
 """Cells that parameters of a loss are fitted to."""
@@ -63,7 +63,7 @@ class Table(Bound):
         weights: Array | None = None,
         offset: Array | None = None,
     ):
-        self._bind(loss_of(loss), _checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
+        self._bind(*_checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
 
     def _bind(self, loss: Loss, stored: Sheet, known: tuple[Array, Array]) -> None:
         self.loss, self.sheet, self.known = loss, stored, known
@@ -128,14 +128,16 @@ class Table(Bound):
 
     def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
         """The best effects of columns (side 1), or of rows beside `cols`, under a ridge; by Newton's method."""
-        effects = np.zeros(self.shape[side])
+        others = self.offset if side else cols
+        effects = rough_effects(self.loss, self.sheet, side, others, ridge) - (0.0 if side else self.offset)
+        change = np.inf
         for _ in range(STEPS):
             a, b = (effects, np.zeros(self.shape[0])) if side else (cols, effects)
             slopes, bends = (sums[side] for sums in self.passes.sums(_effects(a, b, self.dtype)))
             step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
             moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
-            change, effects = float(np.max(np.abs(moved - effects))), moved
-            if change <= tol:
+            change, before, effects = float(np.max(np.abs(moved - effects))), change, moved
+            if change <= tol or SMALL > change >= before / 2:  # rounding is all that is left
                 break
         return effects
 
@@ -161,7 +163,7 @@ class Table(Bound):
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
         self._require(x)
         self._require(d)
-        return TableCurve(self, x, d)
+        return Visited(self, x, d, self.passes.along)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         self._require(x)
@@ -206,30 +208,6 @@ class Table(Bound):
         require_pair(x.left, x.right, self.shape)
 
 
-class TableCurve(Curve):
-    """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
-
-    quartic = None
-
-    def __init__(self, bound: Table, x: Factors, d: Factors):
-        self.bound, self.x, self.d = bound, x, d
-        self.last: tuple[float, Evaluated] | None = None
-
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        if a == 0:  # where the gradient is known already, and the curvature is what a search begins with
-            return self.bound.passes.along(self.x, self.d)
-        there = self._evaluated(a)
-        return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
-
-    def to(self, a: float, x: Factors) -> Evaluated:
-        return self._evaluated(a)
-
-    def _evaluated(self, a: float) -> Evaluated:
-        if self.last is None or self.last[0] != a:
-            self.last = a, self.bound.evaluate(self.x.plus(a, self.d))
-        return self.last[1]
-
-
 class TableSlopes(LinearMap):
     """∇f(X), whose entries are computed in each product."""
 
@@ -250,7 +228,7 @@ class TableSlopes(LinearMap):
         return left, right
 
 
-def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
+def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Loss, Sheet]:
     if is_foreign(Y):
         raise InputError("Y of a Table is an array of another library. Convert it to NumPy first.")
     if sparse.issparse(Y):
@@ -261,9 +239,11 @@ def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> Sheet:
     if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
         raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. A Table takes a matrix of real numbers.")
     found = _weighed(Y, rest, weights)
-    loss.targets.check(np.append(found.y, np.asarray(rest, found.dtype)), type(loss).__name__)
+    values = np.append(found.y, np.asarray(rest, found.dtype))
+    loss = loss.suited(values)
+    loss.targets.check(values, type(loss).__name__)
     check_range(found.y, "Y", np.finfo(found.dtype))
-    return found
+    return loss, found
 
 
 def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:

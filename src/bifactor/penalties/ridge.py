@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, dtype_of, inner
+from bifactor.arrays import Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.kernels.inner import inner
 from bifactor.penalties.base import Penalty
 from bifactor.penalties.weights import Weights
 from bifactor.validation import positive, require_weights, weights_of
@@ -20,8 +21,8 @@ class Ridge(Penalty):
 
     Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005), or that of
     diag(a)^½ X diag(b)^½ with weights of rows and columns. So with enough columns this is nuclear-norm regularisation,
-    f(X) + ρ‖X‖_*, and `Result.certificate` tells whether the answer is a global minimiser of that convex problem. With
-    weights of components that differ it is no such norm. Those of fixed columns may: offsets can have a ridge of their
+    f(X) + ρ‖X‖_*, and `Result.certificate` says whether the answer is a global minimiser of that convex problem. With
+    weights of components that differ it is not a norm. Those of fixed columns may: offsets can have a ridge of their
     own.
 
     Parameters

@@ -21,7 +21,7 @@ COARSE = 2.0
 """How much larger the noise of coarser pictures is taken to be, as their model is rougher."""
 
 Progress = Callable[[float], None]
-"""Told which share of the work is done."""
+"""Called with the share of the work that is done."""
 
 
 def complete(planes: Array, known: Array, noise: float = 0.0, progress: Progress | None = None) -> Array:

@@ -52,7 +52,7 @@ def noise_level(brightness: Array, known: Array) -> float:
         return float(np.quantile(cells, 0.1)) / OF_CELLS
     bends = np.concatenate([found for strip in _strips(brightness, known) for found in _bends(*strip)])
     if bends.size < FEW:
-        raise InputError("Too few neighbours are known to tell the noise. Pass its standard deviation, as denoise=5.")
+        raise InputError("Too few neighbours are known to estimate the noise. Pass its deviation, as denoise=5.")
     return float(np.quantile(bends, 0.25)) / OF_BENDS
 
 

@@ -68,7 +68,7 @@ def filled(
         Whether known pixels have noise that is to be removed, or its standard deviation in the picture's units.
     """
     if not isinstance(denoise, bool | np.bool_) and not (is_at_least_zero(denoise) and denoise < np.inf):
-        raise InputError(f"denoise={denoise!r} is no deviation. Pass True, False or a number, as denoise=5.")
+        raise InputError(f"denoise={denoise!r} is not a standard deviation. Pass True, False or a number such as 5.")
     groups = _alike(known)
     units = [_range(picture, known, group) for group in groups]
     layers = [_layer(picture, known, group, *unit, denoise) for group, unit in zip(groups, units, strict=True)]

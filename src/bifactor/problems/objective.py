@@ -17,6 +17,7 @@ from bifactor.operators import Bound
 from bifactor.operators.bound import Evaluated
 from bifactor.operators.cells import AllCells
 from bifactor.penalties import Penalty, Term, Weights
+from bifactor.problems.shown import objective_card
 from bifactor.problems.state import Point
 from bifactor.validation import require_instance
 
@@ -118,7 +119,7 @@ class Objective:
 
     @property
     def fingerprint(self) -> str:
-        """Tells this f from another, across processes; a checkpoint is resumed only on the f it was made for."""
+        """Identifies this f across processes; a checkpoint is resumed only on the f it was made for."""
         return self.f.fingerprint
 
     def at(self, x: Factors) -> Point:
@@ -181,7 +182,7 @@ class Objective:
         return self.kind.curvature(self.scale, self.f.gradient, probe)
 
     def memory(self, rank: int, solver: "Solver | None" = None) -> "Memory":
-        """What `solve(problem, rank, solver)` takes of memory, told without a pass over the data.
+        """The memory that `solve(problem, rank, solver)` takes, estimated without a pass over the data.
 
         `print(problem.memory(10))` says "1.9 GB: 1.2 GB for the data, 0.7 GB for the run".
 
@@ -256,6 +257,9 @@ class Objective:
     def __repr__(self) -> str:
         m, n = self.shape
         return f"{type(self).__name__}({type(self.f).__name__} of {m}×{n}, {self.kind.describe()}, {self.penalties})"
+
+    def _repr_html_(self) -> str:
+        return objective_card(self)
 
     def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))

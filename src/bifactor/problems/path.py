@@ -49,7 +49,7 @@ class Path:
         at = self.curve.to(a, x)
         collapsed = at.z is not None and abs(at.f) < COLLAPSED * abs(self.point.f)
         # At the edge of a domain x may have been moved off the curve.
-        return self.problem.measured(x) if collapsed or a >= self.longest else self.problem.point(x, at)
+        return self.problem.measured(x.fresh) if collapsed or a >= self.longest else self.problem.point(x, at)
 
     @cached_property
     def ahead(self) -> Ahead | None:

@@ -9,6 +9,7 @@ from bifactor.losses import DataFit, Loss
 from bifactor.operators import DataBound, Operator
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
+from bifactor.problems.shown import problem_card
 from bifactor.words import counted
 
 
@@ -99,3 +100,6 @@ class Problem(Objective):
         size = counted(self.y.shape[0], "measurement")
         beside = "".join(f" + {part.given!r}" for part in self.f.cells)
         return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n}){beside}"
+
+    def _repr_html_(self) -> str:
+        return problem_card(self)

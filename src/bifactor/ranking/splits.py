@@ -85,7 +85,7 @@ def by_user(data: Any, users: Sequence[float] | float = (0.1, 0.1), known: float
     """Users at random who are not in `train`, for validation and for the test: strong generalisation.
 
     Of each of them a share is known and the rest is looked for: at least one positive of both kinds. Users with one
-    positive stay in `train`. An item that nobody in `train` has can only be missed.
+    positive stay in `train`. An item that no user in `train` has can only be missed.
 
     Parameters
     ----------

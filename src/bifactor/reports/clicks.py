@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.markup.fragments import facts, numbers, table
 from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
 from bifactor.models.judging import spelt, worth
 from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
 from bifactor.reports.completion import STYLE, provenance, run_charts
-from bifactor.reports.page import document, facts, numbers, table
+from bifactor.reports.page import document
 from bifactor.words import counted
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3
@@ -38,19 +39,20 @@ def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
 
 def _figures(card: dict[str, Any]) -> str:
     data, fit, choice = card["data"], card["fit"], card["choice"]
-    figures = [
+    figures = []
+    for score in card["scores"].values():
+        name = score["gain"]["metric"]
+        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{spelt(name)}, held out")]
+        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{spelt(name)} of the most popular items")]
+    figures += [
         (f"{data['choices']:,}", "choices"),
         (f"{data['rows']:,} × {data['cols']:,}", "users × items"),
         (str(fit["rank"]), "components"),
         (f"{choice['unobserved']:.3g}", "weight of what was not chosen"),
         (f"{choice['alpha']:.3g}", "ridge"),
         (f"{choice['item_share']:.0%}", "of scores item-to-item"),
-        (f"{card['timings']['all']:.1f} s", "all in all"),
+        (f"{card['timings']['all']:.1f} s", "total time"),
     ]
-    for score in card["scores"].values():
-        name = score["gain"]["metric"]
-        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{spelt(name)} of what was held out")]
-        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{spelt(name)} of the most popular items")]
     return numbers(figures)
 
 
@@ -73,7 +75,7 @@ def _check(card: dict[str, Any]) -> list[str]:
 
 
 def _interval(one: dict[str, float]) -> str:
-    return f"{one['low']:.4f} to {one['high']:.4f}" if "low" in one else ""
+    return f"{one['low']:.4f}–{one['high']:.4f}" if "low" in one else ""
 
 
 def _trials(choice: dict[str, Any]) -> str:
@@ -92,14 +94,14 @@ def _trials(choice: dict[str, Any]) -> str:
         for one in tried[:TRIALS]
     ]
     rest = f" The best {TRIALS} are shown." if len(tried) > TRIALS else ""
-    text = f"{counted(len(tried), 'choice')} were tried on what was held out of users who were held out.{rest}"
+    text = f"{counted(len(tried), 'choice')} were tried on the held-out choices of held-out users.{rest}"
     return f"<section>{head}{table(names, lines)}<p>{escape(text)}</p></section>"
 
 
 def _popular(fit: Fit, called: Array) -> str:
     places, shares = popular(fit.seen, len(fit.cols), ITEMS)
     lines = zip(called[places], (f"{share:.1%}" for share in shares), strict=True)
-    text = "The share of users who chose each. Who has no history gets these."
+    text = "The share of users who chose each. Users without a history get these."
     return f"<section><h2>What is popular</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
 
 

@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.markup.fragments import facts, numbers, table
+from bifactor.markup.svg import bar_chart, density, line_chart
 from bifactor.models.scores import spoken
-from bifactor.reports.page import document, facts, numbers
-from bifactor.reports.svg import bar_chart, density, line_chart
+from bifactor.reports.page import document
+
+NOISES = {"one": "one variance", "student": "Student's t", "both": "by rows and columns"}
+NOISES |= {side: f"by {side}" for side in ("rows", "columns")}
 
 STYLE = """
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,25rem),1fr));gap:1rem}
@@ -24,7 +28,7 @@ section p{font-size:.88rem}
 def report(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> str:
     """The page, from a card and from what was observed and predicted at entries that were held out."""
     data, fit = card["data"], card["fit"]
-    title = f"{data['file']} completed by rank {fit['rank']}"
+    title = f"{data['file']}, completed with rank {fit['rank']}"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in card["notes"])
     return document(
         title,
@@ -38,26 +42,31 @@ def report(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> str:
 def _figures(card: dict[str, Any]) -> str:
     data, fit = card["data"], card["fit"]
     noise = fit["noise"]
+    how = "chosen by the fit" if card["settings"]["rank"] == "auto" else "given"
     figures = [
+        *_scores(card["scores"]),
         (f"{data['entries']:,}", "entries"),
         (f"{data['rows']:,} × {data['cols']:,}", "rows × columns"),
-        (f"{data['observed']:.3%}", "of the matrix known"),
-        (str(fit["rank"]), "rank"),
+        (f"{100 * data['observed']:.3g} %", "of the matrix is known"),
+        (str(fit["rank"]), f"rank, {how}"),
         (f"{fit['alpha']:.4g}", "ridge") if noise is None else (f"±{noise['std']:.3g}", "noise"),
-        (f"{card['timings']['all']:.1f} s", "all in all"),
+        (f"{card['timings']['all']:.1f} s", "total time"),
         (f"{fit['iterations']:,}", "iterations of the last fit"),
     ]
-    for name, score in card["scores"].items():
-        key = "accuracy" if "accuracy" in score else "rmse"
-        figures.append((f"{score[key]:.4f}", f"{key if key != 'rmse' else 'RMSE'}, {name}"))
     return numbers(figures)
+
+
+def _scores(scores: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a fit is judged by, for each set of entries that it was judged on."""
+    names = {name: "accuracy" if "accuracy" in score else "rmse" for name, score in scores.items()}
+    return [(f"{scores[name][key]:.4f}", f"{key.replace('rmse', 'RMSE')}, {name}") for name, key in names.items()]
 
 
 def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[str]:
     fit, path = card["fit"], card["path"]
     charts = []
     if held_out is not None:
-        text = "Each column shows where the predictions for one observed value lie; the dashed line would be perfect."
+        text = "Each column shows how the predictions for one observed value are spread. The dashed line is exact."
         charts.append(chart("Entries that the fit has not seen", text, density(*held_out)))
     if path is not None and len(path["ridges"]) > 1:
         charts.append(chart("How the ridge was chosen", *_path(path, card["settings"]["loss"])))
@@ -90,25 +99,27 @@ def _path(path: dict[str, Any], loss: str) -> tuple[str, str]:
     best = int(np.argmin(held))
     mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
     text = (
-        "A tenth of the entries was held out, and each ridge tried on it; bars are standard errors of the difference "
-        "to the best, which is circled."
+        "A tenth of the entries was held out, and each ridge was tried on it. Bars are standard errors of the "
+        "difference to the best ridge, which is circled."
     )
     curve = line_chart(ridges[shown], held[shown], "ridge", name, log_x=True, errors=errors[shown], mark=mark)
-    return text if mark is not None else text + " No ridge at all was better still.", curve
+    return text if mark is not None else text + " A fit without a ridge was better still.", curve
 
 
 def _tried(tried: list[dict[str, Any]]) -> str:
-    """The kinds of noise that were tried, and how well they predict."""
-    text = "A tenth of the entries was held out, and each kind of noise and prior tried on it; the best was taken."
+    """The kinds of noise that were tried, and how well each predicts."""
+    text = "A tenth of the entries was held out, and each kind of noise and prior was tried on it; the best was taken."
     lines = [
         (
-            f"noise {one['noise']}, {one['prior']} prior{', implicit features' if one['implicit'] else ''}"
-            f"{', features' if one['features'] else ''}",
-            f"held-out RMSE {(2 * one['held_out']) ** 0.5:.5g}",
+            NOISES.get(one["noise"], one["noise"]),
+            one["prior"],
+            " and ".join(name for name in ("features", "implicit") if one[name]) or "none",
+            f"{(2 * one['held_out']) ** 0.5:.5g}",
         )
         for one in sorted(tried, key=lambda one: one["held_out"])
     ]
-    return f"<section><h2>How the noise was chosen</h2>{facts(lines)}<p>{escape(text)}</p></section>"
+    shown = table(("noise", "prior", "features", "held-out RMSE"), lines)
+    return f"<section><h2>How the noise was chosen</h2>{shown}<p>{escape(text)}</p></section>"
 
 
 def chart(title: str, text: str, svg: str) -> str:

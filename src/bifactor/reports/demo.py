@@ -8,7 +8,8 @@ from html import escape
 from typing import Any
 
 from bifactor.arrays import Array
-from bifactor.reports.page import document, numbers, table
+from bifactor.markup.fragments import numbers, table
+from bifactor.reports.page import document
 
 STYLE = """
 section{border-top:1px solid var(--line);padding:1.2rem 0;margin-top:1.2rem}

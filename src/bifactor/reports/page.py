@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
 from html import escape
 
 STYLE = """
@@ -22,7 +21,8 @@ svg{width:100%;height:auto;display:block}
 .facts td{border-bottom:1px solid var(--line);padding:.25rem .4rem;vertical-align:top}
 .facts th{text-align:left;padding:.25rem .4rem;font-weight:600;border-bottom:1px solid var(--soft)}
 .facts td:first-child{color:var(--soft);white-space:nowrap;width:1%}
-.list td:first-child{color:inherit;white-space:normal;width:auto}
+.list td:first-child{color:inherit;white-space:normal;width:auto}.list th,.list .whole{overflow-wrap:normal}
+h3{font-size:.95rem;margin:.9rem 0 .1rem}
 """
 
 
@@ -44,22 +44,3 @@ def document(title: str, body: str, style: str = "", script: str = "") -> str:
         f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
         f"<style>{STYLE}{style}</style></head><body>{body}</body></html>\n"
     )
-
-
-def numbers(pairs: Iterable[tuple[object, object]]) -> str:
-    """A row of boxes, each a number and what it is."""
-    boxes = (f"<div><b>{escape(str(a))}</b><span>{escape(str(b))}</span></div>" for a, b in pairs)
-    return f'<div class="numbers">{"".join(boxes)}</div>'
-
-
-def table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """A table with names above its columns."""
-    lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
-    named = "".join(f"<th>{escape(str(name))}</th>" for name in header)
-    return f'<table class="facts list"><tr>{named}</tr>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
-
-
-def facts(pairs: Iterable[tuple[object, object]]) -> str:
-    """A table of names and what they stand for."""
-    rows = (f"<tr><td>{escape(str(a))}</td><td>{escape(str(b))}</td></tr>" for a, b in pairs)
-    return f'<table class="facts">{"".join(rows)}</table>'

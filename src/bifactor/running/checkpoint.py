@@ -105,7 +105,7 @@ def _checked(run: Run) -> Run:
         raise ValueError("there is no point")
     for number in (run.best_value, run.magnitude, point.value, point.f):
         if not isinstance(number, float) or not np.isfinite(number):
-            raise ValueError(f"{str(number)[:40]!r} is in the place of a finite number")
+            raise ValueError(f"{str(number)[:40]!r} stands where a finite number should be")
     for x in (point.x, point.slope, point.gradient, run.best):
         if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
             raise ValueError("factors are missing")
@@ -126,7 +126,8 @@ def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:
             arrays[names[id(value)]] = host(value)
         return {"array": names[id(value)]}
     if isinstance(value, Factors):
-        return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)]}
+        known = {"carried": value.carried, "grams": packed(value.wide_grams, arrays, names)} if value.carried else {}
+        return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)], **known}
     if isinstance(value, tuple):
         return {"tuple": [packed(item, arrays, names) for item in value]}
     if isinstance(value, Value):
@@ -143,7 +144,11 @@ def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
         return arrays[tree["array"]]
     if "factors" in tree:
         left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
-        return Factors(left, right, kind)
+        x = Factors(left, right, kind)
+        if "carried" not in tree:
+            return x
+        left, right = (host(G) for G in unpacked(tree["grams"], arrays, kind))
+        return x.carrying((left, right), tree["carried"])
     if "tuple" in tree:
         return tuple(unpacked(item, arrays, kind) for item in tree["tuple"])
     parts = {name: unpacked(part, arrays, kind) for name, part in tree["parts"].items()}

@@ -30,7 +30,7 @@ _SPOKEN = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFLNK: "a circle of links",
 }
-"""What has a name and is no regular file."""
+"""What has a name and is not a regular file."""
 
 _UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What safetensors, NumPy and json raise of files that are damaged."""
@@ -48,13 +48,13 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
     put(Path(path), to_bytes(flat, metadata=header))
 
 
-def put(path: Path, blob: bytes) -> None:
+def put(path: Path, *parts: bytes) -> None:
     """Write to a temporary file, flush it to disk, then rename: no crash leaves half a file. Links are followed."""
     place = Path(os.path.realpath(path))
     temporary = temporary_for(place)
     try:
         with open(temporary, "xb") as file:
-            file.write(blob)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         rename(temporary, place)
@@ -125,7 +125,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dic
 
 
 def _other_than_file(place: Path) -> str | None:
-    """What there is, in a few words, where it is no regular file. All links but circles are followed already."""
+    """What there is, in a few words, where it is not a regular file. All links but circles are followed already."""
     try:
         kind = stat.S_IFMT(os.lstat(place).st_mode)
     except OSError:
@@ -151,6 +151,6 @@ def _restore(name: str, a: Array) -> Array:
     if not name.startswith(_COMPLEX):
         return a
     if a.dtype not in (np.float32, np.float64) or a.shape[-1:] != (2,):
-        raise ValueError(f"{name} is no array of complex numbers")
+        raise ValueError(f"{name} is not an array of complex numbers")
     paired = np.ascontiguousarray(a)
     return paired.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1])

@@ -56,6 +56,8 @@ def new_folder(target: Path, force: bool) -> Iterator[Path]:
             exchange(temporary, place)
             discard(temporary)
         else:
+            if os.name == "nt" and place.is_dir():  # elsewhere an empty folder is replaced
+                place.rmdir()
             temporary.rename(place)
 
 
@@ -69,7 +71,7 @@ def new_file(target: Path, force: bool) -> Iterator[Path]:
     temporary = temporary_for(place)
     with _cleaned(target, temporary):
         yield temporary
-        with temporary.open("rb") as file:
+        with temporary.open("r+b") as file:  # Windows flushes only what may be written
             os.fsync(file.fileno())
         if not force and os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))

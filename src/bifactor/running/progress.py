@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from bifactor.running.run import Run
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 Stage = Callable[[str, int, int], None]
-"""Told what is chosen, how many choices were tried, and how many there are at most."""
+"""Called with what is being chosen, how many choices were tried, and how many there are at most."""
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[
 
 @contextmanager
 def choice_bar(wanted: bool) -> Iterator[Stage | None]:
-    """Yields a function that shows what is chosen and how far that is, from the first time that it is told; or None."""
+    """Yields a function that shows what is chosen and how far that is, once there is something to show; or None."""
     if not wanted:
         yield None
         return
@@ -55,9 +55,9 @@ def turned(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> 
 
 def _counted(*more: str) -> "Progress":
     """A line that fits into 80 columns."""
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    return Progress(
+    return _bar(
         TextColumn("[bold]{task.description}"),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -67,22 +67,24 @@ def _counted(*more: str) -> "Progress":
     )
 
 
+def _bar(*columns: "ProgressColumn") -> "Progress":
+    """A bar for where we are: a terminal, or a notebook."""
+    from rich.progress import Progress
+
+    from bifactor.running.notebook_bar import NotebookProgress, in_notebook
+
+    return NotebookProgress(*columns) if in_notebook() else Progress(*columns)
+
+
 @contextmanager
 def share_bar(wanted: bool, label: str) -> Iterator[Callable[[float], None] | None]:
-    """Yields a function that is told which share of the work is done; None where no bar is wanted."""
+    """Yields a function that takes the share of the work that is done; None where no bar is wanted."""
     if not wanted:
         yield None
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn()) as bar:
+    with _bar(*columns, TextColumn("left"), TimeRemainingColumn()) as bar:
         task = bar.add_task(label, total=1)
         yield lambda share: bar.update(task, completed=share)

@@ -14,11 +14,13 @@ from bifactor.caching import cached_property
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
 from bifactor.kernels.blas import gram, matmul
+from bifactor.listing import Listing
 from bifactor.operators import Entries
 from bifactor.problems.objective import Objective
 from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.rank_path import RankPath
+from bifactor.running.shown import ShownStatus, result_card
 from bifactor.running.temporaries import sweep
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.validation import is_count
@@ -30,7 +32,7 @@ PRECISIONS = (np.float32, np.float64, np.complex64, np.complex128)
 """Of factors."""
 
 
-class Status(Enum):
+class Status(ShownStatus, Enum):
     """How a run ended: each value is a sentence that says what it means and what to try."""
 
     CONVERGED = "converged: X has come to rest, and the gradient is small"
@@ -38,12 +40,12 @@ class Status(Enum):
     SETTLED = "converged: the solver's own test of optimality is met"
     PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
     RELATIVE_CHANGE = (
-        "stopped as tol asks, because X changes by less from one iteration to the next, but the gradient is not small: "
+        "stopped by tol: X changes by less than that from one iteration to the next, but the gradient is not small; "
         "lower tol, or try another step rule, solver or start"
     )
     PLATEAU = (
-        "stopped as objective_tol asks, because the objective falls by less in ten iterations; "
-        "its gradient is not small yet"
+        "stopped by objective_tol: the objective fell by less than that share in ten iterations; "
+        "the gradient is not small yet"
     )
     STALLED = (
         "stopped because no step lowers the objective, though its gradient says one should: "
@@ -67,19 +69,26 @@ class Status(Enum):
         return self.value
 
 
-@dataclass(frozen=True)
-class History:
+@dataclass(frozen=True, repr=False)
+class History(Listing):
     """One number per iteration, the start included, so each array has n_iter + 1 of them.
 
     `objective` is F = f + the penalty, and `gradient_norm` that of F over both factors (of the pair (U, U) where
     X = UUᴴ), in every phase of every solver. `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from
-    X = 0; `seconds` counts from the call of `solve`.
+    X = 0; `seconds` counts from the call of `solve`. It prints as a table, and `to_frame` makes it a data frame.
     """
 
     objective: Array
     gradient_norm: Array
     relative_change: Array
     seconds: Array
+
+    def columns(self) -> dict[str, Array]:
+        """The numbers by name, with those of the iterations in front."""
+        return {"iteration": np.arange(self.objective.size), **super().columns()}
+
+    def _about(self) -> str:
+        return counted(self.objective.size - 1, "iteration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +120,9 @@ class Result:
             f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {counted(self.n_iter, 'iteration')}, "
             f"objective {self.objective:.6g}{misfit})"
         )
+
+    def _repr_html_(self) -> str:
+        return result_card(self)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, herm, inner
+from bifactor.arrays import Array, epsilon, gathered, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.metrics import difference_norm
@@ -71,9 +71,9 @@ class Run:
 
     def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
         """The best factors, in as many columns as were asked for, with the objective taken anew there."""
-        x = self.best.padded(rank + problem.kind.fixed_columns)
-        history = History(*self.columns())
-        return Result(x.left, x.right, status, self.iteration, problem.objective(x), history, solver, problem=problem)
+        x = self.best.padded(rank + problem.kind.fixed_columns).fresh
+        value, (U, V) = problem.objective(x), (gathered(side) for side in (x.left, x.right))
+        return Result(U, V, status, self.iteration, value, History(*self.columns()), solver, problem=problem)
 
     def columns(self) -> Array:
         return np.array(self.records, dtype=np.float64).T
@@ -86,9 +86,7 @@ def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
     """
     width = max(old.width, new.width)
     old, new = old.padded(width), new.padded(width)
-    d = new - old
-    UU, UdU, dUdU = gram(new.left, new.left), gram(new.left, d.left), gram(d.left, d.left)
-    VV, dVV, dVdV = gram(old.right, old.right), gram(d.right, old.right), gram(d.right, d.right)
+    (UU, UdU, dUdU), (VV, dVV, dVdV) = _grams(old, new)
     # For Hermitian Gram matrices ⟨A, B⟩ is the trace of AB.
     parts = inner(dUdU, VV) + inner(UU, dVdV)
     squared = parts + 2 * inner(UdU, dVV)
@@ -99,3 +97,14 @@ def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
     if size == 0:
         return (0.0 if difference == 0 else 1.0), size
     return difference / size, size
+
+
+def _grams(old: Factors, new: Factors) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+    """(U′ᴴU′, U′ᴴΔU, ΔUᴴΔU) and (VᴴV, ΔVᴴV, ΔVᴴΔV)."""
+    moved = new.moved
+    if moved is not None and moved.start is old.wide_grams:  # a step along a curve, of which all is known
+        a, ((UD, VE), (DD, EE)) = moved.step, (moved.cross, moved.own)
+        return (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
+    d = new - old
+    left = gram(new.left, new.left), gram(new.left, d.left), gram(d.left, d.left)
+    return left, (gram(old.right, old.right), gram(d.right, old.right), gram(d.right, d.right))

@@ -11,7 +11,7 @@ import numpy as np
 
 from bifactor.arrays import cast, contiguous, copied, epsilon, generator
 from bifactor.describe import describe
-from bifactor.errors import InputError
+from bifactor.errors import InputError, LostError
 from bifactor.factors import Factors
 from bifactor.inits import Given, Init
 from bifactor.kernels.blas_threads import blas_at_most
@@ -27,6 +27,7 @@ from bifactor.running.rank_choice import rank_path
 from bifactor.running.rank_path import RankPath
 from bifactor.running.result import Result, Status
 from bifactor.running.run import Run
+from bifactor.running.secured import Secured
 from bifactor.running.stationarity import gradient_is_small
 from bifactor.running.stopping import Stopping
 from bifactor.solvers import PCG, Solver
@@ -116,11 +117,10 @@ def solve(
     bar = progress_bar(progress, max_iter, type(chosen).__name__)
     # Overflow is an outcome that the loop looks for, not something to warn about.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:
-        run = store.load()
-        if run is None:
-            run = _begin(problem, columns, chosen, first, source, started)
-        status = _iterate(run, problem, chosen, stopping, callback, store, show)
-        result = run.result(status, name, chosen.current(problem, run.state), columns)
+        secured = Secured(problem, checkpoint_every)
+        run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started))
+        status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
+        result = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
         result = replace(result, rank_path=path, posterior=chosen.posterior(problem, run.state))
         return result.balanced() if solver is None else result
 
@@ -133,24 +133,35 @@ def _iterate(
     callback: Callback | None,
     store: Checkpoint,
     show: Callable[[Run], None],
+    secured: Secured,
 ) -> Status:
     before = run.records[-1].seconds
     started = time.perf_counter() - before
     tested = stopping.at_precision(epsilon(run.state.U))
     status = tested.check(run, before)
+
+    def turn() -> Status | None:
+        state = solver.step(problem, run.state)
+        seconds = time.perf_counter() - started
+        if not run.advance(state, problem.scale, seconds):
+            return Status.DIVERGED
+        if callback is not None and callback(run.iteration, run.state):
+            return Status.CALLBACK
+        return tested.check(run, seconds)
+
     try:
         while status is None:
-            state = solver.step(problem, run.state)
-            seconds = time.perf_counter() - started
-            if not run.advance(state, problem.scale, seconds):
-                status = Status.DIVERGED
-            elif callback is not None and callback(run.iteration, run.state):
-                status = Status.CALLBACK
-            else:
-                status = tested.check(run, seconds)
-            store.save(run, status)
+            try:
+                status = turn()
+                secured.keep(run, now=status is not None)
+            except LostError as lost:
+                secured.recover(run, lost)
+                status = None
+                continue
+            store.save(secured.at_home(run), status)
             show(run)
-        status = _proven(problem, solver, run, status)
+        ended = status
+        status = secured.persist(run, lambda: _proven(problem, solver, run, ended))
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         store.save(run, status)

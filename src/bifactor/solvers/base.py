@@ -17,7 +17,7 @@ class Solver(ABC, Generic[Own]):
     """Decides where to move. `solve` owns the loop."""
 
     start: Init = Spectral()
-    """Where the solver starts unless told otherwise."""
+    """Where the solver starts by default."""
 
     outermost: bool = False
     """Whether no other solver may wrap this one."""
@@ -30,7 +30,7 @@ class Solver(ABC, Generic[Own]):
         return rank
 
     def peak(self, problem: Objective, rank: int) -> int:
-        """Bytes that a run takes at its peak beside the problem, its start aside; told without any work.
+        """Bytes that a run takes at its peak beyond the problem and its start, estimated without any work.
 
         By default those of a solver with a state, directions and measurements along a curve, such as `PCG`.
         """

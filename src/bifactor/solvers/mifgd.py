@@ -42,7 +42,7 @@ class MiFGD(Solver[Behind]):
         1/2 and 3/4 on each of 16 problems of sensing, completion and tomography, three to six times as fast as 0. On
         the hardest of them 0.9 did better still, on the easy ones it took twice as long.
     delta : float
-        δ, the restricted isometry constant of A on matrices of rank 2r; nobody can compute it, so a tenth is assumed.
+        δ, the restricted isometry constant of A on matrices of rank 2r; it is hard to compute, so 0.1 is assumed.
 
     References
     ----------

@@ -57,11 +57,11 @@ class NuclearNorm(Solver[Ahead]):
         Y = X + β(X − X⁻),  X⁺ = S_{λ/L}(Y − ∇f(Y)/L),  S the soft threshold of singular values
 
     λ falls from near ‖∇f(X₀)‖₂ to ρ, so that X grows from low rank to high. L is found by backtracking. A step that
-    raises the objective is taken again from X itself, and the momentum starts anew. Only the singular pairs above the
+    raises the objective is taken again from X itself, and the momentum is reset. Only the singular pairs above the
     threshold are computed, each time from those of the last step. Serves every loss and operator.
 
     Where X = UUᴴ it minimises over semidefinite X, with the trace. The rank asked for bounds the columns kept; if all
-    of them are in use, `Result.certificate` tells whether X is optimal among all matrices.
+    of them are in use, `Result.certificate` says whether X is optimal among all matrices.
 
     Parameters
     ----------

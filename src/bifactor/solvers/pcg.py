@@ -90,7 +90,7 @@ class PCG(Solver[Conjugate]):
             state = _renewed(problem, state)
         taken = _search(problem, state)
         if taken.phase.at_rest:  # give up the memory of directions, and the rounding of measurements carried along
-            fresh = problem.measured(state.point.x) if state.own.age else state.point
+            fresh = problem.measured(state.point.x.fresh) if state.own.age else state.point
             state = self._aimed(problem, fresh, state.own.decrement, state.own.memory)
             taken = _search(problem, state)
         if taken.phase.at_rest:
@@ -109,13 +109,12 @@ class PCG(Solver[Conjugate]):
         g = point.gradient
         blocks, used = self._blocks(problem, point.x, old)
         s = preconditioned(problem, point.x, g, self.damping * distance(problem, decrement), blocks)
-        size, d, age = g.inner(s), -s, 0
-        if old is not None:
-            age = old.own.age + 1
-            if decrement > 0:
-                beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
-                conjugate = d.plus(beta, old.own.d)
-                d = conjugate if conjugate.inner(g) <= -ORTHOGONAL * size else d
+        size, beta, age = g.inner(s), 0.0, 0 if old is None else old.own.age + 1
+        if old is not None and decrement > 0:
+            beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
+            slope = beta * old.own.d.inner(g) - size  # of −S + βD⁻
+            beta = beta if slope <= -ORTHOGONAL * size else 0.0
+        d = -s if old is None or beta == 0 else (-s).plus(beta, old.own.d)
         return State(point, Conjugate(d, size, age, memory, blocks, used))
 
     def _blocks(self, problem: Objective, x: Factors, old: State[Conjugate] | None) -> tuple[Any, int]:
@@ -133,7 +132,7 @@ def _search(problem: Objective, state: State[Conjugate]) -> Step:
 
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
     """The same X and the same direction, with measurements taken anew, by balanced factors."""
-    x, d = state.point.x, state.own.d
+    x, d = state.point.x.fresh, state.own.d
     # A penalty that is not invariant balances by itself, and would change with the factors.
     change = x.balancing() if problem.invariant else None
     if change is not None:

@@ -33,7 +33,7 @@ class Refitted(Solver[Fitting]):
     """Fits the parameters of the losses every few iterations of another solver, until they settle, and then goes on.
 
     What is fitted is up to `Loss.refit`: the δ of `Huber` from the spread of the residuals, the σ of `Probit` by its
-    likelihood. Each time the inner solver begins anew from the factors it has reached. While parameters change, so does
+    likelihood. Each time the inner solver restarts from the factors it has reached. While parameters change, so does
     the function that is minimised; the last one is `Result.problem`, and the answer is the best for that.
 
     Parameters are fitted to the measurements that X is fitted to. A model that is flexible enough to explain all of

@@ -14,8 +14,8 @@ from bifactor.steps.quartic import minimiser
 DECREASE = 1e-4
 """Armijo's constant: the fraction of what the slope promises that a step must keep."""
 
-FLAT = 0.1
-"""A trial is good enough where the slope has fallen to this fraction of the first."""
+FLAT, ABOUT_FLAT = 0.1, 0.3
+"""A trial is good enough where the slope has fallen to this fraction of the first; the latter where trials are dear."""
 
 TRIALS = 30
 
@@ -99,7 +99,7 @@ def _best(path: Path, guess: float) -> float | None:
 
 def _halved(path: Path, memory: Searched, a: float) -> Step:
     """The first decrease on the way back to 0, for where rounding has spoilt the search."""
-    x, bend = path.point.x, _function(path, 0.0)[2]
+    x, bend = path.point.x, _function(path, 0.0)[2] if path.curve.bends else None
     # A guess may be far too long, and with it what it promises.
     best = -path.slope / bend if bend is not None and bend > 0 else np.inf
     # At the edge of a domain the step that is looked for is not one that can be taken.
@@ -119,16 +119,16 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
 
 def _newton(path: Path, guess: float) -> float | None:
     """A step that lowers F and leaves little of its slope, by Newton's method kept inside a bracket."""
-    first, _, bend = _function(path, 0.0)
+    first, _, bend = _function(path, 0.0) if path.curve.bends else (path.point.value, path.slope, None)
     low, high, behind = 0.0, np.inf, (0.0, path.slope)
-    lowest, best = first, None
+    lowest, best, flat = first, None, FLAT if path.curve.bends else ABOUT_FLAT
     a = -path.slope / bend if bend is not None and bend > 0 else guess
     for _ in range(TRIALS):
         value, slope, bend = _function(path, a)
         lowers = bool(np.isfinite(value)) and value <= first + DECREASE * a * path.slope
         if lowers and value < lowest:
             lowest, best = value, a
-        if lowers and abs(slope) <= FLAT * abs(path.slope):
+        if lowers and abs(slope) <= flat * abs(path.slope):
             break
         low, high = (a, high) if lowers and slope < 0 else (low, a)
         if high - low <= 1e-3 * low:

@@ -1,6 +1,7 @@
 """Collects the names of rows and columns as they come by in blocks."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,54 @@ SPARE = 1 << 20
 """Integers are looked up in a table where their range is no longer than four times their number and this."""
 
 
+class Words(NamedTuple):
+    """A column of text: distinct words, and the place of each name among them."""
+
+    distinct: list[str]
+    inverse: Array
+
+
+def names_in(block: Block, column: int, what: str, path: Path, text: bool) -> list[Array | Words]:
+    """The names in a column of fields: integers where all are, in their shortest form, unless `text` is wanted."""
+    starts, ends = block.starts[:, column], block.ends[:, column]
+    empty = starts == ends
+    if empty.any():
+        line = block.lines[int(np.argmax(empty))]
+        raise FileError(f"Line {line} of {path}: the {what} has no name. Fill it in, or drop the line.")
+    if not text:
+        values, good = integers(block.text, starts, ends)
+        if good.all():
+            return [values]
+    return _words(block, starts, ends, path)
+
+
+def _words(block: Block, starts: Array, ends: Array, path: Path) -> list[Array | Words]:
+    width = int(np.max(ends - starts))
+    half = starts.size // 2
+    if half and starts.size * width > WIDE:  # one long name must not make all of them long
+        found = []
+        for part in (slice(None, half), slice(half, None)):
+            some = Block(block.text, block.starts, block.ends, block.lines[part])
+            found += _words(some, starts[part], ends[part], path)
+        return found
+    steps = np.arange(width)
+    inside = steps < (ends - starts)[:, None]
+    letters = np.where(inside, block.text[np.minimum(starts[:, None] + steps, block.text.size - 1)], 0)
+    words = np.ascontiguousarray(letters.astype(np.uint8)).view(f"S{width}").ravel()
+    distinct, first, inverse = np.unique(words, return_index=True, return_inverse=True)
+    came = np.argsort(first, kind="stable")
+    place = np.empty_like(came)
+    place[came] = np.arange(came.size)
+    return [Words([_decoded(distinct[k], block.lines[first[k]], path) for k in came], place[inverse])]
+
+
+def _decoded(word: bytes, line: int, path: Path) -> str:
+    try:
+        return bytes(word).decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"Line {line} of {path} is not UTF-8. Convert the file to UTF-8.") from None
+
+
 class Collector:
     """Collects the names of one side.
 
@@ -31,57 +80,16 @@ class Collector:
 
     def add(self, block: Block, column: int) -> None:
         """Take in a column of fields."""
-        starts, ends = block.starts[:, column], block.ends[:, column]
-        empty = starts == ends
-        if empty.any():
-            line = block.lines[int(np.argmax(empty))]
-            raise FileError(f"Line {line} of {self.path}: the {self.what} has no name. Fill it in, or drop the line.")
-        if self._order is None:
-            values, good = integers(block.text, starts, ends)
-            if good.all():
-                self.add_integers(values)
-                return
-        self._add_text(block, starts, ends)
-
-    def add_integers(self, values: Array) -> None:
-        """Take in integers."""
-        if self._order is None:
-            self._parts.append(_compact(values))
-            return
-        distinct, inverse = np.unique(values, return_inverse=True)
-        self.add_words([str(value) for value in distinct.tolist()], inverse)
-
-    def add_words(self, distinct: list[str], inverse: Array) -> None:
-        """Take in text, as distinct words and the place of each name among them."""
-        if self._order is None:
-            self._become_text()
-        assert self._order is not None
-        order = self._order
-        places = np.array([order.setdefault(word, len(order)) for word in distinct], np.int32)
-        self._parts.append(places[inverse])
-
-    def _add_text(self, block: Block, starts: Array, ends: Array) -> None:
-        width = int(np.max(ends - starts))
-        half = starts.size // 2
-        if half and starts.size * width > WIDE:  # one long name must not make all of them long
-            for part in (slice(None, half), slice(half, None)):
-                self._add_text(Block(block.text, block.starts, block.ends, block.lines[part]), starts[part], ends[part])
-            return
-        steps = np.arange(width)
-        inside = steps < (ends - starts)[:, None]
-        letters = np.where(inside, block.text[np.minimum(starts[:, None] + steps, block.text.size - 1)], 0)
-        words = np.ascontiguousarray(letters.astype(np.uint8)).view(f"S{width}").ravel()
-        distinct, first, inverse = np.unique(words, return_index=True, return_inverse=True)
-        came = np.argsort(first, kind="stable")
-        place = np.empty_like(came)
-        place[came] = np.arange(came.size)
-        self.add_words([self._decoded(distinct[k], block.lines[first[k]]) for k in came], place[inverse])
-
-    def _decoded(self, word: bytes, line: int) -> str:
-        try:
-            return bytes(word).decode("utf-8")
-        except UnicodeDecodeError:
-            raise FileError(f"Line {line} of {self.path} is not UTF-8. Convert the file to UTF-8.") from None
+        for names in names_in(block, column, self.what, self.path, text=self._order is not None):
+            if not isinstance(names, Words):
+                self._parts.append(_compact(names))
+                continue
+            if self._order is None:
+                self._become_text()
+            assert self._order is not None
+            order = self._order
+            places = np.array([order.setdefault(word, len(order)) for word in names.distinct], np.int32)
+            self._parts.append(places[names.inverse])
 
     def _become_text(self) -> None:
         labels, places = _numbered(self._parts)

@@ -14,6 +14,7 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.tables.delimited import column_names
+from bifactor.tables.forms import is_nothing
 from bifactor.tables.layout import SAMPLE, SHOWN, Asked, Layout, hinted, with_columns
 from bifactor.tables.names import Names
 from bifactor.tables.observations import Observations, Origin, named
@@ -35,11 +36,14 @@ class Columns(ABC):
     def take(self, names: Sequence[str]) -> list[Array]:
         """Some of the columns, with None or NaN where there is nothing."""
 
+    def layout(self, asked: Asked) -> Layout:
+        """Which columns are what: as asked for, or as a look tells."""
+        blank = Layout("", len(self.header), self.header, False, (), (), "")
+        return with_columns(blank, self.sample(), hinted(asked, self.header), self.where)
+
     def observations(self, asked: Asked) -> Observations:
         """The entries, in the columns that were asked for or that a look finds."""
-        asked = hinted(asked, self.header)
-        blank = Layout("", len(self.header), self.header, False, (), (), "")
-        layout = with_columns(blank, self.sample(), asked, self.where)
+        layout = self.layout(asked)
         return self._wide(layout) if layout.wide else self._long(layout)
 
     def _long(self, layout: Layout) -> Observations:
@@ -94,7 +98,7 @@ class Frame(Columns):
     def sample(self) -> list[list[str]]:
         head = self._collected(self.frame.head(SAMPLE))
         cells = [part.to_list() for part in (head.get_column(self.named[name]) for name in self.header)]
-        lines = [["" if _nothing(cell) else str(cell) for cell in row] for row in zip(*cells, strict=True)]
+        lines = [["" if is_nothing(cell) else str(cell) for cell in row] for row in zip(*cells, strict=True)]
         if not lines:
             raise InputError(f"{self.where} has no rows. Pass at least one entry.")
         return lines
@@ -173,7 +177,7 @@ def parquet_columns(path: Path) -> "Frame":
     return found
 
 
-def _of_parquet(path: Path, read: "Callable[[_Parquet], Any]") -> Any:
+def _of_parquet(path: Path, read: "Callable[[ParquetColumns], Any]") -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -182,7 +186,7 @@ def _of_parquet(path: Path, read: "Callable[[_Parquet], Any]") -> Any:
     with reading(path):
         try:
             with parquet.ParquetFile(path) as file:
-                return read(_Parquet(file, path))
+                return read(ParquetColumns(file, path))
         except BifactorError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -195,10 +199,10 @@ def read_records(path: Path, asked: Asked, progress: Progress) -> Observations:
     return Records(path, progress).observations(asked)
 
 
-class _Parquet(Columns):
+class ParquetColumns(Columns):
     """The columns of a file, of which only those are read that are needed."""
 
-    def __init__(self, file: Any, path: Path):
+    def __init__(self, file: Any, path: Path | str):
         self.file, self.where = file, str(path)
         self.header = tuple(file.schema_arrow.names)
         if file.metadata.num_rows == 0:
@@ -209,7 +213,7 @@ class _Parquet(Columns):
 
         first = next(self.file.iter_batches(batch_size=SAMPLE), None)
         if first is None:
-            raise FileError(f"{self.where} has no rows, though it says that it has. Fetch or save it again.")
+            raise FileError(f"{self.where} has no rows, although its metadata say so. Save it again.")
         return Frame(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:
@@ -226,12 +230,7 @@ def _array(column: Any) -> Array:
         return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
     if column.dtype.is_temporal():
         return column.to_numpy()
-    return _plain([None if _nothing(cell) else cell for cell in column.to_list()])
-
-
-def _nothing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
-    return cell is None or bool((cell == cell) is not True)
+    return _plain([None if is_nothing(cell) else cell for cell in column.to_list()])
 
 
 def _plain(cells: list[Any]) -> Array:

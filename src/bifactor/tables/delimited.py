@@ -51,12 +51,16 @@ def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
             values.append(decimals(block, value, path, "value", layout.point))
         if layout.weight is not None:
             weights.append(decimals(block, layout.weight, path, "weight", layout.point))
-    header = tuple(layout.name(k) for k in (row, col, value) if k is not None)
+    w = None if layout.weight is None else np.concatenate(weights)
+    return named(names[0].done(), names[1].done(), np.concatenate(values), long_origin(layout), w).known().weighed()
+
+
+def long_origin(layout: Layout) -> Origin:
+    """Where the entries of a long table come from."""
+    header = tuple(layout.name(k) for k in layout.places if k is not None)
     sides = zip(("rows", "columns", "values"), header, strict=False)
     spoken = ", ".join(f"{side} in {_called(name, layout)}" for side, name in sides)
-    text = f"a long table ({_delimiter(layout)}): {spoken}, {layout.reason}"
-    w = None if layout.weight is None else np.concatenate(weights)
-    return named(names[0].done(), names[1].done(), np.concatenate(values), Origin(text, header), w).known().weighed()
+    return Origin(f"a long table ({_delimiter(layout)}): {spoken}, {layout.reason}", header)
 
 
 def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
@@ -142,7 +146,7 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     width = 2 if field == "pattern" else 3
     i, j, values = _entries(records(text, SPACES, width, path, first_line=before + 2), (m, n), path)
     if i.size != count:
-        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: fetch it again.")
+        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: download it again.")
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])

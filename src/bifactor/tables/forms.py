@@ -6,7 +6,7 @@ Cells come as an array of numbers with NaN, or as an array of objects with None,
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,6 +22,21 @@ share of them."""
 
 DISTINCT = 0.5
 """Words are categories where there are at most so many of them for each cell; else they are names, and kept."""
+
+
+DAY = 86_400_000_000
+"""Microseconds."""
+
+STEPS = DAY, 60_000_000, 1_000_000, 1_000, 1
+"""Of times, in microseconds: where all are whole days, what fills holes is too."""
+
+
+class Declared(NamedTuple):
+    """What the type of a column says: levels, ordered or not, or that it holds times, as microseconds."""
+
+    levels: Sequence[Any] = ()
+    ordered: bool = False
+    time: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,22 +67,22 @@ class Form:
     kind: str
     levels: tuple[Any, ...] = ()
     """Of all kinds but numbers."""
+    step: int = 0
+    """Of times: the microseconds that all of them are multiples of."""
 
     @classmethod
-    def of(
-        cls, name: Any, cells: Array, told: Told | None = None, declared: Sequence[Any] = (), ordered: bool = False
-    ) -> Self:
-        """By a look at the cells; `declared` are levels that its type has, `ordered` or not."""
+    def of(cls, name: Any, cells: Array, told: Told | None = None, declared: Declared = Declared()) -> Self:  # noqa: B008
+        """By a look at the cells, where neither a user nor the type says what they are."""
         told = told or Told()
-        kind = told.kind or _kind(cells, declared, ordered)
+        kind = told.kind or _kind(cells, declared)
         if kind in (NUMBER, KEEP):
             if kind == NUMBER and cells.dtype == object and any(cell is not None for cell in cells.tolist()):
                 found = next(cell for cell in cells.tolist() if cell is not None)
                 raise InputError(
                     f"Column {name!r} is said to hold numbers, but has {_short(found)}. Choose another kind."
                 )
-            return cls(name, kind)
-        levels = told.levels or tuple(declared) or _levels(cells)
+            return cls(name, kind, step=_step(cells) if declared.time and kind == NUMBER else 0)
+        levels = told.levels or tuple(declared.levels) or _levels(cells)
         if kind == BOOLEAN and len(levels) > 2:
             raise InputError(f"Column {name!r} is said to be boolean, but has {len(levels)} levels. Choose category.")
         if told.levels:
@@ -94,15 +109,15 @@ class Form:
     def values(self, codes: Array) -> Array:
         """What fills holes, from codes without NaN."""
         if self.kind == NUMBER:
-            return codes
+            return np.rint(codes / self.step) * self.step if self.step else codes
         found = np.empty(len(self.levels), object)
         found[:] = self.levels
         return found[codes.astype(np.int64)]
 
 
-def _kind(cells: Array, declared: Sequence[Any], ordered: bool) -> str:
-    if declared:
-        return ORDINAL if ordered and len(declared) > 2 else CATEGORY
+def _kind(cells: Array, declared: Declared) -> str:
+    if declared.levels:
+        return ORDINAL if declared.ordered and len(declared.levels) > 2 else CATEGORY
     if cells.dtype == object:
         words = [cell for cell in cells.tolist() if cell is not None]
         if all(isinstance(cell, bool) for cell in words):
@@ -118,6 +133,11 @@ def _kind(cells: Array, declared: Sequence[Any], ordered: bool) -> str:
     if not 1 < len(levels) <= min(FEW, known.size / 2) or counts.max() < OFTEN * known.size:
         return NUMBER
     return BOOLEAN if len(levels) == 2 else ORDINAL
+
+
+def _step(cells: Array) -> int:
+    known = cells[~np.isnan(cells)]
+    return next(step for step in STEPS if step == 1 or np.all(known % step == 0))
 
 
 def _levels(cells: Array) -> tuple[Any, ...]:
@@ -143,6 +163,14 @@ def _numbers(cells: Array, name: Any) -> Array:
             f"X contains infinity, or nearly, in row {infinite[0]}, column {name!r}. Pass NaN where nothing is known."
         )
     return found
+
+
+def is_nothing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
+    if cell is None:
+        return True
+    same = cell == cell
+    return not (same is True or same is np.True_)
 
 
 def _short(cell: Any) -> str:

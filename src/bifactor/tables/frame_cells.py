@@ -7,12 +7,13 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
+from bifactor.tables.forms import DAY, Declared, is_nothing
 
-STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time
+STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time, nw.Int128, nw.UInt128
 """Kinds of columns that are refused, unless they are kept."""
 
-DAY, COARSE = 86_400_000_000, {"s": 1_000_000, "ms": 1_000}
-"""Microseconds of a day, and of units that are coarser."""
+COARSE = {"s": 1_000_000, "ms": 1_000}
+"""Microseconds of units of time."""
 
 
 def cells_of(series: Any, name: Any) -> Array:
@@ -23,22 +24,19 @@ def cells_of(series: Any, name: Any) -> Array:
         return _floats(told.dt.timestamp("us"))
     if kind == nw.Duration:
         return _floats(series.dt.total_microseconds())
-    if kind != nw.Boolean and kind.is_numeric():
-        return _floats(series)
     if kind in STRANGE:
         raise InputError(f"Column {name!r} of X holds {kind}. Leave it out, or pass columns={{{name!r}: 'keep'}}.")
-    cells = series.to_list()
-    found = np.empty(len(cells), object)
-    found[:] = [None if _nothing(cell) else cell for cell in cells]
+    if kind != nw.Boolean and kind.is_numeric():
+        return _floats(series)
     if kind == nw.Object or kind == nw.Unknown:
-        return _plain(found, name)
-    return found
+        return plain_cells(series.to_list(), name)
+    return _objects(series.to_list())
 
 
-def declared(series: Any) -> tuple[list[Any], bool]:
-    """The categories that the type of a column has, and whether they are ordered; none for other types."""
+def declared(series: Any) -> Declared:
+    """What the type of a column says."""
     if series.dtype not in (nw.Categorical, nw.Enum):
-        return [], False
+        return Declared(time=series.dtype in (nw.Date, nw.Datetime, nw.Duration))
     native = series.to_native()
     levels, ordered = None, False
     if series.implementation.is_pyarrow():
@@ -46,7 +44,7 @@ def declared(series: Any) -> tuple[list[Any], bool]:
     elif series.dtype == nw.Enum or hasattr(getattr(native.dtype, "categories", None), "tolist"):
         levels, ordered = list(native.dtype.categories), getattr(native.dtype, "ordered", False)
     found = sorted(set(series.drop_nulls().to_list())) if levels is None else levels
-    return [level for level in found if level is not None], bool(ordered)
+    return Declared([level for level in found if level is not None], bool(ordered))
 
 
 def filled(series: Any, holes: Array, values: Array) -> Any:
@@ -57,15 +55,24 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
     if kind.is_integer():
         values = _whole(values, series)
     elif kind in (nw.Date, nw.Datetime, nw.Duration):
-        return _with_times(series, holes, values)
+        return _with_times(series, holes, values.astype(np.float64))
     elif kind.is_numeric():
         values = values.astype(np.float64)
     if series.implementation.is_pandas_like():
         native = series.to_native().copy()
+        if kind == nw.Categorical and hasattr(native.dtype, "pyarrow_dtype"):  # pandas 2 cannot write into these
+            words = _with_words(native.array.__arrow_array__(), places, values, _further(series, values))
+            native = type(native)(type(native.array)(words), native.index, name=native.name)
+            return nw.from_native(native, series_only=True)
+        if hasattr(native.dtype, "categories"):
+            native = native.cat.add_categories(_further(series, values))
         native.iloc[places] = values.tolist()
         return nw.from_native(native, series_only=True)
     if series.implementation.is_pyarrow() and kind in (nw.Categorical, nw.Enum):
-        return nw.from_native(_with_words(series.to_native(), places, values), series_only=True).alias(series.name)
+        native = _with_words(series.to_native(), places, values, _further(series, values))
+        return nw.from_native(native, series_only=True).alias(series.name)
+    if kind == nw.Enum:
+        _further(series, values)
     whole = np.empty(len(series), values.dtype)
     whole[:], whole[places] = values[0], values
     known = kind if kind.is_integer() else None  # those beyond 2⁶³ are not guessed
@@ -98,17 +105,29 @@ def _dictionary(native: Any) -> tuple[Any, Any]:
     return whole.indices, whole.dictionary
 
 
-def _with_words(native: Any, places: Array, values: Array) -> Any:
-    """The same with some words filled in."""
+def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -> Any:
+    """The same with some words filled in, some of them `further` ones."""
     import pyarrow as pa
 
     indices, words = _dictionary(native)
+    new = [word for word in further if word not in set(words.to_pylist())]
+    words = pa.concat_arrays([words, pa.array(new, words.type)])
     at = {word: k for k, word in enumerate(words.to_pylist())}
     found = indices.to_pylist()
     for place, value in zip(places.tolist(), values.tolist(), strict=True):
         found[place] = at[value]
     whole = pa.array(found, native.type.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(whole, words, ordered=native.type.ordered)])
+
+
+def _further(series: Any, values: Array) -> list[Any]:
+    """Levels of the fit that fill holes and that the type of these rows has not; they can be added if not ordered."""
+    levels, ordered, _ = declared(series)
+    found = sorted(set(values.tolist()) - set(levels), key=str)
+    if found and (ordered or series.dtype == nw.Enum):
+        what = f"Column {series.name!r} of X has no level {found[0]!r}, which its type had in the fit."
+        raise InputError(f"{what} Give it the type of the fit.")
+    return found
 
 
 def _either(series: Any, holes: Array, other: Any) -> Any:
@@ -128,25 +147,31 @@ def _whole(values: Array, series: Any) -> Array:
     """Integers that a type can hold; those that are rounded beyond 2⁵³ do not leave the range of the column."""
     limits = np.iinfo(str(series.dtype).lower())
     low, high = int(limits.min), int(limits.max)
-    if np.abs(values).max() > 1 << 53:
+    if np.abs(values).max() > 1 << 53 and series.null_count() < len(series):
         low, high = int(series.min()), int(series.max())
     found = np.empty(values.size, object)
     found[:] = [min(max(round(value), low), high) for value in values.tolist()]
     return found
 
 
-def _nothing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
-    return cell is None or bool((cell == cell) is not True)
+def _objects(cells: list[Any]) -> Array:
+    """With None for all that is nothing."""
+    found = np.empty(len(cells), object)
+    plain = set(map(type, cells)) <= {str, bool, type(None)}
+    found[:] = cells if plain else [None if is_nothing(cell) else cell for cell in cells]
+    return found
 
 
-def _plain(cells: Array, name: Any) -> Array:
+def plain_cells(given: list[Any], name: Any) -> Array:
     """Objects that are all numbers as numbers; anything but numbers, words and booleans is refused."""
+    if set(map(type, given)) <= {int, float, type(None)}:
+        return np.array(given, np.float64)
+    cells = _objects(given)
     kinds = {type(cell) for cell in cells.tolist() if cell is not None}
     if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
         return np.array([np.nan if cell is None else float(cell) for cell in cells.tolist()])
     strange = next((cell for cell in cells.tolist() if not isinstance(cell, (str, int, float, type(None)))), None)
     if strange is not None:
         what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor a word."
-        raise InputError(f"{what} Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+        raise InputError(f"{what} Convert it, or pass columns={{{name!r}: 'keep'}}.")
     return cells

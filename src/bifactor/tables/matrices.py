@@ -84,4 +84,7 @@ def _weights(weights: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> 
         return w[rows]
     if w.shape == shape:
         return w[rows, cols]
-    raise InputError(f"weights has shape {w.shape}, X has {shape}. Pass one weight per row, or one per entry.")
+    raise InputError(
+        f"weights has shape {w.shape}, X has {shape}. Pass one weight per row, or a matrix of that shape; triples have "
+        "one each."
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.tables.names import Names
@@ -57,8 +58,13 @@ class Observations:
             self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen], weights=weights
         )
 
+    def held_out(self, fraction: float, seed: int) -> Array:
+        """Which of them a hash of row, column and seed holds out; the same ones as `BlockStore.held`."""
+        found: Array = kernels.find("hash", np.float64, self.rows.size).hashed(self.rows, self.cols, seed) < fraction
+        return found
+
     def weighed(self) -> "Observations":
-        """Without those of weight 0, which are as good as missing."""
+        """Without those of weight 0, which count as missing."""
         if self.weights is None:
             return self
         if not np.all(self.weights >= 0) or not np.all(np.isfinite(self.weights)):

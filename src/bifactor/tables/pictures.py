@@ -138,7 +138,7 @@ def colour_of(name: str) -> tuple[int, int, int]:
     try:
         red, green, blue = ImageColor.getrgb(name)[:3]
     except ValueError:
-        raise InputError(f"{name!r} is no colour. Pass one as '#ff00ff', or a name as magenta.") from None
+        raise InputError(f"{name!r} is not a colour. Pass one as '#ff00ff', or a name as magenta.") from None
     return red, green, blue
 
 
@@ -238,5 +238,5 @@ def _file(path: Path) -> Iterator[Any]:
         if isinstance(error, FileError) and "permissions" in str(error):
             raise
         raise FileError(
-            f"{path} is no picture that can be read, or is damaged or cut short. Pass png, jpeg or the like."
+            f"{path} is not a picture that can be read, or is damaged or cut short. Pass png or jpeg."
         ) from None

@@ -31,7 +31,7 @@ OTHERS = (".xlsx", ".xls", ".zip", ".bz2", ".xz", ".zst", ".7z", ".mat", ".h5", 
 def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observations:
     """The known entries in a file or a data frame, with the names of their rows and columns.
 
-    What is not told is found by a look at the first lines: by the names of columns where these are usual ones, such as
+    What is not given is inferred from the first lines: by the names of columns where these are usual ones, such as
     user, item and rating, else by their order.
 
     Parameters

@@ -54,7 +54,7 @@ def require_file(path: Path) -> None:
         if stat.S_ISDIR(status.st_mode):
             raise FileError(f"{path} is a folder. Pass the name of a file.")
         if not stat.S_ISREG(status.st_mode):
-            raise FileError(f"{path} is no regular file, and it has to be read twice. Save it to a file first.")
+            raise FileError(f"{path} is not a regular file, but it has to be read twice. Save it to a file first.")
         if status.st_size == 0:
             raise FileError(f"{path} is empty. Pass a file with something in it.")
         path.open("rb").close()
@@ -91,7 +91,7 @@ def line_blocks(path: Path, progress: Progress = silent) -> Iterator[bytes]:
         else:
             rest += chunk
         if len(rest) > LONGEST:
-            raise FileError(f"{path} has a line of more than {LONGEST} bytes, so it is no table. Check the file.")
+            raise FileError(f"{path} has a line of more than {LONGEST} bytes, so it is not a table. Check the file.")
     if rest:
         yield rest + b"\n"
 
@@ -122,7 +122,7 @@ def _start(path: Path) -> tuple[bytes, bool]:
         if size >= LOOK and lines >= LINES:
             return b"".join(parts), False
         if size > LONGEST:
-            raise FileError(f"{path} has {lines} lines in {size} bytes, so it is no table. Check the file.")
+            raise FileError(f"{path} has {lines} lines in {size} bytes, so it is not a table. Check the file.")
     return b"".join(parts), True
 
 

@@ -77,6 +77,6 @@ def _array(file: IO[bytes], size: int, path: Path) -> Array:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(start)
     if not all(type(k) is int and k >= 0 for k in shape) or math.prod(shape) * max(dtype.itemsize, 1) > size:
-        raise FileError(f"{path} says that it holds an array of {shape}, and it does not. Save it again.")
+        raise FileError(f"{path} says that it holds an array of {shape}, but it does not. Save it again.")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)

@@ -12,6 +12,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.tables.fields import cells
+from bifactor.tables.forms import Declared
 from bifactor.tables.headers import INDEX, plain
 from bifactor.tables.layout import DELIMITERS
 from bifactor.tables.numbers import MISSING, number_of
@@ -21,6 +22,12 @@ WORDS_FOR_NOTHING = MISSING - {"none", "-"}
 """In columns of words, where none may be a level."""
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
+"""As ISO 8601 writes them."""
+
+UNITS = (10, "D"), (16, "m"), (19, "s"), (23, "ms")
+"""How many letters times of a unit have at most."""
 
 DIGITS = 6
 """Of numbers that are filled in."""
@@ -70,33 +77,72 @@ class TextTable:
         found = [self.header[k] for k in places if all(holes[k])]
         return [self.header[0], *found] if names_rows(self.header[0]) and not any(holes[0]) else found
 
-    def cells(self, name: str) -> Array:
-        """Numbers with NaN, or words with None."""
+    def cells(self, name: str) -> tuple[Array, Declared]:
+        """Numbers with NaN, times in microseconds, or words with None."""
         words = self._words(name)
-        numbers = [number_of(word) for word in words]
-        if None not in numbers:
-            return np.array(numbers, np.float64)
+        numbers = self._numbers(words)[0]
+        if numbers is not None:
+            return numbers, Declared()
+        times = _times(words)
+        if times is not None:
+            return times, Declared(time=True)
         found = np.empty(len(words), object)
         found[:] = [None if word.strip().lower() in WORDS_FOR_NOTHING else word.strip() for word in words]
-        return found
+        return found, Declared()
 
     def fill(self, name: str, holes: Array, values: Array) -> None:
-        """Write values into holes: numbers as they are written elsewhere in the column, others with a few digits."""
+        """Write values into holes as others are written in the column, or with a few digits."""
         place, words = self.header.index(name), self._words(name)
-        if values.dtype == object and not any(isinstance(value, str) for value in values.tolist()):
-            written = {number_of(word): word.strip() for word in reversed(words)}
-            told = [written.get(value, f"{value:g}") for value in values.tolist()]
-        elif values.dtype == object:
+        numbers, point = self._numbers(words)
+        if numbers is None and _times(words) is not None:
+            told = _as_times(values.astype(np.float64), words)
+        elif numbers is None:
             told = values.tolist()
+        elif values.dtype == object:
+            written = {number_of(word, point): word.strip() for word in reversed(words)}
+            told = [written.get(value, f"{value:g}") for value in values.tolist()]
         else:
             whole = all(INTEGER.fullmatch(word) for word, hole in zip(words, holes.tolist(), strict=True) if not hole)
             told = [str(round(value)) if whole else f"{value:.{DIGITS}g}" for value in values.tolist()]
+            told = told if point == "." else [word.replace(".", point) for word in told]
         for row, word in zip(np.flatnonzero(holes).tolist(), told, strict=True):
             self.body[row][place] = word
+
+    def _numbers(self, words: list[str]) -> tuple[Array | None, str]:
+        """With their decimal point, which may be a comma where commas split no columns; None for other words."""
+        for point in ".," if self.delimiter != "," else ".":
+            found = [number_of(word, point) for word in words]
+            if None not in found:
+                return np.array(found, np.float64), point
+        return None, "."
 
     def _words(self, name: str) -> list[str]:
         place = self.header.index(name)
         return [row[place] for row in self.body]
+
+
+def _times(words: list[str]) -> Array | None:
+    """In microseconds, NaN where there is nothing; None where some are not times, or all are nothing."""
+    said = [word.strip() for word in words]
+    known = np.array([word.lower() not in WORDS_FOR_NOTHING for word in said], bool)
+    if not known.any() or not all(
+        TIME.fullmatch(word) for word, is_known in zip(said, known.tolist(), strict=True) if is_known
+    ):
+        return None
+    found = np.full(len(said), np.nan)
+    try:
+        found[known] = np.array([word for word in said if TIME.fullmatch(word)], "M8[us]").astype(np.int64)
+    except ValueError:  # such as the 30th of February
+        return None
+    return found
+
+
+def _as_times(values: Array, words: list[str]) -> list[str]:
+    """As long as the longest that is known, and with the same letter in the middle."""
+    longest = max((word.strip() for word in words if TIME.fullmatch(word.strip())), key=len)
+    unit = next((unit for size, unit in UNITS if len(longest) <= size), "us")
+    told = np.rint(values).astype("M8[us]").astype(f"M8[{unit}]").astype(str).tolist()
+    return [word.replace("T", " ") for word in told] if " " in longest else told
 
 
 def names_rows(name: str) -> bool:

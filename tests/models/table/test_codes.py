@@ -74,9 +74,9 @@ def test_what_does_not_vary_has_no_code():
     assert code_of(1e9 + np.array([0.0, 1e-7]), "number", 0, None) is None
 
 
-def test_sizes_whose_squares_overflow_are_refused():
-    with pytest.raises(InputError, match=r"X holds 1e\+300 in size"):
-        NumberCode.of(np.array([1e300, -1e300, 5.0]), None)
+def test_sizes_whose_differences_overflow_are_refused():
+    with pytest.raises(InputError, match=r"X holds 1e\+308 in size"):
+        NumberCode.of(np.array([1e308, -1e308, 5.0]), None)
 
 
 def test_places_of_a_table():

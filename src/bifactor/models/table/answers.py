@@ -30,8 +30,8 @@ class Answer(ABC):
         """The best guess."""
 
     @abstractmethod
-    def drawn(self, middle: Array, error: Array, uniform: Array) -> Array:
-        """A draw, by an error in standard deviations, or by a number between 0 and 1."""
+    def drawn(self, middle: Array, error: Array, uniform: Array, offset: Array | None) -> Array:
+        """A draw, by an error and an offset as in `draws.Errors`, or by a number between 0 and 1."""
 
     @abstractmethod
     def score(self, middle: Array, truth: Array) -> Score:
@@ -49,12 +49,17 @@ class NumberAnswer(Answer):
     def value(self, middle: Array) -> Array:
         return self.code.decode(middle[:, 0])
 
-    def drawn(self, middle: Array, error: Array, uniform: Array) -> Array:
-        return self.code.decode(middle[:, 0] + self.shrinkage * error)
+    def drawn(self, middle: Array, error: Array, uniform: Array, offset: Array | None) -> Array:
+        """Errors of normal scores are added there, so that values that are frequent, as 0, are drawn as often."""
+        if offset is None:
+            return self.code.decode(middle[:, 0] + self.shrinkage * error)
+        scores = self.code.score_of(middle[:, 0]) + offset + self.shrinkage * error
+        return self.code.decode(self.code.undo_scores(scores))
 
     def score(self, middle: Array, truth: Array) -> Score:
-        error = np.sqrt(np.mean((self.value(middle) - truth) ** 2))
-        return Score(float(error), float(np.std(truth)), truth.size)
+        scale = self.code.spread  # so that squares are finite
+        error = np.sqrt(np.mean(((self.value(middle) - truth) / scale) ** 2))
+        return Score(scale * float(error), scale * float(np.std((truth - self.code.mean) / scale)), truth.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,7 @@ class LevelAnswer(Answer):
             return _quantile(levels, np.full(len(levels), 0.5))
         return levels.argmax(axis=1)
 
-    def drawn(self, middle: Array, error: Array, uniform: Array) -> Array:
+    def drawn(self, middle: Array, error: Array, uniform: Array, offset: Array | None) -> Array:
         return _quantile(self.levels(middle), uniform)
 
     def score(self, middle: Array, truth: Array) -> Score:

@@ -23,6 +23,9 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 FINEST = 1000
 """Points of the distribution of a column that are kept: to look one up takes longer among more."""
 
+LARGEST = np.finfo(np.float64).max / 8
+"""Of numbers."""
+
 UNSEEN = 0.5
 """Rows that each class is counted with on top of what was seen."""
 
@@ -63,10 +66,11 @@ class NumberCode(Code):
         middle = heights @ counts / x.size
         heights = heights - middle
         unit = np.sqrt(heights**2 @ counts / x.size)
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, spread = float(x.mean()), float(x.std())
-        if not np.isfinite(spread):
-            raise InputError(f"X holds {np.abs(x).max():g} in size, and squares of it are not finite. Rescale it.")
+        scale = float(np.abs(x).max())  # so that squares are finite
+        if scale > LARGEST:
+            raise InputError(f"X holds {scale:g} in size, and differences of such numbers are not finite. Rescale it.")
+        part = x / scale
+        mean, spread = scale * float(part.mean()), scale * float(part.std())
         if len(points) > FINEST:  # as many ranks apart, and the ends
             ranks = np.linspace(0, x.size, FINEST)
             kept = np.unique(np.searchsorted(np.cumsum(counts), ranks).clip(0, len(points) - 1))
@@ -78,6 +82,10 @@ class NumberCode(Code):
 
     def scores(self, x: Array) -> Array:
         return np.interp(x, self.points, self.heights)[:, None]
+
+    def score_of(self, z: Array) -> Array:
+        """From standardised numbers to normal scores."""
+        return np.interp(z * self.spread + self.mean, self.points, self.heights)
 
     def undo_scores(self, z: Array) -> Array:
         """From normal scores to standardised numbers."""

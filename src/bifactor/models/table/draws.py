@@ -12,10 +12,12 @@ from bifactor.models.table.factors import TableFactors
 
 
 class Errors(NamedTuple):
-    """n × q: in standard deviations of numbers, and between 0 and 1 by their normal distribution."""
+    """n × q: of codes, or of normal scores where there are some; and between 0 and 1 by their normal distribution."""
 
     numbers: Array
     uniform: Array
+    offsets: Array | None
+    """Normal scores of numbers, less those of what these are expected to be; None where there are no normal scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +40,10 @@ class Drawing:
         middle, variance = self.model.predict(rows)
         drawn = self.model.sample(rows, rng, self.loadings)
         numbers, uniform = drawn - middle, ndtr((drawn - middle) / np.sqrt(variance))
+        offsets = None
         if scored:
+            offsets = np.zeros_like(middle)
             for place, code in layout.numbers:
-                expected = code.expected(middle[:, place], variance[:, place])
-                numbers[:, place] = code.undo_scores(drawn[:, place]) - expected
-        return Errors(numbers, uniform)
+                z = middle[:, place]
+                offsets[:, place] = z - code.score_of(code.expected(z, variance[:, place]))
+        return Errors(numbers, uniform, offsets)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,13 @@ from bifactor.errors import InputError
 from bifactor.models.table.answers import Score
 from bifactor.models.table.layout import Schema
 from bifactor.models.table.model import TableModel
-from bifactor.tables.forms import KEEP, NUMBER, ORDINAL, Form
+from bifactor.tables.forms import DAY, KEEP, NUMBER, ORDINAL, Form
 from bifactor.validation import is_at_least_zero
 
-METRICS = {NUMBER: "rmse", ORDINAL: "mae"}
-"""What errors of a column are; all others are shares of wrong classes."""
+
+def metric_of(form: Form) -> str:
+    """What errors of a column are: shares of wrong classes, unless it has numbers or grades."""
+    return {NUMBER: "rmse in days" if form.step else "rmse", ORDINAL: "mae"}.get(form.kind, "errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +66,10 @@ class Sheet:
 
     @property
     def scores(self) -> list[Score | None]:
-        """Of each column; None for those that are kept, constant or empty."""
+        """Of each column, of times in days; None for those that are kept, constant or empty."""
         places = iter(range(len(self.forms)))
-        return [None if form.kind == KEEP else self.model.scores.get(next(places)) for form in self.forms]
+        found = [None if form.kind == KEEP else self.model.scores.get(next(places)) for form in self.forms]
+        return [_in_days(score) if form.step else score for form, score in zip(self.forms, found, strict=True)]
 
     def _back(self, columns: Sequence[Array], X: Array) -> list[tuple[Array, Array]]:
         found, codes = [], iter(X.T)
@@ -99,14 +103,31 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
     for name, ends in (given or {}).items():
         if name not in places or forms[places[name]].kind != NUMBER:
             raise InputError(f"bounds names {name!r}, which is not a column of numbers. Name columns of numbers.")
+        time = forms[places[name]].step > 0
         try:
-            low, high = (float(end) for end in ends)
+            low, high = (_moment(end) if time else float(end) for end in ends)
         except (TypeError, ValueError):
             low, high = np.nan, np.nan
         if not low < high:
-            raise InputError(f"bounds of {name!r} are {ends!r}. Pass two numbers that rise, as (0, 120).")
+            raise InputError(
+                f"bounds of {name!r} are {ends!r}. Pass two {'times' if time else 'numbers'} that rise, as "
+                f"{'(datetime(2020, 1, 1), datetime(2021, 1, 1))' if time else '(0, 120)'}."
+            )
         found[places[name]] = low, high
     return found
+
+
+def _moment(end: Any) -> float:
+    """In microseconds, since 1970 where it is no duration."""
+    if isinstance(end, float):
+        return end  # infinite
+    length = isinstance(end, (timedelta, np.timedelta64))
+    told = np.timedelta64(end, "us") if length else np.datetime64(end, "us")
+    return float(told.astype(np.int64)) if not np.isnat(told) else np.nan
+
+
+def _in_days(score: Score | None) -> Score | None:
+    return None if score is None else Score(score.error / DAY, score.baseline / DAY, score.cells)
 
 
 def require_tolerance(tol: Any) -> float:

@@ -129,7 +129,9 @@ class Gaussians:
     @property
     def _spread(self) -> Array:
         if self.covariance is None:
-            raise InputError("Only means were kept of this posterior, so there are no error bars. Save it whole.")
+            raise InputError(
+                "Only the means of this posterior were kept, so there are no error bars. Save it with error_bars=True."
+            )
         return self.covariance
 
 

@@ -6,7 +6,7 @@ Dividing each row of the gradient by its block of curvature makes the iteration 
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, smallest_of
 from bifactor.blocks import Blocks, Exact, Shared
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
@@ -49,7 +49,7 @@ def preconditioned(
 
     def blocks(side: int) -> Blocks:
         terms = problem.blocks_of_terms(x, side)
-        ridge = float(np.min(host(terms.ridge)))
+        ridge = smallest_of(terms.ridge)
         own = problem.f.expected(x, side, alone=ridge == 0)
         if 0 < ridge < SMOOTH * own.typical:
             own = problem.f.expected(x, side)

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.tables import Names
+from bifactor.tables.names import Names
 
 WHOLE = "iumMb"
 """Kinds of names that are kept as integers of 64 bits."""
@@ -50,10 +50,16 @@ def unpacked_names(arrays: dict[str, Array], side: str, kind: Any) -> Names:
     else:
         values = _words(arrays, side)
     missing = values.dtype.kind in "fmM" and bool(np.any(values != values))
-    distinct = len(set(values.tolist())) if values.dtype.kind == "O" else np.unique(values).size
-    if missing or distinct < values.size:
-        raise ValueError(f"a {side} name is missing, or there twice")
+    if missing or not _are_distinct(values):
+        raise ValueError(f"a {side} name is missing or repeated")
     return Names(values)
+
+
+def _are_distinct(values: Array) -> bool:
+    if values.dtype.kind == "O":
+        return len(set(values.tolist())) == values.size
+    # Numbers are mostly in order, and that is seen much sooner.
+    return bool(np.all(values[1:] > values[:-1])) or np.unique(values).size == values.size
 
 
 def _integers(values: Array, side: str, kind: Any) -> Array:

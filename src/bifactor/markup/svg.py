@@ -9,14 +9,40 @@ import numpy as np
 
 from bifactor.arrays import Array
 
-WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 84, 14, 12, 46
-
 NEAR = 1e3
 """The ratio of ticks from which on they may be written in two ways, as on a logarithmic axis."""
 
+POINTS = 200
+"""Of a long curve that are kept."""
+
 CELLS = 24
 """Of a density, along each side."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The size of a chart in pixels, the margins around its axes, and about how many ticks each has."""
+
+    width: int = 460
+    height: int = 270
+    left: int = 76
+    right: int = 14
+    top: int = 12
+    bottom: int = 46
+    ticks: int = 5
+
+    @property
+    def across(self) -> tuple[float, float]:
+        return self.left, self.width - self.right
+
+    @property
+    def up(self) -> tuple[float, float]:
+        return self.height - self.bottom, self.top
+
+
+PAGE = Frame()
+CARD = Frame(300, 170, 66, 10, 8, 40, 4)
+"""For a page of its own, and for a card in a notebook."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +69,18 @@ class Axis:
         number = float(np.log10(value)) if self.log else float(value)
         return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
 
-    def ticks(self) -> list[float]:
-        """Round numbers along the axis."""
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round numbers along the axis, about so many."""
         span = self.high - self.low
         if self.log and span >= 1:
-            step = max(1, int(np.ceil(span / 5)))
+            step = max(1, int(np.ceil(span / about)))
             decades = range(int(np.floor(self.low)), int(np.floor(self.high)) + 1, step)
             every = [k * 10.0**e for e in decades for k in ((1, 2, 5) if span < 3 else (1,))]
             return [tick for tick in every if self.low <= np.log10(tick) <= self.high]
         low, high = (10**self.low, 10**self.high) if self.log else (self.low, self.high)
-        raw = (high - low) / 5
+        raw = (high - low) / about
         unit = 10.0 ** np.floor(np.log10(raw))
-        step = unit * min((k for k in (1, 2, 5, 10) if k * unit >= raw), default=10)
+        step = unit * min((k for k in (1, 2, 2.5, 5, 10) if k * unit >= raw), default=10)
         return [float(k * step) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
 
 
@@ -69,12 +95,13 @@ def line_chart(
     log_y: bool = False,
     errors: Array | None = None,
     mark: int | None = None,
+    frame: Frame = PAGE,
 ) -> str:
     """A curve; with `errors` its points have bars, and the point `mark` stands out; `whole_x` has ticks at integers."""
     extent = y if errors is None else np.concatenate([y - errors, y + errors])
-    across = Axis.over(x, LEFT, WIDTH - RIGHT, log_x)
-    up = Axis.over(extent, HEIGHT - BOTTOM, TOP, log_y, 0.08)
-    parts = [_axes(across, up, x_name, y_name, whole_x)]
+    across = Axis.over(x, *frame.across, log_x)
+    up = Axis.over(extent, *frame.up, log_y, 0.08)
+    parts = [_axes(frame, across, up, x_name, y_name, whole_x)]
     points = [(across(a), up(b)) for a, b in zip(x, y, strict=True)]
     path = " ".join(f"{'L' if k else 'M'}{a:.1f} {b:.1f}" for k, (a, b) in enumerate(points))
     parts.append(f'<path class="curve" d="{path}"/>')
@@ -86,21 +113,21 @@ def line_chart(
     if mark is not None:
         a, b = points[mark]
         parts.append(f'<circle class="mark" cx="{a:.1f}" cy="{b:.1f}" r="6"/>')
-    return _svg(parts, f"{y_name} over {x_name}")
+    return _svg(frame, parts, f"{y_name} over {x_name}")
 
 
-def bar_chart(values: Array, x_name: str, y_name: str) -> str:
+def bar_chart(values: Array, x_name: str, y_name: str, frame: Frame = PAGE) -> str:
     """Bars numbered from 1; axes alone where there are none."""
-    across = Axis(0.4, max(len(values), 1) + 0.6, LEFT, WIDTH - RIGHT)
-    up = Axis(0.0, 1.06 * (float(np.max(values, initial=0.0)) or 1.0), HEIGHT - BOTTOM, TOP)
-    parts = [_axes(across, up, x_name, y_name, whole=True)]
+    across = Axis(0.4, max(len(values), 1) + 0.6, *frame.across)
+    up = Axis(0.0, 1.06 * (float(np.max(values, initial=0.0)) or 1.0), *frame.up)
+    parts = [_axes(frame, across, up, x_name, y_name, whole=True)]
     for k, value in enumerate(values, start=1):
         left, right, top = across(k - 0.38), across(k + 0.38), up(value)
-        height = HEIGHT - BOTTOM - top
+        height = frame.up[0] - top
         parts.append(
             f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{height:.1f}"/>'
         )
-    return _svg(parts, f"{y_name} over {x_name}")
+    return _svg(frame, parts, f"{y_name} over {x_name}")
 
 
 def density(observed: Array, predicted: Array) -> str:
@@ -108,11 +135,11 @@ def density(observed: Array, predicted: Array) -> str:
     both = np.concatenate([observed, predicted])
     low, high = np.quantile(both, [0.001, 0.999]) if both.size > 2000 else (both.min(), both.max())
     levels = np.unique(observed)
-    across = Axis.over(np.array([low, high]), LEFT, WIDTH - RIGHT)
-    up = Axis.over(np.array([low, high]), HEIGHT - BOTTOM, TOP)
+    across = Axis.over(np.array([low, high]), *PAGE.across)
+    up = Axis.over(np.array([low, high]), *PAGE.up)
     if levels.size <= CELLS and levels.size > 1:  # ratings: a column of cells for each
         half = float(np.min(np.diff(levels))) / 2
-        across = Axis(float(levels[0]) - half, float(levels[-1]) + half, LEFT, WIDTH - RIGHT)
+        across = Axis(float(levels[0]) - half, float(levels[-1]) + half, *PAGE.across)
         x_edges = np.concatenate([[levels[0] - half], (levels[1:] + levels[:-1]) / 2, [levels[-1] + half]])
     else:
         x_edges = np.linspace(across.low, across.high, CELLS + 1)
@@ -129,27 +156,35 @@ def density(observed: Array, predicted: Array) -> str:
         )
     start, end = max(across.low, up.low), min(across.high, up.high)
     parts.append(f'<path class="diagonal" d="M{across(start):.1f} {up(start):.1f}L{across(end):.1f} {up(end):.1f}"/>')
-    return _svg([_axes(across, up, "observed", "predicted"), *parts], "predicted over observed values")
+    return _svg(PAGE, [_axes(PAGE, across, up, "observed", "predicted"), *parts], "predicted over observed values")
 
 
-def _axes(across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
+def _axes(frame: Frame, across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
     parts = []
-    bottom = HEIGHT - BOTTOM
-    steps = [tick for tick in across.ticks() if not whole or tick == round(tick)]
+    (left, right), (bottom, top) = frame.across, frame.up
+    steps = [tick for tick in across.ticks(frame.ticks) if not whole or tick == round(tick)]
+    heights = up.ticks(frame.ticks)
     for tick, text in zip(steps, labels(steps), strict=True):
         x = across(tick)
         parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{text}</text>')
-    for tick, text in zip(up.ticks(), labels(up.ticks()), strict=True):
+    for tick, text in zip(heights, labels(heights), strict=True):
         y = up(tick)
-        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
-    middle, height = (LEFT + WIDTH - RIGHT) / 2, (TOP + bottom) / 2
-    parts.append(f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_name)}</text>')
+        parts.append(f'<path class="grid" d="M{left} {y:.1f}H{right}"/>')
+        parts.append(f'<text class="tick" x="{left - 7}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
+    parts.append(f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>')
+    middle, height = (left + right) / 2, (top + bottom) / 2
+    parts.append(f'<text class="name" x="{middle}" y="{frame.height - 8}" text-anchor="middle">{escape(x_name)}</text>')
     parts.append(
         f'<text class="name" transform="translate(13 {height})rotate(-90)" text-anchor="middle">{escape(y_name)}</text>'
     )
     return "".join(parts)
+
+
+def thinned(count: int) -> Array:
+    """Of so many points the first, the last and some between, dense at the beginning."""
+    if count <= POINTS:
+        return np.arange(count)
+    return np.unique(np.concatenate([[0], np.geomspace(1, count - 1, POINTS - 1).round()]).astype(np.int64))
 
 
 def labels(ticks: Sequence[float]) -> list[str]:
@@ -179,5 +214,6 @@ def _short(value: float, digits: int, power: bool) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def _svg(parts: Sequence[str], label: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+def _svg(frame: Frame, parts: Sequence[str], label: str) -> str:
+    size = f"0 0 {frame.width} {frame.height}"
+    return f'<svg viewBox="{size}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'

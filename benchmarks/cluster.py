@@ -1,0 +1,101 @@
+"""Blocks on a Dask cluster of this machine: one worker beside two, traffic, and workers that are killed on the way.
+
+BIFACTOR_OBSERVATIONS says how many observations (20 million by default), BIFACTOR_KILLS how many runs lose a worker.
+"""
+
+import logging
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bifactor as bf
+from benchmarks.harness import planted
+from benchmarks.harness.rows import Absent, Row, row
+from benchmarks.scale import SIZE, shape
+
+KILLS = int(os.environ.get("BIFACTOR_KILLS", "10"))
+ITERATIONS, EVERY = 12, 5
+
+
+def clustered(workers: int) -> Any:
+    try:
+        from distributed import LocalCluster
+    except ImportError:
+        raise Absent("Dask is not installed. Run: make bench.", "distributed") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
+
+
+def fitted(store: bf.tables.BlockStore, client: Any, callback: Any = None) -> bf.Result:
+    f = bf.operators.Partitioned("squared", store, bf.executors.Dask(client, patience=60))
+    problem = bf.Objective(f, bf.penalties.Ridge(2.0))
+    asked = {"max_iter": ITERATIONS, "checkpoint_every": EVERY, "callback": callback, "tol": 0}
+    return bf.solve(problem, planted.RANK, bf.solvers.PCG(), bf.inits.Random(), rng=0, **asked)
+
+
+def received(dask_worker: Any) -> int:
+    """Bytes that a worker has got from others."""
+    return int(dask_worker.transfer_incoming_bytes_total)
+
+
+def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
+    from distributed import Client
+
+    found = []
+    for workers in (1, 2):
+        with clustered(workers) as cluster, Client(cluster) as client:
+            marks: list[tuple[float, int]] = []
+
+            def note(iteration: int, state: Any, client: Any = client, marks: Any = marks) -> None:
+                marks.append((time.perf_counter(), sum(client.run(received).values())))
+
+            result = fitted(store, client, note)
+        seconds, got = (np.diff([mark[k] for mark in marks]) for k in (0, 1))
+        formula = 2 * min(store.shape) * planted.RANK * 4 * workers + 64_000
+        numbers = {"seconds": float(np.median(seconds)), "bytes": float(np.median(got)), "formula": formula}
+        found.append(row("an iteration", f"{store.size:,} observations", f"{workers} workers", **numbers))
+    return found, result
+
+
+def kills(store: bf.tables.BlockStore, known: bf.Result) -> list[Row]:
+    """A worker is killed at a random moment; every other time nobody starts it again."""
+    from distributed import Client
+
+    chance, found = random.Random(0), []
+    with clustered(2) as cluster, Client(cluster) as client:
+        started = time.perf_counter()
+        fitted(store, client)
+        usual = time.perf_counter() - started
+    for k in range(KILLS):
+        with clustered(2) as cluster, Client(cluster) as client:
+            pids = sorted(client.run(os.getpid).values())
+            if k % 2:
+                for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
+            moment = chance.uniform(0.05, 0.95) * usual
+            timer = threading.Timer(moment, os.kill, (chance.choice(pids), signal.SIGKILL))
+            timer.start()
+            started = time.perf_counter()
+            result = fitted(store, client)
+            seconds = time.perf_counter() - started
+            timer.cancel()
+        same = np.array_equal(result.U, known.U) and np.array_equal(result.V, known.V)
+        after = "restarted" if k % 2 == 0 else "not restarted"
+        numbers = {"same_bits": same, "seconds": seconds, "usual_seconds": usual, "moment": moment}
+        found.append(row("a run", f"{store.size:,} observations", f"worker killed, {after}", draw=k, **numbers))
+    return found
+
+
+def run() -> list[Row]:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BIFACTOR_SCRATCH")) as scratch:
+        planted.write(Path(scratch) / "source", SIZE, shape())
+        store = bf.tables.partition(Path(scratch) / "source", Path(scratch) / "blocks")
+        found, known = speeds(store)
+        return [*found, *kills(store, known)]

@@ -1,0 +1,129 @@
+"""Where passes over blocks of observations run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bifactor.arrays import HERE, Array
+from bifactor.kernels.layout import Layout
+
+
+class Loaded(NamedTuple):
+    """The observations of a block, as kernels take them."""
+
+    layout: Layout
+    y: Array
+    weights: Array | None = None
+
+
+class Part(Protocol):
+    """A block: some rows of the longer side of a matrix, and what is observed there. Small, and can be pickled."""
+
+    @property
+    def start(self) -> int:
+        """Its first row."""
+
+    @property
+    def stop(self) -> int:
+        """The first row of the next block."""
+
+    @property
+    def size(self) -> int:
+        """Observations."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells its content from others."""
+
+    def load(self, workspace: "Workspace | None" = None) -> Loaded:
+        """Read it; into arrays of the workspace, where there is one."""
+
+
+class Passed(NamedTuple):
+    """What a pass makes of one block."""
+
+    tall: tuple[Array, ...] = ()
+    """With one row for each row of the block."""
+    sums: tuple[Any, ...] = ()
+    """To be added over all blocks."""
+    each: Any = None
+    """Small, and told for each block."""
+
+
+class Gathered(NamedTuple):
+    """What a pass makes of all blocks."""
+
+    tall: tuple[Array, ...]
+    sums: tuple[Any, ...]
+    each: list[Any]
+
+
+class Moved(NamedTuple):
+    """A shared array that is `base + a·direction`: who has these two already need not be sent it."""
+
+    value: Array
+    base: Array
+    direction: Array
+    a: float
+
+
+def value_of(shared: "Array | Moved") -> Array:
+    return shared.value if isinstance(shared, Moved) else shared
+
+
+Open = Callable[[Part, Loaded], Any]
+"""Makes of a block what tasks work on. Can be pickled."""
+
+Task = Callable[..., Passed]
+"""`task(opened, tall, shared, *settings)`: `tall` are arrays with the rows of the block. A plain function."""
+
+
+class Executor(ABC):
+    """Runs tasks on all blocks, and adds up in the order of the blocks what they find."""
+
+    @abstractmethod
+    def over(
+        self,
+        parts: Sequence[Part],
+        opening: Open,
+        task: Task,
+        tall: Sequence[Array] = (),
+        shared: Sequence[Array | Moved] = (),
+        settings: tuple[Any, ...] = (),
+    ) -> Gathered:
+        """The task on every block. Tall arrays have one row for each row of all blocks; shared ones are not cut."""
+
+    def like(self, parts: Sequence[Part]) -> Array:
+        """An array of the library that tall arrays are in."""
+        return HERE
+
+    def footprint(self, parts: Sequence[Part]) -> int:
+        """Bytes that blocks take on this machine while they are worked on."""
+        return 0
+
+
+def added(sums: tuple[Any, ...], more: tuple[Any, ...], into: bool = False) -> tuple[Any, ...]:
+    """Sums so far and those of one block more; arrays of the former are overwritten where they may be."""
+    return tuple(_plus(a, b, into) for a, b in zip(sums, more, strict=True))
+
+
+def _plus(a: Any, b: Any, into: bool) -> Any:
+    return np.add(a, b, out=a) if into and isinstance(a, np.ndarray) and a.ndim else a + b
+
+
+class Workspace:
+    """Arrays that are used again for the next block."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Array] = {}
+
+    def take(self, name: str, size: int, dtype: Any) -> Array:
+        """An array of this size and dtype, on the memory of the last one of this name where that is long enough."""
+        dtype = np.dtype(dtype)
+        held = self._held.get(name)
+        if held is None or held.size < size * dtype.itemsize:
+            self._held.pop(name, None)
+            held = self._held[name] = np.empty(size * dtype.itemsize, np.uint8)
+        return held[: size * dtype.itemsize].view(dtype)

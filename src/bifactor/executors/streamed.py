@@ -1,0 +1,116 @@
+"""Blocks one after the other on this machine, in bounded memory."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from bifactor.arrays import Array
+from bifactor.executors.base import Executor, Gathered, Loaded, Moved, Open, Part, Task, Workspace, added, value_of
+from bifactor.executors.sizes import bytes_of
+from bifactor.kernels.memory import empty
+
+READ = 16
+"""Bytes that an observation takes in memory, weights aside: where it is, its value, and what is read from the disk."""
+
+
+class Streamed(Executor):
+    """Blocks are read one after the other, the next one while one is worked on; tall arrays are NumPy's.
+
+    Blocks that fit into the budget together stay in memory, the others are read in every pass.
+
+    Parameters
+    ----------
+    memory : int or str
+        Bytes for blocks, as 2_000_000_000 or "2GB". Factors come on top of it. Two blocks are held in any case.
+    """
+
+    def __init__(self, memory: int | str = "2GB"):
+        self.memory = bytes_of(memory)
+        self._kept: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+        self._idle: list[Workspace] = []
+
+    def __repr__(self) -> str:
+        return f"Streamed(memory={self.memory})"
+
+    def over(
+        self,
+        parts: Sequence[Part],
+        opening: Open,
+        task: Task,
+        tall: Sequence[Array] = (),
+        shared: Sequence[Array | Moved] = (),
+        settings: tuple[Any, ...] = (),
+    ) -> Gathered:
+        rows = parts[-1].stop if parts else 0
+        found: tuple[Array, ...] = ()
+        sums: tuple[Any, ...] = ()
+        each = []
+        for part, opened in self._opened(parts, opening):
+            own = tuple(a[part.start : part.stop] for a in tall)
+            passed = task(opened, own, tuple(map(value_of, shared)), *settings)
+            found = found or tuple(empty((rows, *a.shape[1:]), a.dtype) for a in passed.tall)
+            for whole, block in zip(found, passed.tall, strict=True):
+                whole[part.start : part.stop] = block
+            sums = added(sums, passed.sums, into=True) if sums else passed.sums
+            each.append(passed.each)
+        return Gathered(found, sums, each)
+
+    def footprint(self, parts: Sequence[Part]) -> int:
+        largest = max((part.size for part in parts), default=0)
+        return max(2 * READ * largest, min(self.memory, READ * sum(part.size for part in parts)))
+
+    def _opened(self, parts: Sequence[Part], opening: Open) -> Iterator[tuple[Part, Any]]:
+        """Each block, ready for tasks."""
+        kept = self._kept.setdefault(opening, {})
+        room = self._room(parts)
+        queue = [part for part in parts if part.fingerprint not in kept]
+        with ThreadPoolExecutor(1, "bifactor-reader") as reader, self._spaces() as spaces:
+            ahead = _ahead(reader, queue, spaces, room)
+            for part in parts:
+                if part.fingerprint in kept:
+                    yield part, kept[part.fingerprint]
+                    continue
+                opened = opening(part, next(ahead))
+                if part.fingerprint in room:
+                    kept[part.fingerprint] = opened
+                yield part, opened
+
+    @contextmanager
+    def _spaces(self) -> Iterator[list[Workspace]]:
+        """Two workspaces that nobody else has."""
+        spaces = [self._idle.pop() if self._idle else Workspace() for _ in range(2)]
+        try:
+            yield spaces
+        finally:
+            self._idle += spaces
+
+    def _room(self, parts: Sequence[Part]) -> set[str]:
+        """Blocks that stay in memory: the first ones that fit, beside two that come and go if there are more."""
+        sizes = [READ * part.size for part in parts]
+        if sum(sizes) <= self.memory:
+            return {part.fingerprint for part in parts}
+        left, stay = self.memory - 2 * max(sizes), set()
+        for part, size in zip(parts, sizes, strict=True):
+            if size > left:
+                break
+            left -= size
+            stay.add(part.fingerprint)
+        return stay
+
+
+def _ahead(reader: ThreadPoolExecutor, parts: list[Part], spaces: list[Workspace], stay: set[str]) -> Iterator[Loaded]:
+    """The blocks of some parts; while one is used, the next one is read into the other workspace."""
+
+    def read(k: int) -> "Future[Loaded] | None":
+        if k >= len(parts):
+            return None
+        # What stays has memory of its own.
+        return reader.submit(parts[k].load, None if parts[k].fingerprint in stay else spaces[k % 2])
+
+    coming = read(0)
+    for k in range(len(parts)):
+        assert coming is not None
+        here, coming = coming.result(), read(k + 1)
+        yield here

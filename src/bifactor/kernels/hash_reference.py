@@ -1,0 +1,42 @@
+"""Numbers in [0, 1) that belong to entries of a matrix: the same wherever, and in whatever order, entries are kept.
+
+The number of entry (i, j) is what the generator splitmix64 (Steele, Lea, Flood, 2014), started by the seed, gives at
+step i·2³² + j.
+"""
+
+import numpy as np
+
+from bifactor.arrays import Array
+
+STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""The constants of splitmix64."""
+
+SCALE = 2.0**-53
+"""Of the 53 bits that a double holds."""
+
+
+def begun(seed: int) -> np.uint64:
+    """Where the generator starts: seeds that are near each other must not."""
+    return np.uint64(_mixed(np.array([seed], np.uint64) + np.uint64(STEP))[0])
+
+
+def bound(fraction: float) -> np.uint64:
+    """The number of 53 bits below which entries are held out."""
+    return np.uint64(round(fraction / SCALE))
+
+
+def hashed(rows: Array, cols: Array, seed: int) -> Array:
+    """A number in [0, 1) for each entry."""
+    return drawn(rows, cols, begun(seed)) * SCALE
+
+
+def drawn(rows: Array, cols: Array, start: np.uint64) -> Array:
+    """Integers of 53 bits."""
+    place = (rows.astype(np.uint64) << np.uint64(32)) + cols.astype(np.uint64)
+    return _mixed(place * np.uint64(STEP) + start) >> np.uint64(11)
+
+
+def _mixed(z: Array) -> Array:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND)
+    return z ^ (z >> np.uint64(31))

@@ -1,0 +1,9 @@
+"""Inner products of arrays of any size, in double precision."""
+
+from bifactor.arrays import Array
+from bifactor.arrays import inner as _inner
+
+
+def inner(a: Array, b: Array) -> float:
+    """Re⟨a, b⟩; a copy of each in double precision is made on the way."""
+    return _inner(a, b)

@@ -1,0 +1,76 @@
+"""Columns of numbers that print as a small table, in a terminal and in a notebook, and become a data frame."""
+
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import BifactorError, InputError
+from bifactor.markup.card import card, charts
+from bifactor.markup.fragments import table
+from bifactor.words import counted
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+BACKENDS: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
+
+SHOWN = 5
+"""Lines at each end of a table that is too long to print."""
+
+
+class Listing:
+    """A dataclass whose arrays are columns of one length."""
+
+    _lines = "line"
+    """What a line of the table is about."""
+
+    def columns(self) -> dict[str, Array]:
+        """The columns by name."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """The columns as a data frame.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            By default the first of these that is installed.
+        """
+        if backend is not None and backend not in BACKENDS:
+            raise InputError(f"backend={backend!r} is not a library of frames. Choose one of {', '.join(BACKENDS)}.")
+        installed = [name for name in BACKENDS if backend in (None, name) and find_spec(name) is not None]
+        if not installed:
+            raise BifactorError(
+                f"A frame needs {backend or 'pandas, polars or pyarrow'}, which is not installed. "
+                "Install it, or use columns()."
+            )
+        import narwhals
+
+        return narwhals.from_dict(self.columns(), backend=installed[0]).to_native()
+
+    def __repr__(self) -> str:
+        header, lines = self._table()
+        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+        texts = ("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in (header, *lines))
+        return f"{type(self).__name__}: {self._about()}\n" + "\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self._about(), charts(*self.pictures()), table(*self._table()))
+
+    def _about(self) -> str:
+        """A few words in front of the table."""
+        return counted(len(next(iter(self.columns().values()))), self._lines)
+
+    def pictures(self) -> list[str]:
+        """Charts in front of it, in a notebook."""
+        return []
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Names and lines as text, those in the middle left out where there are many."""
+        columns = self.columns()
+        length = len(next(iter(columns.values())))
+        some = range(length) if length <= 2 * SHOWN + 2 else [*range(SHOWN), None, *range(length - SHOWN, length)]
+        lines = [["…" if k is None else f"{column[k]:.6g}" for column in columns.values()] for k in some]
+        return [name.replace("_", " ") for name in columns], lines

@@ -1,0 +1,198 @@
+"""Grades: levels that have an order, and no distances."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, expit, host, namespace
+from bifactor.errors import InputError
+from bifactor.kernels import pointwise
+from bifactor.losses.base import Loss, Targets
+from bifactor.losses.thresholds import best_thresholds, thresholds_of_shares
+from bifactor.validation import is_count
+
+MOST = 101
+"""Levels."""
+
+
+@dataclass(frozen=True)
+class Ordinal(Loss):
+    """ℓ(z; y) = −log[σ(b_k − z) − σ(b_{k−1} − z)] for the k-th level y of a scale, with b₀ < b₁ < …. L = 1/2.
+
+    Proportional odds: P(y ≤ level k) = σ(b_k − z) with σ(t) = 1/(1 + e^{−t}); the ends of the scale have one threshold.
+    As ℓ = log(1 + e^{z − b_k}) + log(1 + e^{b_{k−1} − z}) − log(1 − e^{b_{k−1} − b_k}), two logistic losses, it is
+    convex in z, and in z and b together. `mean` is the expected level.
+
+    Parameters
+    ----------
+    levels : int or sequence of numbers, optional
+        The values that y takes, in ascending order; an integer K stands for 0, …, K − 1. By default those that are in
+        the data.
+    thresholds : sequence of numbers, optional
+        b, one less than there are levels. By default those of the shares that levels have in the data, or of equal
+        shares where `levels` is given. `solvers.Refitted` fits them.
+
+    References
+    ----------
+    P. McCullagh, Regression models for ordinal data, J. R. Stat. Soc. B 42 (1980).
+    """
+
+    levels: tuple[float, ...] | None = None
+    thresholds: tuple[float, ...] | None = None
+    pointwise = staticmethod(pointwise.ordinal)
+    located = True
+
+    def __init__(self, levels: int | Sequence[float] | None = None, thresholds: Sequence[float] | None = None):
+        if levels is None and thresholds is not None:
+            raise InputError("thresholds are given without levels. Pass the levels that they separate.")
+        known = None if levels is None else _levels(levels)
+        object.__setattr__(self, "levels", known)
+        if known is not None and thresholds is None:
+            thresholds = thresholds_of_shares(np.ones(len(known))).tolist()
+        object.__setattr__(self, "thresholds", None if known is None else _thresholds(thresholds, len(known)))
+        if known is not None:
+            object.__setattr__(self, "targets", _targets(known))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.levels, self.thresholds)  # made anew: targets hold functions without a name to pickle
+
+    @property
+    def smoothness(self) -> float:
+        return 0.5
+
+    def suited(self, y: Array) -> "Ordinal":
+        """With the levels that are in the data, and the thresholds of their shares, unless levels were given."""
+        if self.levels is not None:
+            return self
+        levels, counts = np.unique(host(y), return_counts=True)
+        if not 2 <= levels.size <= MOST:
+            raise InputError(
+                f"Ordinal found {levels.size} levels in y, and takes 2 to {MOST}. "
+                "Pass Ordinal(levels=…) where the data have one level alone, or another loss for numbers."
+            )
+        return Ordinal(levels.tolist(), thresholds_of_shares(counts).tolist())
+
+    @property
+    def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
+        """e^b, the odds of a level or a lower one at z = 0: numbers > 0, of which a relative change has a meaning."""
+        return () if self.thresholds is None else tuple(np.exp(self.thresholds).tolist())
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> "Ordinal":
+        return self if fitted == self.fitted else Ordinal(self._known[0], np.log(fitted).tolist())
+
+    def refit(self, z: Array, y: Array, weights: Array | None) -> "Ordinal":
+        """The thresholds of greatest likelihood, half an observation of each level added."""
+        level = np.searchsorted(self._cuts, y)
+        return Ordinal(self.levels, best_thresholds(self._known[1], z, level, weights).tolist())
+
+    def parameter(self, dtype: Any) -> tuple[float, ...]:
+        """The number of levels, what separates them, the thresholds between −∞ and ∞, and what each level adds to ℓ."""
+        edges = np.array([-np.inf, *self._known[1], np.inf])
+        return (float(len(self._known[0])), *self._cuts, *edges, *_added(np.diff(edges)))
+
+    def value(self, z: Array, y: Array) -> Array:
+        lower, upper = self._edges(y)
+        xp, zero = namespace(z, y), namespace(z).zeros_like(z)
+        return xp.logaddexp(zero, z - upper) + xp.logaddexp(zero, lower - z) + _added(upper - lower)
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        lower, upper = self._edges(y)
+        return expit(z - upper) - expit(lower - z)
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        lower, upper = self._edges(y)
+        return expit(z - upper) * expit(upper - z) + expit(z - lower) * expit(lower - z)
+
+    def lowest(self, y: Array) -> Array:
+        """Half way between the thresholds of y; 0 at the ends of the scale."""
+        lower, upper = self._edges(y)
+        return -np.log(np.tanh((upper - lower) / 4))
+
+    def mean(self, z: Array) -> Array:
+        """E[y | z]."""
+        levels, thresholds = self._known
+        found = namespace(z).full_like(z, levels[0])
+        for b, step in zip(thresholds, np.diff(levels).tolist(), strict=True):
+            found = found + step * expit(z - b)
+        return found
+
+    def median(self, z: Array) -> Array:
+        """The median level: the one between whose thresholds z is."""
+        levels, thresholds = self._known
+        return np.asarray(levels, z.dtype)[np.searchsorted(np.asarray(thresholds, z.dtype), z)]
+
+    def probabilities(self, z: Array) -> Array:
+        """P(y = level | z), the levels along a last axis that is added."""
+        below = expit(np.asarray(self._known[1], z.dtype) - np.asarray(z)[..., None])
+        return np.diff(below, prepend=below.dtype.type(0), append=below.dtype.type(1))
+
+    @property
+    def _known(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        if self.levels is None or self.thresholds is None:
+            raise InputError("Ordinal() does not know its levels. Pass them, or call `suited` with the data first.")
+        return self.levels, self.thresholds
+
+    @property
+    def _cuts(self) -> Array:
+        """What separates the levels, half way from one to the next."""
+        levels = np.asarray(self._known[0])
+        return (levels[1:] + levels[:-1]) / 2
+
+    def _edges(self, y: Array) -> tuple[Array, Array]:
+        """The thresholds below and above each y."""
+        xp = namespace(y)
+        lower, upper = xp.full_like(y, -np.inf), xp.full_like(y, np.inf)
+        for cut, b in zip(self._cuts.tolist(), self._known[1], strict=True):
+            lower = xp.where(y > cut, xp.full_like(y, b), lower)
+        for cut, b in zip(self._cuts[::-1].tolist(), self._known[1][::-1], strict=True):
+            upper = xp.where(y < cut, xp.full_like(y, b), upper)
+        return lower, upper
+
+
+def _added(gap: Array) -> Array:
+    """−log(1 − e^{−gap})."""
+    xp = namespace(gap)
+    return -xp.log1p(-xp.exp(-gap))
+
+
+def _levels(given: Any) -> tuple[float, ...]:
+    if is_count(given, 0):
+        given = range(given)
+    levels = _numbers(given, "levels")
+    if not 2 <= len(levels) <= MOST or not all(a < b for a, b in pairwise(levels)):
+        raise InputError(f"levels={given!r} is not a scale. Pass 2 to {MOST} numbers that rise, or how many there are.")
+    return levels
+
+
+def _thresholds(given: Any, levels: int) -> tuple[float, ...]:
+    thresholds = _numbers(given, "thresholds")
+    if len(thresholds) != levels - 1 or not all(a < b for a, b in pairwise(thresholds)):
+        raise InputError(f"thresholds={given!r} do not separate {levels} levels. Pass {levels - 1} numbers that rise.")
+    return thresholds
+
+
+def _numbers(given: Any, name: str) -> tuple[float, ...]:
+    found = given.tolist() if isinstance(given, np.ndarray) else given
+    ok = isinstance(found, (list, tuple, range)) and all(
+        isinstance(one, Real) and not isinstance(one, bool) and np.isfinite(float(one)) for one in found
+    )
+    if not ok:
+        raise InputError(f"{name}={given!r} are not finite numbers. Pass a sequence of them.")
+    return tuple(float(one) for one in found)
+
+
+def _targets(levels: tuple[float, ...]) -> Targets:
+    """y on the scale, up to the rounding of single precision."""
+    scale = np.asarray(levels)
+    near = 1e-6 * max(np.abs(scale).max(), 1.0)
+
+    def contains(y: Array) -> Array:
+        place = np.clip(np.searchsorted((scale[1:] + scale[:-1]) / 2, y), 0, scale.size - 1)
+        return np.abs(scale[place] - y) <= near
+
+    shown = ", ".join(f"{level:g}" for level in levels[:6]) + (f", … {levels[-1]:g}" if len(levels) > 6 else "")
+    return Targets(f"one of the levels {shown}", contains, "Pass all levels of the scale as Ordinal(levels=…).")

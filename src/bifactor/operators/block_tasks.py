@@ -1,0 +1,162 @@
+"""What passes do with one block of a partitioned matrix: plain functions, which other processes can run.
+
+Each takes an opened block, arrays with the rows of the block, P, and shared ones, Q, with z = PQᵀ at the entries.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array, total
+from bifactor.executors import Loaded, Part, Passed
+from bifactor.factors import Factors, Free
+from bifactor.losses import DataFit, Loss, Shifted
+from bifactor.losses.grouped import Grouped, records
+from bifactor.operators.entries import Entries
+from bifactor.operators.entries_bound import EntriesBound, EntriesCurve, Slopes, SymbolicEntries
+
+Arrays = tuple[Array, ...]
+
+FITTED = 2_000_000
+"""Observations of all blocks together that parameters of losses are fitted to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """Makes of what a block holds its f, with z computed anew in each pass.
+
+    Parameters
+    ----------
+    losses : tuple of Loss
+        One, or one for each group.
+    group : integer array or None
+        The loss of each column of the matrix.
+    flipped : bool
+        Whether columns of the matrix are the rows of blocks.
+    """
+
+    losses: tuple[Loss, ...]
+    group: Array | None = None
+    flipped: bool = False
+
+    def __call__(self, part: Part, loaded: Loaded) -> SymbolicEntries:
+        layout, y, weights = loaded
+        operator = Entries.arranged((layout.n_outer, layout.n_inner), layout, False)
+        return SymbolicEntries(EntriesBound(operator, self._fit(part, loaded, y, weights)))
+
+    def _fit(self, part: Part, loaded: Loaded, y: Array, weights: Array | None) -> DataFit:
+        loss = self.losses[0]
+        if self.group is not None:
+            own = self.group[part.start : part.stop] if self.flipped else self.group
+            grouped = own[loaded.layout.outer if self.flipped else loaded.layout.inner]
+            losses, numbered = records(self.losses, y, grouped)
+            return DataFit(Grouped(losses), numbered, weights)
+        if isinstance(loss, Shifted) and loss.loss.quadratic:
+            return DataFit(loss.loss, y - y.dtype.type(loss.shift), weights)
+        return DataFit(loss, y, weights)
+
+
+def is_quadratic(loss: Loss) -> bool:
+    """Whether f is: squared errors with an intercept are squared errors of other data."""
+    return bool(loss.loss.quadratic if isinstance(loss, Shifted) else loss.quadratic)
+
+
+def summarised(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Sums of the typical curvature, and what else is known of f without factors; data are checked on the way."""
+    fit = bound.fit
+    fit.loss.targets.check(fit.y, type(fit.loss).__name__)
+    if bound.bound.operator.size == 0:
+        rows, cols = (np.zeros(k) for k in bound.shape)
+        return Passed((rows,), (cols, 0, 0.0))
+    curvature, weights = fit.typical
+    rows, cols = bound.bound.operator.sums(weights)
+    least = fit.least
+    return Passed((curvature * rows,), (curvature * cols, fit.seen, np.nan if least is None else least))
+
+
+def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """L of each block."""
+    return Passed(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
+
+
+def evaluated(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """f, and its gradient by P and by Q."""
+    at = bound.evaluate(_pair(tall[0], shared[0]))
+    return Passed((at.GV,), (at.f, at.GhU))
+
+
+def quartic(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """f along (P + aD, Q + aE), five numbers."""
+    return Passed(sums=(_curve(bound, tall, shared).quartic,))
+
+
+def along(bound: SymbolicEntries, tall: Arrays, shared: Arrays, a: float) -> Passed:
+    """φ(a), φ′(a) and φ″(a) there."""
+    return Passed(sums=(np.array(_curve(bound, tall, shared).at(a)),))
+
+
+def sloped(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """S B and Sᵀ A, where S holds the slopes at PQᵀ."""
+    (P, A), (Q, B) = tall, shared
+    left, right = Slopes(bound, _pair(P, Q)).products(A, B)
+    return Passed((left,), (right,))
+
+
+def times(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """S B alone."""
+    (P,), (Q, B) = tall, shared
+    return Passed((Slopes(bound, _pair(P, Q)).matmul(B),))
+
+
+def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Sᵀ A alone."""
+    (P, A), (Q,) = tall, shared
+    return Passed(sums=(Slopes(bound, _pair(P, Q)).rmatmul(A),))
+
+
+def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Sᵀ S B, with the block read once."""
+    (P,), (Q, B) = tall, shared
+    S = Slopes(bound, _pair(P, Q))
+    return Passed(sums=(S.rmatmul(S.matmul(B)),))
+
+
+def bent(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The Hessian of f, the curving of X aside, times (D, E)."""
+    (P, D), (Q, E) = tall, shared
+    left, right = bound.hessian(_pair(P, Q))(_pair(D, E))
+    return Passed((left,), (right,))
+
+
+def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> Passed:
+    """Blocks of curvature of the rows of P (side 0) or of Q, packed."""
+    packed = bound.bound.exact(_pair(tall[0], shared[0]), side, score).packed
+    return Passed(sums=(packed,)) if side else Passed((packed,))
+
+
+def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> Passed:
+    """Every so many-th observation: z, y and weights. Copies, because the memory of blocks is used again."""
+    layout, fit = bound.bound.layout, bound.fit
+    some = slice(None, None, step)
+    z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])
+    return Passed(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
+
+
+def judged(bound: SymbolicEntries, tall: Arrays, shared: Arrays, intercept: float) -> Passed:
+    """Of what was held out: Σ w, Σ wℓ and Σ w(z − y)², and Σ wℓ of a constant."""
+    layout, fit = bound.bound.layout, bound.fit
+    z = bound.bound.measure(_pair(tall[0], shared[0])) if layout.size else np.zeros(0, fit.dtype)
+    w = np.ones(z.size) if fit.weights is None else fit.weights
+    losses = (fit.losses(at).astype(np.float64) for at in (z, np.full_like(z, intercept)))
+    away = (z - fit.values).astype(np.float64)
+    return Passed(sums=(total(w), *(float(w @ each) for each in losses), float(w @ away**2)))
+
+
+def _pair(P: Array, Q: Array) -> Factors:
+    return Free().pair(P, Q)
+
+
+def _curve(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Any:
+    (P, D), (Q, E) = tall, shared
+    return EntriesCurve(bound, _pair(P, Q), _pair(D, E))

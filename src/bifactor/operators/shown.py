@@ -1,0 +1,22 @@
+"""A function of X as it is printed, and as notebooks show it."""
+
+from typing import Any
+
+from bifactor.markup.card import card, figures
+
+
+class Shown:
+    """Has a shape and a dtype, and prints them."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({m}×{n}, {self.dtype})"
+
+    def _repr_html_(self) -> str:
+        m, n = self.shape
+        loss = getattr(self, "loss", None)
+        shown = [(f"{m:,}×{n:,}", "matrix"), (self.dtype, "precision"), (loss, "loss")]
+        return card(type(self).__name__, "a function f(X)", figures(shown))

@@ -1,0 +1,60 @@
+"""Progress bars in notebooks, by nothing but what a notebook has; they vanish when the work is done."""
+
+import io
+import sys
+import time
+from html import escape
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID
+
+PAUSE = 0.1
+"""Seconds between two drawings."""
+
+WIDTH = 120
+"""Of the text, in characters."""
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return find is not None and hasattr(find(), "kernel")
+
+
+class NotebookProgress(Progress):
+    """rich's tasks and columns, as a bar of HTML that the notebook replaces; rich's own would need ipywidgets."""
+
+    def __init__(self, *columns: ProgressColumn):
+        super().__init__(*(column for column in columns if not isinstance(column, BarColumn)), disable=True)
+        self._display: Any = None
+        self._drawn = 0.0
+
+    def update(self, task_id: TaskID, **changed: Any) -> None:
+        super().update(task_id, **changed)
+        if time.monotonic() - self._drawn >= PAUSE:
+            self._draw()
+
+    def stop(self) -> None:
+        if self._display is not None:
+            self._display.update({"text/plain": "", "text/html": ""}, raw=True)
+            self._display = None
+
+    def _draw(self) -> None:
+        from IPython.display import display
+
+        data = self._bundle()
+        if self._display is None:
+            self._display = display(data, raw=True, display_id=True)
+        else:
+            self._display.update(data, raw=True)
+        self._drawn = time.monotonic()
+
+    def _bundle(self) -> dict[str, str]:
+        console = Console(file=io.StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
+        with console.capture() as captured:
+            console.print(self.get_renderable())
+        text, task = captured.get().strip(), self.tasks[0]
+        shares = "" if not task.total else f' value="{task.completed / task.total:.4f}"'
+        line = f'<span style="font-family:monospace;white-space:pre">{escape(text)}</span>'
+        return {"text/plain": text, "text/html": f"<progress{shares}></progress> {line}"}

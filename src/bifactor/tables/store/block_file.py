@@ -1,0 +1,145 @@
+"""One block as a file: a header, and columns in the smallest types that hold them, little-endian.
+
+After the header come, each at a multiple of 64 bytes: values (codes of one byte, or floating numbers), weights where
+there are some, the column of each entry within its tile, the number of entries of each run (tile by tile, row by row),
+and the number of entries of each column.
+"""
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import FileError
+from bifactor.tables.source import reading
+
+MAGIC, VERSION = b"bfblock\0", 1
+
+ALIGNED = 64
+
+TYPES = ("", "<u1", "<u2", "<u4", "<u8", "<f4", "<f8")
+"""Of columns, by their number in the header; none where there is no such column."""
+
+_FIXED = struct.Struct("<8sI16sQQQQQQ5B16s")
+HEADER = -(-_FIXED.size // ALIGNED) * ALIGNED
+
+
+class Header(NamedTuple):
+    """What a block is."""
+
+    store: str
+    """The id of the store that it belongs to."""
+    start: int
+    stop: int
+    """Its range on the longer side."""
+    size: int
+    n_inner: int
+    n_tiles: int
+    width: int
+    values: int
+    weights: int
+    columns: int
+    runs: int
+    marginals: int
+    """The types of columns, as in `TYPES`."""
+    fingerprint: str
+    """Of the content."""
+
+    def pack(self) -> bytes:
+        numbers = self[1:7]
+        fixed = _FIXED.pack(
+            MAGIC, VERSION, bytes.fromhex(self.store), *numbers, *self[7:12], bytes.fromhex(self.fingerprint)
+        )
+        return fixed.ljust(HEADER, b"\0")
+
+    @property
+    def sections(self) -> dict[str, tuple[int, int, np.dtype[Any]]]:
+        """Where each column begins, how long it is, and of what type."""
+        rows = self.stop - self.start
+        lengths = (self.size, self.size, self.size, self.n_tiles * rows, self.n_inner)
+        found, at = {}, HEADER
+        names = ("values", "weights", "columns", "runs", "marginals")
+        for name, kind, length in zip(names, self[7:12], lengths, strict=True):
+            if kind:
+                dtype = np.dtype(TYPES[kind])
+                found[name] = (at, length, dtype)
+                at += -(-length * dtype.itemsize // ALIGNED) * ALIGNED
+        return found
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole file."""
+        at, length, dtype = self.sections["marginals"]
+        return at + -(-length * dtype.itemsize // ALIGNED) * ALIGNED
+
+
+def parsed(blob: bytes) -> Header | None:
+    """The header at the beginning of a file; None where there is none."""
+    if len(blob) < HEADER or not blob.startswith(MAGIC):
+        return None
+    _, version, store, *numbers, fingerprint = _FIXED.unpack(blob[: _FIXED.size])
+    return Header._make([store.hex(), *numbers, fingerprint.hex()]) if version == VERSION else None
+
+
+def smallest(largest: int) -> int:
+    """The number of the smallest type of integers up to `largest`."""
+    return 1 + next(k for k, bits in enumerate((8, 16, 32, 64)) if largest < 1 << bits)
+
+
+def encoded(columns: dict[str, Array]) -> list[bytes]:
+    """Columns as they are in a file, after the header."""
+    parts = []
+    for column in columns.values():
+        blob = np.ascontiguousarray(column).tobytes()
+        parts += [blob, b"\0" * (-len(blob) % ALIGNED)]
+    return parts
+
+
+def digest(header: Header, parts: "list[bytes] | list[memoryview]") -> str:
+    """Of the content of a block, whichever store it belongs to."""
+    plain = header._replace(store="0" * 32, fingerprint="0" * 32)
+    total = hashlib.blake2b(plain.pack(), digest_size=16)
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()
+
+
+def read_block(path: Path, header: Header, buffer: Array) -> int:
+    """The whole file into a buffer of `header.bytes`; `FileError` where it is not the file that the header tells.
+
+    Returns the time at which the file was changed last.
+    """
+    with reading(path), open(path, "rb", buffering=0) as file:
+        status, view, at = os.fstat(file.fileno()), buffer.data, 0
+        size = status.st_size
+        if size != header.bytes:
+            file.readinto(view[: min(HEADER, header.bytes)])
+            _require_header(path, buffer[:HEADER].tobytes(), header)
+            raise FileError(f"{path} has {size} bytes and should have {header.bytes}. {ADVICE}")
+        while at < header.bytes:
+            count = file.readinto(view[at:])
+            if not count:
+                raise FileError(f"{path} was cut short while it was read. {ADVICE}")
+            at += count
+    _require_header(path, buffer[:HEADER].tobytes(), header)
+    return status.st_mtime_ns
+
+
+ADVICE = "Partition the data again, or restore the file."
+
+
+def _require_header(path: Path, found: bytes, header: Header) -> None:
+    if found == header.pack():
+        return
+    if not found.startswith(MAGIC):
+        raise FileError(f"{path} is not a block of bifactor. {ADVICE}")
+    version = int.from_bytes(found[8:12], "little")
+    if version != VERSION:
+        raise FileError(f"{path} has format {version}, and this version of bifactor reads {VERSION}. {ADVICE}")
+    if found[12:28].hex() != header.store:
+        raise FileError(f"{path} belongs to another block store. {ADVICE}")
+    raise FileError(f"{path} is not the block that the manifest tells of: its header differs. {ADVICE}")

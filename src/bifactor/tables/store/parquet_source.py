@@ -1,0 +1,173 @@
+"""Parquet files, one or many, on disk or wherever pyarrow or fsspec reads."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.errors import BifactorError, FileError, InputError
+from bifactor.tables.collector import Words
+from bifactor.tables.columns import ParquetColumns
+from bifactor.tables.layout import Asked, Layout
+from bifactor.tables.observations import Origin
+from bifactor.tables.store.census import Column
+from bifactor.tables.store.places import Place
+from bifactor.tables.store.sources import Piece, Source, Text, only
+
+BUFFER = 1 << 20
+"""Bytes of each column that are read at a time: a group of rows may be larger than memory."""
+
+TEXT, INTEGERS = "text", "integers"
+"""Kinds of names that have several types."""
+
+
+class Parquet(Source):
+    """Long tables, all with the same columns."""
+
+    lines = True
+
+    def __init__(self, places: list[Place], asked: Asked):
+        self.places, self.total = places, 0
+        layout: Layout | None = None
+        for place in places:
+            with _opened(place) as file:
+                self.total += file.metadata.num_rows
+                if layout is None and file.metadata.num_rows:
+                    layout = ParquetColumns(file, place.name).layout(asked)
+                    where = place.name
+        if layout is None:
+            raise FileError(f"{places[0].name} has columns and no rows. Pass files with at least one entry.")
+        self.wide, self.weighted = layout.wide, layout.weight is not None
+        if self.wide:
+            if len(places) > 1:
+                raise InputError(f"{where} is wide, and several files have to be long tables. Pass one file.")
+            return
+        self.header = tuple(layout.name(k) for k in layout.places if k is not None)
+        more = () if layout.weight is None else (layout.name(layout.weight),)
+        self.columns = (*self.header, *more)
+        self.origin = Origin(f"{where}: {', '.join(self.header)} ({layout.reason})", self.header)
+
+    def pieces(self, text: Text) -> Iterator[Piece]:
+        done, kinds = 0, dict[str, tuple[str, str]]()
+        for place in self.places:
+            with _opened(place) as file:
+                self._require_columns(file.schema_arrow, place.name, kinds)
+                for batch in file.iter_batches(batch_size=self.piece, columns=list(self.columns), use_threads=False):
+                    done += batch.num_rows
+                    yield self._piece(batch, place.name)._replace(done=done)
+
+    def _require_columns(self, schema: Any, where: str, kinds: dict[str, tuple[str, str]]) -> None:
+        """Raise `InputError` unless a file has the columns, and names of the kind that those before it have."""
+        lacking = [name for name in self.columns if name not in schema.names]
+        if lacking:
+            raise InputError(f"{where} has no column {lacking[0]!r}. Pass files with the same columns.")
+        for name in self.header[:2]:
+            kind = _kind(schema.field(name).type)
+            first, before = kinds.setdefault(name, (kind, where))
+            if kind != first:
+                raise InputError(
+                    f"Column {name!r} holds {kind} in {where}, and {first} in {before}. Make them of one kind."
+                )
+
+    def _piece(self, batch: Any, where: str) -> Piece:
+        columns = [batch.column(batch.schema.get_field_index(name)) for name in self.columns]
+        numbers = [_numbers(column, name, where) for column, name in zip(columns[2:], self.columns[2:], strict=True)]
+        valued = len(self.header) > 2
+        values = numbers[0] if valued else np.ones(batch.num_rows)
+        weights = numbers[-1] if self.weighted else None
+        sides = [_names(column, name, where) for column, name in zip(columns[:2], self.header, strict=False)]
+        known = ~np.isnan(values)
+        if weights is not None:
+            known &= weights != 0
+        lost = sides[0][1] | sides[1][1]
+        if not np.any(lost):
+            return Piece([sides[0][0]], [sides[1][0]], values, weights)
+        if np.any(lost & known):
+            what, name = ("row", self.header[0]) if np.any(sides[0][1] & known) else ("column", self.header[1])
+            raise InputError(
+                f"Some {what} names are missing in {name!r}. Drop these lines, or give every {what} a name."
+            )
+        # A line without a value may have no names either.
+        weights = None if weights is None else weights[~lost]
+        return Piece(
+            [only(sides[0][0], ~lost)], [only(sides[1][0], ~lost)], values[~lost], weights, int(np.count_nonzero(lost))
+        )
+
+
+@contextmanager
+def _opened(place: Place) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with place.system.open_input_file(place.path) as raw:
+            yield parquet.ParquetFile(raw, buffer_size=BUFFER, pre_buffer=False)
+    except BifactorError:
+        raise
+    except FileNotFoundError:
+        raise FileError(f"There is no file {place.name}. Check its name.") from None
+    except PermissionError:
+        raise FileError(f"{place.name} may not be read. Check its permissions.") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise FileError(f"{place.name} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
+
+
+def _kind(kind: Any) -> str:
+    """What a type of names is, in a word."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return TEXT
+    return INTEGERS if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else str(kind)
+
+
+def _names(column: Any, name: str, where: str) -> tuple[Column, Array]:
+    """Names, and where there are none."""
+    import pyarrow as pa
+
+    kind, lost = column.type, column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if _kind(kind) == TEXT:
+        coded = column.dictionary_encode()
+        places = coded.indices.fill_null(0).to_numpy()
+        return Words(coded.dictionary.to_pylist() or [""], places), lost
+    if pa.types.is_integer(kind):
+        numbers = column.fill_null(0).to_numpy() if column.null_count else column.to_numpy()
+        return numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64, copy=False), lost
+    if pa.types.is_boolean(kind):
+        return column.fill_null(False).to_numpy(zero_copy_only=False), lost
+    if pa.types.is_floating(kind) or pa.types.is_temporal(kind):
+        values = column.to_numpy(zero_copy_only=False)
+        values = values.astype(np.float32) if values.dtype == np.float16 else values
+        if values.dtype.kind in "fmM":
+            return values, lost | (values != values)
+    raise InputError(f"Column {name!r} of {where} is of type {kind}, which names nothing. Convert it to text.")
+
+
+def _numbers(column: Any, name: str, where: str) -> Array:
+    """Floating, with NaN where there is nothing."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    ):
+        raise InputError(f"Column {name!r} of {where} does not hold numbers. Convert it first.")
+    if not pa.types.is_float32(kind):
+        column = column.cast(pa.uint8()) if pa.types.is_boolean(kind) else column
+        column = column.cast(pa.float64(), safe=False)
+    values: Array = column.to_numpy(zero_copy_only=False)
+    if np.any(np.isinf(values)):
+        raise InputError(f"Column {name!r} of {where} holds infinite values. Leave them out, or empty.")
+    return values

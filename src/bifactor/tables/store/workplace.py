@@ -1,0 +1,112 @@
+"""A folder in which a block store is made: one process at a time, and one that was stopped can go on."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from bifactor.errors import FileError, InputError
+from bifactor.running import files
+from bifactor.running.temporaries import discard
+from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, signed, unsigned
+
+JOURNAL, LOCK = "journal.json", ".lock"
+
+BEGUN, NAMED, SORTED = range(3)
+"""How far it is: nothing is certain; names and counts are written; observations are in the bucket of their block."""
+
+OURS = re.compile(r"block-\d{5,}\.bin|bucket-\d{5,}\.tmp|\.(block|manifest|journal|names|marginals).*\.tmp")
+
+
+class Workplace:
+    """The folder, with a journal of what has been done."""
+
+    def __init__(self, folder: Path, request: dict[str, Any], resumable: bool):
+        self.folder, self.request = folder, request
+        self.id, self.stage = uuid4().hex, BEGUN
+        self.facts: dict[str, Any] = {}
+        found = self._journal() if resumable else None
+        if found is not None:
+            self.id, self.stage, self.facts = found
+        else:
+            self.clear()
+            self.note(BEGUN, {})
+
+    def _journal(self) -> tuple[str, int, dict[str, Any]] | None:
+        """What an earlier process has done of the same request."""
+        try:
+            content = unsigned(self.folder / JOURNAL)
+        except FileError:
+            return None
+        if content.get("request") != self.request:
+            return None
+        return str(content["id"]), int(content["stage"]), dict(content["facts"])
+
+    def note(self, stage: int, facts: dict[str, Any]) -> None:
+        """Write how far it is."""
+        self.stage, self.facts = stage, facts
+        content = {"bifactor": "partition", "request": self.request, "id": self.id, "stage": stage, "facts": facts}
+        files.put(self.folder / JOURNAL, signed(content))
+
+    def bucket(self, number: int) -> Path:
+        return self.folder / f"bucket-{number:05d}.tmp"
+
+    def empty_buckets(self) -> None:
+        for path in self.folder.glob("bucket-*.tmp"):
+            path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Delete what a store is made of, the manifest first: half a store must not look like one."""
+        for name in (MANIFEST, JOURNAL, NAMES, MARGINALS):
+            (self.folder / name).unlink(missing_ok=True)
+        for path in list(self.folder.iterdir()):
+            if OURS.fullmatch(path.name):
+                discard(path)
+
+    def finish(self) -> None:
+        """Nothing but the store is left."""
+        self.empty_buckets()
+        (self.folder / JOURNAL).unlink(missing_ok=True)
+
+
+def require_room(folder: Path, force: bool) -> None:
+    """Raise `InputError` where a folder holds what may not be replaced."""
+    if not folder.exists():
+        if not folder.parent.is_dir():
+            raise InputError(f"{folder} is in a folder that does not exist. Create it first.")
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file. Pass the name of a folder.")
+    if force or (folder / JOURNAL).is_file():
+        return
+    if (folder / MANIFEST).is_file():
+        raise InputError(f"{folder} holds a block store. Pass force (--force) to replace it, or choose another folder.")
+    if any(path.name != LOCK for path in folder.iterdir()):
+        raise InputError(f"{folder} holds other files. Choose another folder, or pass force (--force) to use it.")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder, and refuse where another process is at work in it. The system ends the lock with the process."""
+    try:
+        folder.mkdir(exist_ok=True)
+        file = open(folder / LOCK, "a")  # noqa: SIM115
+    except OSError as error:
+        raise FileError(f"Cannot write to {folder}: {error.strerror}. Choose another folder.") from None
+    with file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows
+            pass
+        except OSError:
+            raise FileError(f"Another process is writing a block store to {folder}. Wait for it, or end it.") from None
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(folder / LOCK)

@@ -1,0 +1,98 @@
+"""A Dask cluster finds what this machine finds, whoever of its workers dies."""
+
+import logging
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import bifactor as bf
+from bifactor.errors import InputError, LostError
+from bifactor.operators import Partitioned
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # of the cluster's own
+
+
+@pytest.fixture(scope="module", autouse=True)
+def silent():
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bifactor.tables.store.plan.SMALL", 5000)
+        rng = np.random.default_rng(0)
+        rows, cols = rng.integers(0, 900, 40_000), rng.integers(0, 200, 40_000)
+        U, V = rng.standard_normal((900, 3)), rng.standard_normal((200, 3))
+        y = (np.sum(U[rows] * V[cols], axis=1) + 0.1 * rng.standard_normal(rows.size)).astype(np.float32)
+        return bf.tables.partition((rows, cols, y), tmp_path_factory.mktemp("dask") / "blocks")
+
+
+def cluster(workers):
+    return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
+
+
+def fitted(store, client, loss="squared", callback=None, iterations=5, **asked):
+    f = Partitioned(loss, store, bf.executors.Dask(client, patience=60))
+    problem = bf.Objective(f, bf.penalties.Ridge(1.0), **asked)
+    return bf.solve(
+        problem, 3, bf.solvers.PCG(), rng=0, max_iter=iterations, checkpoint_every=4, callback=callback, tol=0
+    )
+
+
+@pytest.fixture(scope="module")
+def two():
+    with cluster(2) as workers, distributed.Client(workers) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("loss", "offsets"), [("squared", True), ("huber", False)])
+def test_a_cluster_finds_what_this_machine_finds(store, two, loss, offsets):
+    elsewhere = fitted(store, two, loss, offsets=offsets)
+    here = bf.Objective(Partitioned(loss, store), bf.penalties.Ridge(1.0), offsets=offsets)
+    known = bf.solve(here, 3, bf.solvers.PCG(), rng=0, max_iter=5, tol=0)
+    assert isinstance(elsewhere.U, np.ndarray)
+    np.testing.assert_allclose(elsewhere.objective, known.objective, rtol=1e-4)
+    np.testing.assert_allclose(elsewhere.matrix(), known.matrix(), atol=2e-2)
+
+
+def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two):
+    several = fitted(store, two)
+
+    def kill(iteration, state):
+        if iteration == 3 and not dead:
+            dead.append(min(two.run(os.getpid).values()))
+            os.kill(dead[0], signal.SIGKILL)
+
+    dead = []
+    bereft = fitted(store, two, callback=kill)
+    with cluster(1) as worker, distributed.Client(worker) as client:
+        alone = fitted(store, client)
+    for other in (alone, bereft):
+        assert np.array_equal(several.U, other.U)
+        assert np.array_equal(several.V, other.V)
+    assert dead
+
+
+def test_an_error_in_a_block_is_told_as_it_is(store, two):
+    with pytest.raises(InputError, match="Logistic"):
+        fitted(store, two, "logistic")
+
+
+def test_nobody_to_wait_for(store):
+    with cluster(0) as nobody, distributed.Client(nobody) as client:
+        f = Partitioned("squared", store, bf.executors.Dask(client, threads=1, patience=0.5))
+        with pytest.raises(LostError, match="no workers for"):
+            f.value(bf.Objective(f).zero(2))
+
+
+def test_mistakes(monkeypatch):
+    monkeypatch.setattr("bifactor.executors.cluster.CONNECT", 1.0)
+    with pytest.raises(InputError, match="scheduler"):
+        bf.executors.Dask(7)
+    with pytest.raises(InputError, match="no Dask scheduler"):
+        bf.executors.Dask("tcp://127.0.0.1:9")
