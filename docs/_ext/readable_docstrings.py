@@ -21,7 +21,7 @@ def escaped(line):
 def process(app, what, name, obj, options, lines):
     if lines and lines[0] in BUILT_IN:  # of the value of an attribute
         lines.clear()
-    lines[:] = [INITIAL.sub(r"\1\2\\. ", escaped(line)) for line in lines]
+    lines[:] = [INITIAL.sub(r"\1\2\\. ", escaped(line)).replace("tcp://", r"tcp\://") for line in lines]
 
 
 def skip(app, what, name, obj, skipped, options):
