@@ -22,7 +22,7 @@ $(VENV)/.bench: $(VENV)/.test
 	touch $@
 
 demo: $(VENV)/.demo
-	$(BIN)/bifactor demo --output demo.png
+	$(BIN)/bifactor demo --output demo.html
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2
@@ -35,6 +35,20 @@ $(VENV)-torch/.test: pyproject.toml
 
 test-torch: $(VENV)-torch/.test
 	$(VENV)-torch/bin/python -m pytest --numprocesses 2 tests/test_libraries.py
+
+# The site has an environment of its own too. Examples of the gallery are run; a warning is an error.
+.PHONY: docs docs-serve
+$(VENV)-docs/.docs: pyproject.toml
+	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
+docs: $(VENV)-docs/.docs
+	$(VENV)-docs/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-serve: docs
+	$(VENV)-docs/bin/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8000
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -60,3 +74,4 @@ bench: $(VENV)/.bench
 clean:
 	rm -rf $(VENV) $(VENV)-torch $(VENV)-dist demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV)-docs demo.html docs/_build docs/gallery docs/api/generated

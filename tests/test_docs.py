@@ -4,38 +4,62 @@ import ast
 import importlib
 import re
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-EXTEND = sorted((ROOT / "docs" / "extend").glob("*.md"))
-PAGES = [
-    *EXTEND,
-    ROOT / "docs" / "problems.md",
-    ROOT / "docs" / "estimators.md",
-    ROOT / "docs" / "error_bars.md",
-    ROOT / "docs" / "factor_analysis.md",
-    ROOT / "docs" / "features.md",
-    ROOT / "docs" / "implicit.md",
-    ROOT / "docs" / "ranking.md",
-    ROOT / "docs" / "scale.md",
-    ROOT / "docs" / "tables.md",
-    ROOT / "README.md",
-]
+from bifactor.cli.main import COMMANDS
 
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MADE = ("_build", "gallery", "generated")
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not set(MADE) & set(page.relative_to(DOCS).parts)]
+PAGES.append(ROOT / "README.md")
+EXTEND = [page for page in sorted((DOCS / "extend").glob("*.md")) if page.stem != "index"]
+"""Everything on the site that is not made by building it."""
+
+RAW = "raw.githubusercontent.com"
 SOURCE = "<!-- source:"
 BLOCK = re.compile(
     rf"^(?:{SOURCE} (?P<source>\S+) -->\n\s*)?^```python\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
+
+
+def test_no_code_is_left_out():
+    """Blocks of other kinds are not run: `py` is for what needs a library that the tests do not have."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    kinds = set(re.findall(r"^```(\w*)$", text, re.MULTILINE))
+    assert kinds <= {"", "python", "py", "text", "bibtex"}
 
 
 def test_every_kind_has_a_page():
     assert {page.stem for page in EXTEND} >= {"loss", "operator", "penalty", "solver"}
+
+
+def test_every_command_has_a_section():
+    sections = re.findall(r"^## (\w+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(COMMANDS) <= set(sections)
+
+
+def test_the_front_page_has_absolute_links_to_what_is_there():
+    """It is read on the package index too. Addresses begin as `[project.urls]` says."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        urls = tomllib.load(file)["project"]["urls"]
+    links = re.findall(r"\]\((.*?)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        site, raw = f"{urls['Documentation']}/en/latest/", f"{urls['Source']}/main/".replace("github.com", RAW)
+        if link.startswith(raw):
+            assert (ROOT / link.removeprefix(raw)).is_file(), link
+        else:
+            assert link.startswith(site), link
+            page = DOCS / link.removeprefix(site).partition("#")[0].replace(".html", ".md")
+            assert page.exists() or page.parent.name == "gallery", link
 
 
 @each_page

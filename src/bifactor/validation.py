@@ -45,11 +45,13 @@ def require_weights(weights: Array | None, name: str, size: int, shape: tuple[in
 
 
 def require_instance(value: Any, kind: type, name: str) -> None:
+    """An instance of a class, or an `InputError` that names the argument."""
     if not isinstance(value, kind):
         raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
 
 
 def require_flag(value: Any, name: str) -> None:
+    """True or False, or an `InputError` that names the argument."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name}={value!r} is not True or False.")
 
@@ -105,6 +107,7 @@ def indices(values: Array, name: str, size: int) -> Array:
 
 
 def require_finite(array: Array, what: str, advice: str) -> None:
+    """No NaN and no infinity, or an `InputError` that says how many there are."""
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
         raise InputError(f"{what} holds {counted(bad, 'NaN or infinite value')}. {advice}")

@@ -6,7 +6,6 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-import bifactor.cli.demo
 from bifactor.cli.main import main
 
 
@@ -15,22 +14,32 @@ def invoke():
     return lambda *arguments: CliRunner().invoke(main, arguments)
 
 
-def test_demo_writes_a_picture_and_a_table(invoke, tmp_path):
-    output = tmp_path / "picture.png"
+def test_demo_writes_a_page_that_loads_nothing(invoke, tmp_path):
+    output = tmp_path / "page.html"
     done = invoke("demo", "--output", str(output))
     assert done.exit_code == 0, done.output
-    for word in ("nearest pixel", "best blur", "bifactor", "dB", "observed"):
+    for word in ("nearest pixel", "best blur", "bifactor", "dB", "RMSE", "intervals", "cells filled in"):
         assert word in done.output
-    assert output.read_bytes().startswith(b"\x89PNG")
+    page = output.read_text(encoding="utf-8")
+    assert page.count('src="data:image/jpeg;base64,') == page.count("src=") == 4
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert page.count("may like") == 2
+    assert "class=new" in page
 
 
 def test_demo_for_machines(invoke, tmp_path):
-    done = invoke("demo", "--observed", "0.5", "--output", str(tmp_path / "picture.jpg"), "--json")
+    """Each job does better than what it is shown beside."""
+    done = invoke("demo", "--observed", "0.5", "--seed", "3", "--output", str(tmp_path / "page.html"), "--json")
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert (answer["width"], answer["output"]) == (640, str(tmp_path / "picture.jpg"))
-    nearest, blur, ours = (answer["scores"][name]["psnr"] for name in ("nearest", "blur", "bifactor"))
+    assert answer["output"] == str(tmp_path / "page.html")
+    nearest, blur, ours = (answer["picture"]["scores"][name]["psnr"] for name in ("nearest", "blur", "bifactor"))
     assert nearest < blur < ours - 1
+    errors = answer["ratings"]["errors"]
+    assert errors["bifactor"] < 0.85 * errors["means of films"] < errors["mean of all"]
+    assert abs(answer["ratings"]["held"] - answer["ratings"]["level"]) < 0.03
+    assert all(score["error"] < score["baseline"] for score in answer["table"]["columns"].values())
 
 
 @pytest.mark.parametrize(
@@ -38,11 +47,11 @@ def test_demo_for_machines(invoke, tmp_path):
     [
         (("--observed", "0"), "'--observed': 0.0 is not in the range 0<x<=1."),
         (("--observed", "nan"), "'--observed'"),
-        (("--output", "no/such/folder/x.png"), "does not exist"),
+        (("--output", "no/such/folder/x.html"), "does not exist"),
         (("--seed", "x"), "not a valid integer"),
         (("--seed", "-1"), "x>=0"),
-        (("--output", "picture.xyz"), "should end in"),
-        (("--output", "picture"), "should end in"),
+        (("--output", "page.png"), "should end in"),
+        (("--output", "page"), "should end in"),
     ],
 )
 def test_mistakes_get_one_line(invoke, arguments, message):
@@ -54,7 +63,7 @@ def test_mistakes_get_one_line(invoke, arguments, message):
 
 def test_missing_extra_says_what_to_install(invoke, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    output = tmp_path / "demo.png"
+    output = tmp_path / "demo.html"
     done = invoke("demo", "--output", str(output))
     assert done.exit_code == 1
     assert "need Pillow. Install it with: pip install 'bifactor[plot]'" in done.output
@@ -64,7 +73,3 @@ def test_missing_extra_says_what_to_install(invoke, monkeypatch, tmp_path):
 def test_version_and_help(invoke):
     assert "version" in invoke("--version").output
     assert "demo" in invoke("--help").output
-
-
-def test_psnr():
-    assert bifactor.cli.demo.psnr(0.1 + 0 * 1, 0.0) == pytest.approx(20.0)

@@ -254,14 +254,14 @@ WRITERS = {
     "predict": lambda target: ("predict", "fit", "pairs.csv", "-o", target, "--force"),
     "impute": lambda target: ("impute", "table.csv", "-o", target, "--force"),
     "tomography": lambda target: ("tomography", "counts.csv", "--rank", "1", "-o", f"{target}.npz", "--force"),
-    "demo": lambda target: ("demo", "--output", f"{target}.png"),
+    "demo": lambda target: ("demo", "--output", f"{target}.html"),
 }
 
 
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_pipe_is_never_replaced(folder, command, linked):
-    end = {"tomography": ".npz", "demo": ".png"}.get(command, "")
+    end = {"tomography": ".npz", "demo": ".html"}.get(command, "")
     os.mkfifo("pipe" + end)
     if linked:
         Path("link" + end).symlink_to("pipe" + end)
@@ -284,7 +284,7 @@ def test_links_are_followed(folder, command):
 
 @pytest.mark.parametrize("command", WRITERS)
 def test_long_names(folder, command):
-    end = {"tomography": ".npz", "demo": ".png"}.get(command, "")
+    end = {"tomography": ".npz", "demo": ".html"}.get(command, "")
     name = "x" * (250 - len(end))
     if command != "demo":
         done = CliRunner().invoke(main, WRITERS[command](name))

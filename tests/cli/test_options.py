@@ -22,7 +22,7 @@ COMMANDS = {
     "impute": ("table.csv", "-o", "out.csv"),
     "inpaint": ("grey.png", "--keep", "0.5", "-o", "out.png"),
     "tomography": ("counts.csv",),
-    "demo": ("--output", "out.png"),
+    "demo": ("--output", "out.html"),
 }
 WRONG = {
     "complete": {

@@ -93,12 +93,14 @@ def expit(a: Array) -> Array:
 
 
 def is_complex(array: Array) -> bool:
+    """Whether an array holds complex numbers."""
     if type(array) is np.ndarray:  # asked as often as the namespace
         return array.dtype.kind == "c"
     return bool(namespace(array).isdtype(array.dtype, "complex floating"))
 
 
 def conj(a: Array) -> Array:
+    """The complex conjugate; real arrays as they are."""
     return namespace(a).conj(a) if is_complex(a) else a
 
 

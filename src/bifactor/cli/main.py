@@ -35,7 +35,7 @@ COMMANDS = {
     "tomography": "Find the quantum state that makes counts most likely.",
     "reproduce": "Run the paper's experiments and write a report.",
     "doctor": "Show versions and cores, and check that bifactor works here.",
-    "demo": "Complete a photograph from some of its pixels.",
+    "demo": "Complete a photograph, ratings and a table, and show what came out.",
 }
 """What each is for. Help must not wait for the import of all of them, so it is said here."""
 

@@ -32,10 +32,10 @@ def document(title: str, body: str, style: str = "", script: str = "") -> str:
     The policy in its head lets no request out, and of all scripts runs the given one alone, known by its hash: a text
     that were not escaped by mistake could do nothing.
     """
-    policy = "default-src 'none';style-src 'unsafe-inline'"
+    policy = "default-src 'none';style-src 'unsafe-inline';img-src data:"
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        policy += f";img-src data:;script-src 'sha256-{digest}'"
+        policy += f";script-src 'sha256-{digest}'"
         body += f"<script>{script}</script>"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

@@ -43,6 +43,7 @@ def require_numpy(solver: Solver, problem: Objective) -> None:
 
 
 def require_no_fixed(solver: Solver, problem: Objective) -> None:
+    """No offsets or other fixed columns."""
     if problem.kind.fixed_columns:
         raise InputError(f"{_name(solver)} knows no offsets or other fixed columns. Use PCG, or leave them out.")
 

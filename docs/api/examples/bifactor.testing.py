@@ -1,0 +1,23 @@
+"""Examples of the API reference; see docs/_ext/api_examples.py."""
+
+import numpy as np
+
+import bifactor as bf
+
+# --- check_loss ---
+bf.testing.check_loss(bf.losses.Huber(0.5), y=[-2.0, 0.0, 3.0])
+
+# --- check_operator ---
+bf.testing.check_operator(bf.operators.Hadamard((8, 4), size=20, rng=0))
+
+# --- check_penalty ---
+bf.testing.check_penalty(bf.penalties.Ridge(0.5), shape=(6, 5))
+
+# --- check_gradient ---
+f = bf.Function(lambda X: np.sum(np.cosh(X) - 1), np.sinh, shape=(6, 5))
+bf.testing.check_gradient(f)
+
+# --- check_solver ---
+target = np.outer(np.arange(1.0, 9), np.arange(1.0, 7))
+problem = bf.Problem("squared", bf.operators.Full(target.shape), target)
+bf.testing.check_solver(bf.solvers.PCG(), problem, rank=1)

@@ -1,0 +1,165 @@
+"""The page of `bifactor demo`: a picture, ratings and a table, and the lines that do the same to your data."""
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from bifactor.arrays import Array
+from bifactor.markup.fragments import numbers, table
+from bifactor.reports.page import document
+
+STYLE = """
+section{border-top:1px solid var(--line);padding:1.2rem 0;margin-top:1.2rem}
+h2{font-size:1.25rem}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:.8rem}
+figure{margin:0}img{width:100%;height:auto;display:block;border-radius:.4rem}
+figcaption{font-size:.88rem;color:var(--soft)}
+.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.2rem;margin:.6rem 0}
+pre{background:var(--panel);border-radius:.5rem;padding:.7rem .9rem;overflow-x:auto;font-size:.85rem}
+.facts td:first-child{white-space:normal;width:auto}.list td.new{color:var(--accent);font-weight:600}
+.scroll{overflow-x:auto}
+"""
+
+PICTURE = """import bifactor as bf
+
+full = bf.ImageCompletion().fit_transform(picture, known)
+# or: bifactor inpaint photo.jpg --mask mask.png -o whole.png"""
+RATINGS = """model = bf.MatrixCompletion(n_components="auto").fit_long("ratings.csv")
+films, stars = model.recommend(["ann"], n=5)
+value, std = model.predict(["ann"], ["Solaris"], return_std=True)
+# or: bifactor complete ratings.csv -o fit, and bifactor recommend fit --user ann"""
+TABLE = """full = bf.TableImputer().fit_transform(frame)
+# or: bifactor impute table.csv -o full.csv"""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Pictures by their names, the share of pixels that was kept, and PSNR and seconds of each way."""
+
+    shown: dict[str, Array]
+    observed: float
+    scores: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Taste:
+    """What a user has liked, and what is recommended, with error bars."""
+
+    user: int
+    known: list[tuple[str, float]]
+    told: list[tuple[str, float, float]]
+
+
+@dataclass(frozen=True)
+class Ratings:
+    users: int
+    films: int
+    known: int
+    rank: int
+    errors: dict[str, float]
+    level: float
+    held: float
+    """The share of ratings that intervals of that level held."""
+    seconds: float
+    tastes: list[Taste]
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: tuple[str, ...]
+    lines: Sequence[Sequence[tuple[Any, bool]]]
+    """Cells of some rows, and which of them were filled in."""
+    rows: int
+    hidden: int
+    scores: dict[str, dict[str, Any]]
+    seconds: float
+
+
+def report(picture: Picture, ratings: Ratings, filled: Table, seconds: float) -> str:
+    """The page in one piece."""
+    title = "What bifactor does"
+    text = (
+        "Three jobs on one idea: what is known of a matrix of low rank tells the rest of it. Everything on this page "
+        f"was computed here, in {seconds:.0f} seconds."
+    )
+    body = f"<h1>{title}</h1><p>{escape(text)}</p>{_picture(picture)}{_ratings(ratings)}{_table(filled)}"
+    return document(title, body, STYLE)
+
+
+def _picture(picture: Picture) -> str:
+    psnr = {name: f"{score['psnr']:.1f} dB at hidden pixels" for name, score in picture.scores.items()}
+    said = {
+        "observed": f"{picture.observed:.0%} of the pixels",
+        "best blur": psnr["blur"],
+        "bifactor": psnr["bifactor"],
+    }
+    figures = "".join(
+        f'<figure><img alt="{escape(name)}" src="{_inline(shown)}">'
+        f"<figcaption>{escape(', '.join(filter(None, (name, said.get(name)))))}</figcaption></figure>"
+        for name, shown in picture.shown.items()
+    )
+    text = (
+        "The photograph is completed from what is left of it, by groups of patches that look alike. The best blur is "
+        "told the truth to choose its width; bifactor is told nothing."
+    )
+    return _section("A picture with holes", text, f'<div class="pictures">{figures}</div>', PICTURE)
+
+
+def _ratings(ratings: Ratings) -> str:
+    boxes = [
+        (f"{ratings.users} × {ratings.films}", "users × films"),
+        (f"{ratings.known:,}", "ratings known"),
+        (str(ratings.rank), "components, found"),
+        *((f"{error:.3f}", f"RMSE, {name}") for name, error in ratings.errors.items()),
+        (f"{ratings.held:.0%}", f"held by intervals of {ratings.level:.0%}"),
+        (f"{ratings.seconds:.1f} s", "to choose all settings and fit"),
+    ]
+    lists = "".join(
+        f"<div><h3>User {taste.user}</h3>"
+        + table(("has liked", "stars"), ((film, f"{stars:.0f}") for film, stars in taste.known))
+        + table(("may like", "stars, with error bar"), ((film, f"{a:.1f} ± {b:.1f}") for film, a, b in taste.told))
+        + "</div>"
+        for taste in ratings.tastes
+    )
+    text = (
+        "People with tastes rate films of six genres; the fit sees neither tastes nor genres. A fifth of the ratings "
+        "was held out to judge it."
+    )
+    return _section("Ratings, and what to recommend", text, f'{numbers(boxes)}<div class="two">{lists}</div>', RATINGS)
+
+
+def _table(filled: Table) -> str:
+    boxes = [(f"{filled.rows} × {len(filled.columns)}", "rows × columns"), (f"{filled.hidden:,}", "cells filled in")]
+    for name, score in filled.scores.items():
+        words = score["metric"] == "errors"
+        error, base = (f"{score[key]:.0%}" if words else f"±{score[key]:.1f}" for key in ("error", "baseline"))
+        boxes.append((error, f"{name}{' wrong' if words else ''}; by the {'mode' if words else 'mean'} {base}"))
+    cells = "".join(
+        "<tr>" + "".join(f"<td{' class=new' if new else ''}>{escape(_cell(cell))}</td>" for cell, new in line) + "</tr>"
+        for line in filled.lines
+    )
+    header = "".join(f"<th>{escape(name)}</th>" for name in filled.columns)
+    shown = f'<div class="scroll"><table class="facts list"><tr>{header}</tr>{cells}</table></div>'
+    text = (
+        "A quarter of the cells was hidden. Those in colour were filled in; numbers stay numbers and words stay words."
+    )
+    return _section("A table with holes", text, numbers(boxes) + shown, TABLE)
+
+
+def _section(title: str, text: str, body: str, code: str) -> str:
+    return f"<section><h2>{title}</h2><p>{escape(text)}</p>{body}<pre>{escape(code)}</pre></section>"
+
+
+def _cell(cell: Any) -> str:
+    return f"{cell:.0f}" if isinstance(cell, float) else str(cell)
+
+
+def _inline(picture: Array) -> str:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, format="JPEG", quality=85)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
