@@ -571,7 +571,7 @@ def test_the_summary_tells_the_noise_and_what_lives(invoke, noise, words):
 def test_error_bars_are_left_out_on_request(invoke, folder):
     invoke("complete", "data.csv", "--rank", 2, "--no-error-bars", "-o", "fit")
     invoke("predict", "fit", "data.csv")
-    assert "Only means were kept" in invoke("predict", "fit", "data.csv", "--std", code=1).stderr
+    assert "Only the means" in invoke("predict", "fit", "data.csv", "--std", code=1).stderr
     invoke("complete", "data.csv", "--rank", 2, "--alpha", 1, "-o", "ridge")
     assert "no posterior, so no error bars" in invoke("predict", "ridge", "data.csv", "--std", code=1).stderr
     assert "posterior.safetensors" not in os.listdir(folder / "ridge")

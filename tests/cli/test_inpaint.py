@@ -109,7 +109,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(pictures):
     keep = ("--keep", 0.5, "-o", "out.png")
     for arguments, message in (
         (("cut.png", *keep), "cut short"),
-        (("words.jpg", *keep), "is no picture"),
+        (("words.jpg", *keep), "is not a picture"),
         (("empty.png", *keep), "is empty"),
         (("absent.png", *keep), "There is no file"),
         (("folder", *keep), "is a folder"),

@@ -162,11 +162,6 @@ def test_every_form_of_a_sparse_matrix(estimator, form):
             estimator.fit(Y)
 
 
-def test_numbers_whose_squares_overflow_are_refused_by_the_imputer():
-    with pytest.raises(InputError, match=r"X holds 1e\+300 in size.*Rescale"):
-        bf.TableImputer().fit(np.linspace(-1e300, 1e300, 60).reshape(20, 3))
-
-
 def test_settings_of_qubits_that_are_no_list():
     for settings in (None, 3):
         with pytest.raises(InputError, match=f"settings is {settings}, not a list. Pass a list of strings"):

@@ -168,7 +168,7 @@ def test_saved_and_loaded(tmp_path, named, noise):
     bare = bf.load(tmp_path / "bare")
     assert bare.predict(0, 3) == pytest.approx(model.predict(0, 3))
     assert np.isfinite(bare.fold_in(bf.tables.read(new)).predict(999, 5))
-    with pytest.raises(InputError, match="Only means were kept"):
+    with pytest.raises(InputError, match="Only the means"):
         bare.predict(0, 3, return_std=True)
     sizes = [(tmp_path / name / "posterior.safetensors").stat().st_size for name in ("whole", "bare")]
     assert sizes[1] < sizes[0] / 2

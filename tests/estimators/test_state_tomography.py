@@ -347,8 +347,8 @@ def test_bad_expectations_are_refused(paulis, values, errors, message):
         (np.ones(2) / np.sqrt(2), "dimension 2"),
         (np.ones(4), "trace 4"),
         (np.diag([1.5, -0.5, 0, 0]), "least eigenvalue -0.5"),
-        (np.array([[1, 1], [0, 0.0]]), "no state"),
-        (np.ones((4, 2)), "no state"),
+        (np.array([[1, 1], [0, 0.0]]), "not a state"),
+        (np.ones((4, 2)), "not a state"),
         ([np.nan, 0, 0, 1], "NaN"),
     ],
 )

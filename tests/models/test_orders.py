@@ -112,7 +112,7 @@ def test_after_new_rows_and_from_folders(fitted, tmp_path):
     means = bf.load(tmp_path / "means")
     assert means.recommend(["zoe"], 4)[0].shape == (1, 4)
     for by in ("lower", "draw"):
-        with pytest.raises(InputError, match="Only means were kept"):
+        with pytest.raises(InputError, match="Only the means"):
             means.recommend(["zoe"], 4, by=by)
 
 

@@ -269,9 +269,8 @@ def test_full_takes_the_matrix_itself_as_y():
     assert by_matrix.f.value(x) == by_vector.f.value(x) == pytest.approx(0.5 * np.sum((U @ V.T - X) ** 2))
 
 
-def test_full_and_entries_agree_when_all_is_seen(loss):
-    X = np.sign(RNG.standard_normal((6, 5))) if "it" in type(loss).__name__.lower() else RNG.random((6, 5)).round()
-    X = np.where(X == 0, 1.0, X) if loss.targets.description.startswith("-1") else np.abs(X)
+def test_full_and_entries_agree_when_all_is_seen(loss, draw_targets):
+    X = draw_targets(loss, RNG.standard_normal((6, 5)), RNG)
     full = bf.Problem(loss, bf.operators.Full((6, 5)), X)
     entries = bf.Problem(loss, *bf.operators.Entries.from_dense(X))
     x = Free().pair(RNG.standard_normal((6, 2)), RNG.standard_normal((5, 2)))

@@ -293,5 +293,5 @@ def test_headers_that_are_damaged(tmp_path, header):
 @pytest.mark.parametrize("array", [np.ones((3, 3)), np.ones((2, 2), np.int64), np.ones(()), np.ones((2, 0))], ids=str)
 def test_complex_numbers_that_are_no_pairs(tmp_path, array):
     (tmp_path / "x").write_bytes(save({"complex:U": array}, metadata={"bifactor": "result", "json": "{}"}))
-    with pytest.raises(FileError, match="no array of complex numbers"):
+    with pytest.raises(FileError, match="not an array of complex numbers"):
         files.read(tmp_path / "x", "result")

@@ -427,7 +427,7 @@ def test_a_posterior_without_covariances_finds_rows_and_has_no_error_bars():
     found = bare.fold_in(problem).means
     assert 0 < np.abs(found - again[0].means).max() < 0.2 * np.abs(found).max()
     for ask in (lambda: bare.std([0], [0]), lambda: bare.interval([0], [0]), lambda: bare.sample(0)):
-        with pytest.raises(InputError, match="Only means were kept"):
+        with pytest.raises(InputError, match="Only the means"):
             ask()
 
 

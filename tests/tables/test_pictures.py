@@ -146,7 +146,7 @@ def test_what_is_no_picture_is_refused_in_one_sentence(tmp_path, colour):
     (tmp_path / "empty.png").touch()
     for read in (require_picture, read_picture, read_grey):
         for name, message in (
-            ("words.jpg", "is no picture"),
+            ("words.jpg", "is not a picture"),
             ("empty.png", "is empty"),
             ("absent.png", "There is no file"),
             ("", "is a folder"),

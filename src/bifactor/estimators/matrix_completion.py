@@ -3,10 +3,10 @@
 from typing import Any, Literal, overload
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
-from bifactor.errors import InputError
 from bifactor.estimators.completion import Completion, warn_of_clicks
 from bifactor.estimators.error_bars import ErrorBars
 from bifactor.losses import Ordinal
@@ -152,8 +152,8 @@ class MatrixCompletion(ErrorBars, Completion):
 
     @property
     def levels_(self) -> Array:
-        """The grades that `predict_proba` tells of, where the loss is one of grades."""
-        return np.asarray(self._grades.levels)
+        """The grades whose probabilities `predict_proba` gives, where the loss is one of grades."""
+        return np.asarray(_grades(self).levels)
 
     @property
     def clip_(self) -> Range | None:
@@ -191,17 +191,10 @@ class MatrixCompletion(ErrorBars, Completion):
         told = self.model_.predicted(z)
         return (told, self._std(rows, cols)) if return_std else told
 
+    @available_if(lambda self: self.loss == "ordinal" or isinstance(self.loss, Ordinal))  # type: ignore[untyped-decorator]
     def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
-        """How likely each of the `levels_` is at the entries that `predict` would tell; with loss="ordinal" only."""
-        return self._grades.probabilities(self.decision_function(rows, cols, unknown))
-
-    @property
-    def _grades(self) -> Ordinal:
-        check_is_fitted(self, "model_")
-        if not isinstance(self.model_.loss, Ordinal):
-            kind = type(self.model_.loss).__name__
-            raise InputError(f"The loss of this fit is {kind}, which has no levels. Fit with loss='ordinal'.")
-        return self.model_.loss
+        """How likely each of the `levels_` is at the entries that `predict` takes; with loss="ordinal" only."""
+        return _grades(self).probabilities(self.decision_function(rows, cols, unknown))
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.model_.predicted(z)}
@@ -218,3 +211,12 @@ class MatrixCompletion(ErrorBars, Completion):
 
     def _decoded(self, values: Array) -> Array:
         return values
+
+
+def _grades(model: MatrixCompletion) -> Ordinal:
+    """The loss of a fit to grades; `AttributeError` where it has another, as of attributes that do not exist."""
+    check_is_fitted(model, "model_")
+    if not isinstance(model.model_.loss, Ordinal):
+        kind = type(model.model_.loss).__name__
+        raise AttributeError(f"The loss of this fit is {kind}, which has no levels. Fit with loss='ordinal'.")
+    return model.model_.loss
