@@ -83,18 +83,17 @@ class Dask(Executor):
             work = on_workers.Work(part, how, task, settings, self.threads, self.memory)
             own, near = [a.handles[k] for a in cut], [copy[home] for copy in copies]
             passed.append(self._submit(on_workers.run_block, work, own, near, home=home))
-        sums, each = self.values([self._tree([self._submit(on_workers.sums_of, one) for one in passed])])[0]
+        sums, each = self.values([self._tree(self._map(on_workers.sums_of, passed))])[0]
         found = [
-            Rows(tuple(self._submit(on_workers.tall_of, one, k) for one in passed), placement, meta)
+            Rows(tuple(self._map(on_workers.tall_of, passed, [k] * len(passed))), placement, meta)
             for k, meta in enumerate(each[0][1])
         ]
         return Gathered(tuple(found), sums, [one for one, _ in each])  # type: ignore[arg-type]
 
     def apply(self, function: Callable[..., Any], operands: Sequence[Any], count: int) -> list[Any]:
         """The function of each part of the operands, as futures."""
-        return [
-            self._submit(on_workers.call, self.threads, function, *(_at(a, k) for a in operands)) for k in range(count)
-        ]
+        columns = ([_at(a, k) for k in range(count)] for a in (self.threads, function, *operands))
+        return self._map(on_workers.call, *columns)
 
     def values(self, futures: Sequence[Any]) -> list[Any]:
         """What futures stand for; `LostError` where it is lost, or does not come."""
@@ -134,6 +133,14 @@ class Dask(Executor):
         where: dict[str, Any] = {} if home is None else {"workers": [home], "allow_other_workers": True}
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
             return self.client.submit(function, *arguments, pure=False, retries=3, **where)
+
+    def _map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """The function of each row of arguments, sent in one message."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
+            found: list[Any] = self.client.map(function, *columns, pure=False, retries=3)
+        return found
 
     def _tree(self, futures: list[Any]) -> Any:
         """Their sum, by a tree that depends on their number alone."""
