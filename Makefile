@@ -72,6 +72,6 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks --output bench.json
 
 clean:
-	rm -rf $(VENV) $(VENV)-torch $(VENV)-dist demo.png bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch $(VENV)-dist demo.html bench.json build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf $(VENV)-docs demo.html docs/_build docs/gallery docs/api/generated

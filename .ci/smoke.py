@@ -39,8 +39,8 @@ def smoke(wheel: Path) -> None:
         run("python", "-W", "error", "-c", first_example())
         run("bifactor", "--version")
         run("bifactor", "doctor")
-        run("bifactor", "demo", "--output", "demo.png")
-        assert (Path(folder) / "demo.png").stat().st_size > 0
+        run("bifactor", "demo", "--output", "demo.html")
+        assert (Path(folder) / "demo.html").stat().st_size > 0
 
 
 if __name__ == "__main__":
