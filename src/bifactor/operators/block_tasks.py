@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, total
+from bifactor.arrays import Array
 from bifactor.executors import Loaded, Part, Passed
 from bifactor.factors import Factors, Free
 from bifactor.losses import DataFit, Loss, Shifted
@@ -154,16 +154,6 @@ def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> 
     some = slice(None, None, step)
     z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])
     return Passed(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
-
-
-def judged(bound: SymbolicEntries, tall: Arrays, shared: Arrays, intercept: float) -> Passed:
-    """Of what was held out: Σ w, Σ wℓ and Σ w(z − y)², and Σ wℓ of a constant."""
-    layout, fit = bound.bound.layout, bound.fit
-    z = bound.bound.measure(_pair(tall[0], shared[0])) if layout.size else np.zeros(0, fit.dtype)
-    w = np.ones(z.size) if fit.weights is None else fit.weights
-    losses = (fit.losses(at).astype(np.float64) for at in (z, np.full_like(z, intercept)))
-    away = (z - fit.values).astype(np.float64)
-    return Passed(sums=(total(w), *(float(w @ each) for each in losses), float(w @ away**2)))
 
 
 def _pair(P: Array, Q: Array) -> Factors:
