@@ -104,7 +104,7 @@ def check_objective(problem: bf.Objective, state: State) -> None:
     x = state.point.x
     if x.width == 0:
         return
-    terms = [term.evaluate(x)[0] for term in problem.terms]
+    terms = [term.value(x) for term in problem.terms]
     if isinstance(problem, bf.Problem) and problem.f.data is problem.f:
         losses = host(problem.f.fit.losses(problem.operator.forward(x.left, x.right)))
         losses = (losses if problem.weights is None else host(problem.weights) * losses).astype(np.float64)

@@ -13,6 +13,7 @@ from bifactor.arrays import (
     Array,
     beside,
     cast,
+    columns,
     dtype_of,
     epsilon,
     herm,
@@ -22,16 +23,15 @@ from bifactor.arrays import (
     mean_of,
     on_host,
     real,
+    spread,
 )
 from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.kernels.blocks_reference import triangle
+from bifactor.kernels.combine import some_rows
 from bifactor.kernels.memory import empty
 from bifactor.two_weights import Weight, two_weights
-
-AT_A_TIME = 1 << 22
-"""Numbers that are divided at a time."""
 
 
 class Blocks(ABC):
@@ -40,6 +40,10 @@ class Blocks(ABC):
     @abstractmethod
     def divide(self, rows: Array) -> Array:
         """aᵢ·Mᵢ⁻¹ for each row aᵢ."""
+
+    def divide_among(self, rows: Array, chosen: Array) -> Array:
+        """The same for the chosen columns of the rows, with zeros in the others."""
+        return spread(self.divide(columns(rows, chosen)), chosen, rows.shape[1])
 
     @abstractmethod
     def __add__(self, other: "Shared") -> "Blocks":
@@ -50,7 +54,7 @@ class Blocks(ABC):
         """number·Mᵢ."""
 
     @abstractmethod
-    def at(self, columns: Array) -> "Blocks":
+    def at(self, chosen: Array) -> "Blocks":
         """The blocks of some of the columns."""
 
     @abstractmethod
@@ -95,8 +99,8 @@ class Shared(Blocks):
         """The trace of an average block, the ridge aside."""
         return sum((mean_of(a) * float(np.trace(B).real) for a, B in self.pairs), 0.0)
 
-    def at(self, columns: Array) -> "Shared":
-        return replace(self, pairs=tuple((a, B[np.ix_(columns, columns)]) for a, B in self.pairs))
+    def at(self, chosen: Array) -> "Shared":
+        return replace(self, pairs=tuple((a, B[np.ix_(chosen, chosen)]) for a, B in self.pairs))
 
     def times(self, rows: Array) -> Array:
         """aᵢ·Mᵢ for each row aᵢ."""
@@ -119,19 +123,22 @@ class Shared(Blocks):
         return Shared(pairs, (self.ridge + other.ridge) / 2)
 
     def divide(self, rows: Array) -> Array:
+        return self.divide_among(rows, np.arange(rows.shape[1]))
+
+    def divide_among(self, rows: Array, chosen: Array) -> Array:
         pairs, alike = self.pairs, [a for a, _ in self.pairs if isinstance(a, float)]
         if len(alike) == len(pairs) > 1:
             pairs = ((1.0, _combined(alike, [B for _, B in pairs])),)
         if len(pairs) > 1:
-            return self._by_two(rows)
-        a, B = pairs[0] if pairs else (0.0, np.eye(rows.shape[1], dtype=rows.dtype))
+            return self._by_two(rows, chosen)
+        a, B = pairs[0] if pairs else (0.0, np.eye(len(chosen), dtype=rows.dtype))
         values, Q = np.linalg.eigh(B)
-        kept = _kept_from_zero(values)
+        kept, Q = _kept_from_zero(values), _among(Q, chosen, rows.shape[1])
         if isinstance(a, float) and isinstance(self.ridge, float):
             return matmul(rows, (Q / (a * kept + self.ridge).astype(values.dtype)) @ herm(Q))
         return _turned(rows, Q, herm(Q), a, kept, self.ridge)
 
-    def _by_two(self, rows: Array) -> Array:
+    def _by_two(self, rows: Array, chosen: Array) -> Array:
         """By the generalised eigenvectors of two matrices, P = TΛTᴴ and Q = T(I − Λ)Tᴴ with Mᵢ = pᵢP + qᵢQ."""
         r, eps = len(self.pairs[0][1]), epsilon(rows)
         matrices = [*(B.astype(np.result_type(B.dtype, np.float64)) for _, B in self.pairs), np.eye(r)]
@@ -144,6 +151,7 @@ class Shared(Blocks):
         half = scipy.linalg.solve_triangular(L, P, lower=True)
         values, turn = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
         T = scipy.linalg.solve_triangular(herm(L), turn, lower=False).astype(dtype_of(rows))
+        T = _among(T, chosen, rows.shape[1])
         values = np.clip(values, 0.0, 1.0 - 10 * eps)  # where p is 0, something is left to divide by
         more = q if isinstance(q, float) else beside(q, rows)
         return _turned(rows, T, herm(T), beside(p - q, rows), values, more)  # pΛ + q(I − Λ)
@@ -153,6 +161,15 @@ def _combined(weights: list[float], matrices: list[Array]) -> Array:
     """Σ aₖBₖ."""
     parts = [a * B for a, B in zip(weights, matrices, strict=True)]
     return sum(parts[1:], parts[0])
+
+
+def _among(Q: Array, chosen: Array, width: int) -> Array:
+    """The rows of a small matrix at the chosen places among rows of zeros."""
+    if len(Q) == width:
+        return Q
+    found = np.zeros((width, Q.shape[1]), Q.dtype)
+    found[chosen] = Q
+    return found
 
 
 def _part(a: Any, rows: slice) -> Weight:
@@ -177,7 +194,7 @@ def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, 
     own, each = _column(a, dtype), beside(values.astype(dtype), rows)
     if is_numpy(rows):
         added, out = _column(more, dtype), empty(rows.shape, np.result_type(rows, before))
-        for some in _some_rows(rows):
+        for some in some_rows(rows):
             middle = own[some] * each if np.ndim(own) else own * each
             middle = middle + (added[some] if np.ndim(added) else added)
             turned = matmul(rows[some], before)
@@ -185,12 +202,6 @@ def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, 
             matmul(turned, after, out[some])
         return out
     return matmul(matmul(rows, before) / (own * each + _column(more, dtype)), after)
-
-
-def _some_rows(rows: Array) -> list[slice]:
-    """Of a tall array: temporaries of all rows would be as large as the factor."""
-    step = max(1, AT_A_TIME // max(rows.shape[1], 1))
-    return [slice(start, start + step) for start in range(0, max(len(rows), 1), step)]
 
 
 def _column(a: Weight, dtype: Any) -> Any:
@@ -223,9 +234,9 @@ class Exact(Blocks):
     def __rmul__(self, number: float) -> "Exact":
         return Exact(number * self.packed, self.rank)
 
-    def at(self, columns: Array) -> "Exact":
+    def at(self, chosen: Array) -> "Exact":
         first, second = triangle(self.rank)
-        return Exact(self.packed[:, np.isin(first, columns) & np.isin(second, columns)], len(columns))
+        return Exact(self.packed[:, np.isin(first, chosen) & np.isin(second, chosen)], len(chosen))
 
     def averaged(self, other: Blocks) -> "Exact":
         assert isinstance(other, Exact)

@@ -32,7 +32,7 @@ from bifactor.caching import cached_property
 from bifactor.carried import Carried
 from bifactor.errors import InputError
 from bifactor.kernels.blas import gram, matmul, wide_gram
-from bifactor.kernels.combine import difference, plus, scaled, total
+from bifactor.kernels.combine import difference, plus, reversed_onto, scaled, total
 from bifactor.kernels.inner import inner, norm
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_svd
@@ -142,10 +142,7 @@ class Factors(Carried):
         return matmul(QU, left), s, matmul(QV, herm(right))
 
     def balancing(self) -> tuple[Array, Array] | None:
-        """r×r matrices (P, Q) that balance the factors, UP·(VQ)ᴴ = UVᴴ, where these are free to be balanced.
-
-        None where they are not, and where X has fewer than r directions.
-        """
+        """r×r (P, Q) with UP·(VQ)ᴴ = UVᴴ balanced; None where factors are not free, or X has a lower rank."""
         return self.kind.balancing(self)
 
     def balanced(self) -> "Factors":
@@ -153,8 +150,12 @@ class Factors(Carried):
         return self.kind.balanced(self)
 
     def gradient(self, left: Array, right: Array) -> "Factors":
-        """The gradient in this space of a function whose derivatives by U and V are given."""
+        """The gradient in this space of a function whose derivatives by U and V are given; these may be overwritten."""
         return self.kind.gradient(left, right)
+
+    def reversed_onto(self, a: float, d: "Factors") -> "Factors":
+        """−x + a·d, in the memory of x where it can be: x must not be used any more."""
+        return self.each(lambda x, y: reversed_onto(x, a, y), d)
 
     def divided(self, blocks: Sides) -> "Factors":
         """Each row divided by its block; what is fixed stays zero."""

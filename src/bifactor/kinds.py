@@ -16,7 +16,6 @@ from bifactor.arrays import (
     Array,
     beside,
     cast,
-    columns,
     dtype_of,
     epsilon,
     gaussian,
@@ -24,7 +23,6 @@ from bifactor.arrays import (
     hstack,
     is_numpy,
     norm,
-    spread,
     zeros,
 )
 from bifactor.errors import InputError
@@ -180,7 +178,7 @@ class Fixed(Kind):
     def gradient(self, left: Array, right: Array) -> Factors:
         k, both = self._places
         if is_numpy(left) and is_numpy(right):
-            left, right = left.copy(), right.copy()
+            left, right = (side if side.flags.writeable else side.copy() for side in (left, right))
             left[:, :k] = 0
             right[:, k:both] = 0
             return Factors(left, right, self)
@@ -196,8 +194,7 @@ class Fixed(Kind):
         sides = [g.left, g.right]
         for side, unknown in enumerate(self.unknown(g.width)):
             if unknown.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
-                found = blocks(side).at(unknown).divide(columns(sides[side], unknown))
-                sides[side] = spread(found, unknown, g.width)
+                sides[side] = blocks(side).at(unknown).divide_among(sides[side], unknown)
             else:
                 sides[side] = 0 * sides[side]
         return Factors(sides[0], sides[1], self)

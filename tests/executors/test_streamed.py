@@ -1,11 +1,14 @@
 """Blocks one after the other: the budget changes what is read, and no bit of what is found."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.executors.sizes import bytes_of
+from bifactor.kernels import combine
 from bifactor.operators import Partitioned
 
 
@@ -68,3 +71,30 @@ def test_sizes(text, size):
 def test_what_is_no_amount_of_memory(wrong):
     with pytest.raises(InputError, match="memory="):
         bf.executors.Streamed(wrong)
+
+
+@pytest.mark.parametrize("offsets", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_pcg_has_five_pairs_of_factors_at_most(tmp_path, monkeypatch, loss, offsets):
+    monkeypatch.setattr(combine, "AT_A_TIME", 1 << 14)
+    rng, shape, rank = np.random.default_rng(0), (250_000, 50), 10
+    rows, cols = rng.integers(0, shape[0], 4000), rng.integers(0, shape[1], 4000)
+    rows[0], cols[0] = shape[0] - 1, shape[1] - 1
+    y = np.sign(rng.standard_normal(4000))
+    store = bf.tables.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
+    f = bf.operators.Partitioned(loss, store)
+    problem = bf.Objective(f, bf.penalties.Ridge(0.5), offsets=offsets)
+    start = bf.inits.Given(*(0.1 * rng.standard_normal((k, rank)) for k in shape))
+    pair = sum(shape) * (rank + 2 * offsets) * 8
+    peaks = []
+
+    def callback(iteration, state):
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.reset_peak()
+
+    bf.solve(problem, rank, bf.solvers.PCG(), start, max_iter=2, tol=0)  # what is compiled and kept for later
+    tracemalloc.start()
+    bf.solve(problem, rank, bf.solvers.PCG(), start, max_iter=6, tol=0, callback=callback)
+    tracemalloc.stop()
+    vectors = 6 * shape[0] * 8
+    assert max(peaks[1:]) <= 5 * pair + vectors

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from bifactor.kernels import memory
 from bifactor.kernels.memory import LARGE, empty, recycled, zeros
 
 SIZE = LARGE // 8
@@ -71,3 +72,14 @@ def test_threads_do_not_share():
         thread.start()
         thread.join()
     assert found == [False]
+
+
+def test_memory_of_sizes_that_nobody_asks_for_any_more_is_let_go():
+    with recycled():
+        pool = memory._buffers.get()
+        kept = zeros(SIZE, np.float64)
+        for k in range(3 * memory.IDLE):
+            empty(2 * SIZE + k * SIZE, np.float64)  # larger each time, so that none serves the next
+        assert len(pool.buffers) <= memory.IDLE + 3
+        assert any(buffer is kept.base for buffer in pool.buffers)
+        np.testing.assert_array_equal(kept, 0)

@@ -192,8 +192,8 @@ def test_a_state_comes_back_as_it_was(make_problem):
     assert again.own.numbers == ()
     assert again.phase == state.phase
     assert again.point.gradient.kind is problem.kind
-    # Without terms ∇F is ∇f: one array, which is kept once.
-    assert again.point.gradient.left is again.point.slope.left
+    # Where a solver adds no terms there is one gradient, which is kept once.
+    assert again.point.gradient.left is again.point.original[1].left
     assert len(arrays) == 7  # U and V, their gradient, the speed, and where
 
 
@@ -238,7 +238,7 @@ def test_a_run_that_cannot_be_kept_warns_once(make_problem, tmp_path, monkeypatc
 
     problem, options = make_problem(), {"rng": 0, "max_iter": 7, "tol": 0}
     wanted = bf.solve(problem, 2, **options)
-    monkeypatch.setattr(files, "to_bytes", fail)
+    monkeypatch.setattr(files, "to_parts", fail)
     with pytest.warns(UserWarning, match="Iteration 1 is not in the checkpoint") as caught:
         result = bf.solve(problem, 2, **options, checkpoint=tmp_path / "run", checkpoint_every=1)
     assert len(caught) == 1

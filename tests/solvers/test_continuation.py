@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.penalties import Ridge
-from bifactor.solvers import BFGD, PCG, AltMin, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD
+from bifactor.solvers import BFGD, PCG, AltMin, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, Solver
 from bifactor.solvers.parts.growth import grown
 from bifactor.solvers.parts.recommended import recommended
 from bifactor.solvers.race import Racing
@@ -209,7 +209,7 @@ def test_the_chain_of_the_race_has_seen_every_lane(make_problem):
     assert {(s.own.lane, s.own.best is not None) for s in racing} == {(0, False), (1, True)}
 
 
-class Slow(PCG):
+class Slow(Solver):
     """A solver that comes nowhere."""
 
     def step(self, problem, state):

@@ -90,7 +90,7 @@ print(f.evaluate(x).f)
 
 # --- MeasuredCurve ---
 f = extend.Measured(problem.operator, problem.f.fit)
-curve = f.curve(x, -point.slope, f.measure(x))
+curve = f.curve(x, -point.gradient, f.measure(x))
 print(isinstance(curve, extend.MeasuredCurve), curve.at(0.01)[0])
 
 # --- Footprint ---

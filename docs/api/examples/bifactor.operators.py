@@ -109,7 +109,7 @@ isinstance(f, bf.operators.DataBound)  # True
 # --- Curve ---
 problem = bf.Problem("squared", bf.operators.Full((16, 8)), X)
 point = problem.at(problem.kind.pair(U + 0.1, V))
-curve = problem.f.curve(point.x, -point.slope, point.z)
+curve = problem.f.curve(point.x, -point.gradient, point.z)
 print(isinstance(curve, bf.operators.Curve))  # True
 value, slope, curvature = curve.at(0.01)
 

@@ -11,6 +11,9 @@ from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, n
 COPIED = 1 << 20
 """Numbers of which a copy is made at a time."""
 
+QR_ROWS = 1 << 16
+"""Rows of a tall array that are made orthonormal at a time."""
+
 
 def hstack(*arrays: Array) -> Array:
     """Columns side by side."""
@@ -39,7 +42,7 @@ def spread(array: Array, places: np.ndarray, width: int) -> Array:
 def triangular(array: Array) -> Any:
     """R of the QR factorisation, which is small."""
     if type(array) is np.ndarray:
-        return np.linalg.qr(array, mode="r")
+        return np.linalg.qr(_stacked(array), mode="r")
     if isinstance(array, rows.Rows):
         return rows.triangular(array)
     return host(namespace(array).linalg.qr(array, mode="reduced")[1])
@@ -47,8 +50,37 @@ def triangular(array: Array) -> Any:
 
 def orthonormal(array: Array) -> tuple[Array, np.ndarray]:
     """Q, as tall as the array, and the small R."""
+    if type(array) is np.ndarray and _is_long(array):
+        return _orthonormal_in_parts(array)
     Q, R = namespace(array).linalg.qr(array, mode="reduced")
     return Q, host(R)
+
+
+def _parts(array: np.ndarray) -> list[np.ndarray]:
+    return [array[start : start + QR_ROWS] for start in range(0, max(len(array), 1), QR_ROWS)]
+
+
+def _is_long(array: np.ndarray) -> bool:
+    """Whether parts save time, too; measured: 3 times as fast with 3 million rows, slower with 100,000."""
+    return len(array) > 4 * QR_ROWS >= 4 * array.shape[1]
+
+
+def _stacked(array: np.ndarray) -> np.ndarray:
+    """The R of some rows at a time, one below the other, which has the R of all; the array where it is short."""
+    if not _is_long(array):
+        return array
+    return np.concatenate([np.linalg.qr(part, mode="r") for part in _parts(array)])
+
+
+def _orthonormal_in_parts(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Q and R of a tall array: copies of all of it, of which LAPACK takes several, would be as large as factors."""
+    Q, R = np.linalg.qr(_stacked(array))
+    found, at = np.empty(array.shape, Q.dtype), 0
+    for part, out in zip(_parts(array), _parts(found), strict=True):
+        own = np.linalg.qr(part)[0]
+        np.matmul(own, Q[at : at + own.shape[1]], out=out)
+        at += own.shape[1]
+    return found, R
 
 
 def column_norms(array: Array) -> np.ndarray:

@@ -8,6 +8,9 @@ import numpy as np
 from bifactor.arrays.libraries import Array, cast, dtype_of, host, is_foreign
 from bifactor.errors import InputError
 
+DRAWN = 1 << 22
+"""Numbers that are drawn in double precision at a time, to become single."""
+
 
 def floating(array: Any, what: str) -> Array:
     """A floating copy-or-view of user data: integers and booleans become float64, half becomes single.
@@ -60,4 +63,11 @@ def gaussian(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Ar
     if dtype.kind == "c":
         draw = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
         return (draw / np.sqrt(2.0)).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype)
+    if dtype == np.float64:
+        return rng.standard_normal(shape)
+    found = np.empty(shape, dtype)
+    flat = found.reshape(-1)
+    for start in range(0, flat.size, DRAWN):
+        part = flat[start : start + DRAWN]
+        part[:] = rng.standard_normal(part.size)
+    return found

@@ -5,11 +5,12 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, cast, common_dtype, herm, host, is_foreign, is_numpy
+from bifactor.arrays import Array, beside, cast, common_dtype, dtype_of, herm, host, is_foreign, is_numpy
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
@@ -19,6 +20,9 @@ MULTIPLY_ADDS = 64
 
 SINGLE = 1024
 """Rows whose products are summed in single precision, with a relative error of some 10⁻⁷, before they become double."""
+
+WEIGHTED = 1 << 14
+"""Rows that are weighted at a time: a copy of all would be as large as a factor."""
 
 ALONE = 1 << 13
 """Multiply-adds up to which any BLAS keeps to one thread by itself."""
@@ -38,15 +42,15 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
     return out
 
 
-def gram(A: Array, B: Array) -> Array:
-    """AᴴB of two tall matrices, which is small, their rows shared among threads."""
+def gram(A: Array, B: Array, weights: Array | None = None) -> Array:
+    """Aᴴ·diag(weights)·B of two tall matrices, which is small, their rows shared among threads."""
     if not is_numpy(A):
-        return host(herm(A) @ B)
+        return host(herm(A) @ _weighted(B, weights))
     parts = _rows(A, B.shape[1])
     if len(parts) == 1 and A.size * B.shape[1] <= ALONE:
-        return _gram(A, B)
+        return _gram(A, B, weights)
     with blas_at_most(1):
-        sums = run(_gram, [(A[a:b], B[a:b]) for a, b in parts])
+        sums = run(_gram, [(A[a:b], B[a:b], None if weights is None else weights[a:b]) for a, b in parts])
     return sums[0] if len(sums) == 1 else sum(sums[1:], sums[0])
 
 
@@ -67,16 +71,20 @@ def _wide_gram(A: Array, B: Array, weights: Array | None, wide: Any) -> Array:
     total = np.zeros((A.shape[1], B.shape[1]), wide)
     for start in range(0, A.shape[0], SINGLE):
         rows = slice(start, start + SINGLE)
-        total += _gram(A[rows], _weighted(B[rows], None if weights is None else weights[rows]))
+        total += _gram(A[rows], B[rows], None if weights is None else weights[rows])
     return total
 
 
 def _weighted(B: Array, weights: Array | None) -> Array:
-    return B if weights is None else weights[:, None] * B
+    return B if weights is None else cast(weights, np.finfo(dtype_of(B)).dtype)[:, None] * B
 
 
-def _gram(A: Array, B: Array) -> Array:
-    return herm(A) @ B
+def _gram(A: Array, B: Array, weights: Array | None = None) -> Array:
+    if weights is None:
+        return herm(A) @ B
+    starts = range(0, max(len(A), 1), WEIGHTED)
+    parts = ((A[k : k + WEIGHTED], _weighted(B[k : k + WEIGHTED], weights[k : k + WEIGHTED])) for k in starts)
+    return reduce(np.add, (herm(own) @ more for own, more in parts))
 
 
 def _rows(A: Array, columns: int) -> list[tuple[int, int]]:

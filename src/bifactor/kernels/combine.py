@@ -1,9 +1,30 @@
 """Sums and multiples of tall arrays, in memory that has been used before where there is some."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels.memory import empty
+
+AT_A_TIME = 1 << 22
+"""Numbers that temporaries hold: those of all rows would be as large as a factor."""
+
+
+ALL = slice(None)
+
+
+def some_rows(tall: Array) -> list[slice]:
+    """The rows of a tall array of NumPy's, a few at a time; all at once in other libraries."""
+    if type(tall) is not np.ndarray:
+        return [ALL]
+    step = max(1, AT_A_TIME // max(tall.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, max(len(tall), 1), step)]
+
+
+def rows_of(tall: Array, rows: slice) -> Array:
+    """These rows; other libraries are asked for all of them only."""
+    return tall if rows == ALL else tall[rows]
 
 
 def _alike(a: Array, b: Array) -> bool:
@@ -31,3 +52,21 @@ def plus(x: Array, a: float, y: Array) -> Array:
         return x + a * y
     found = scaled(a, y)
     return np.add(x, found, out=found)
+
+
+def accumulated(a: Array, more: Callable[[slice], Array]) -> Array:
+    """a + b, where b is computed for a few rows at a time; in the memory of a, where it can be overwritten."""
+    if type(a) is not np.ndarray or not a.flags.writeable:
+        return a + more(ALL)
+    for rows in some_rows(a):
+        np.add(a[rows], more(rows), out=a[rows], casting="no")
+    return a
+
+
+def reversed_onto(a: Array, b: float, c: Array) -> Array:
+    """−a + b·c, in the memory of a, where it can be overwritten."""
+    if not _alike(a, c):
+        return b * c - a
+    for rows in some_rows(a):
+        np.subtract(b * c[rows], a[rows], out=a[rows])
+    return a

@@ -22,7 +22,39 @@ LARGE = 1 << 20
 SLACK = 1.5
 """Of the size asked for, up to which a buffer may be longer: blocks of rows differ in length."""
 
-_buffers: ContextVar[list[Array] | None] = ContextVar("buffers", default=None)
+IDLE = 16
+"""New buffers that have been needed since a buffer was last in use, after which it is let go: sizes have changed."""
+
+_buffers: ContextVar["_Pool | None"] = ContextVar("buffers", default=None)
+
+
+class _Pool:
+    """Buffers, and for each the number of new ones that had been needed when it was last seen in use."""
+
+    def __init__(self) -> None:
+        self.buffers: list[Array] = []
+        self.seen: list[int] = []
+        self.needed = 0
+
+    def take(self, size: int) -> Array:
+        """A buffer of this many bytes that nobody has; of those that fit, the smallest."""
+        fitting = [k for k, held in enumerate(self.buffers) if size <= held.size <= SLACK * size]
+        for k in sorted(fitting, key=lambda k: self.buffers[k].size):
+            if _references(self.buffers, k) == _FREE:
+                return self.buffers[k]
+        self._let_go()
+        self.buffers.append(np.empty(size, np.uint8))
+        self.seen.append(self.needed)
+        return self.buffers[-1]
+
+    def _let_go(self) -> None:
+        """Give back buffers that have been idle for long."""
+        self.needed += 1
+        for k in range(len(self.buffers) - 1, -1, -1):
+            if _references(self.buffers, k) > _FREE:
+                self.seen[k] = self.needed
+            elif self.needed - self.seen[k] > IDLE:
+                del self.buffers[k], self.seen[k]
 
 
 @contextmanager
@@ -31,7 +63,7 @@ def recycled() -> Iterator[None]:
     if _buffers.get() is not None:
         yield
         return
-    token = _buffers.set([])
+    token = _buffers.set(_Pool())
     try:
         yield
     finally:
@@ -41,17 +73,11 @@ def recycled() -> Iterator[None]:
 def empty(shape: int | tuple[int, ...], dtype: Any) -> Array:
     """`np.empty`, from memory that has been used before where there is some."""
     dtype = np.dtype(dtype)
-    size = prod(shape) if isinstance(shape, tuple) else shape
-    buffers = _buffers.get()
-    if buffers is None or size * dtype.itemsize < LARGE:
+    needed = (prod(shape) if isinstance(shape, tuple) else shape) * dtype.itemsize
+    pool = _buffers.get()
+    if pool is None or needed < LARGE:
         return np.empty(shape, dtype)
-    needed = size * dtype.itemsize
-    fitting = [k for k, held in enumerate(buffers) if needed <= held.size <= SLACK * needed]
-    for k in sorted(fitting, key=lambda k: buffers[k].size):
-        if _references(buffers, k) == _FREE:
-            return buffers[k][:needed].view(dtype).reshape(shape)
-    buffers.append(np.empty(needed, np.uint8))
-    return buffers[-1].view(dtype).reshape(shape)
+    return pool.take(needed)[:needed].view(dtype).reshape(shape)
 
 
 def _references(buffers: list[Array], k: int) -> int:

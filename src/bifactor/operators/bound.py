@@ -36,7 +36,7 @@ Apply = Callable[[Factors], tuple[Array, Array]]
 
 
 class Evaluated(NamedTuple):
-    """f at some factors, its gradient's products ∇f V and ∇fᴴ U, and the measurements; None where they are not kept."""
+    """f at some factors, the products ∇f V and ∇fᴴ U in new arrays, which may be overwritten, and z if it is kept."""
 
     f: float
     GV: Array

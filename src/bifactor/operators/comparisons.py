@@ -126,7 +126,7 @@ class ComparisonsBound(Measured):
         """As for `Entries`. What all columns have in common is in no difference, so a row sees how they vary."""
         other = x.left if side else x.right
         if side == 0:
-            other = other - namespace(other).sum(self._shares.weighted(other, 1), axis=0)
+            other = other - self._shares.centre(other, 1)
         return self._shares.blocks(other, side, alone)
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from bifactor.arrays import Array, beside, dtype_of, epsilon, herm, host, namespace
-from bifactor.blocks import Shared
+from bifactor.blocks import Blocks, Shared
 from bifactor.kernels.blas import matmul
 from bifactor.operators.features import Features
 from bifactor.two_weights import Weight
@@ -39,14 +39,16 @@ class Coupled(Shared):
     def damped(self, damping: float) -> Self:
         return replace(self, pairs=super().damped(damping).pairs, own=self.own.damped(damping))
 
-    def at(self, columns: Array) -> Self:
-        return replace(self, pairs=super().at(columns).pairs, own=self.own.at(columns), terms=self.terms.at(columns))
+    def at(self, chosen: Array) -> Self:
+        return replace(self, pairs=super().at(chosen).pairs, own=self.own.at(chosen), terms=self.terms.at(chosen))
 
-    def divide(self, rows: Array) -> Array:
+    def divide_among(self, rows: Array, chosen: Array) -> Array:
+        if len(chosen) < rows.shape[1]:
+            return Blocks.divide_among(self, rows, chosen)
         F, first = self.features, _ridge(self.terms)
         assert F is not None
         if F.matrix.nnz == 0 or not np.any(first > 0):
-            return super().divide(rows)
+            return super().divide_among(rows, chosen)
         R = self.terms.part(slice(F.rows))
         M, own, shared = self.own + R, rows[: F.rows, :], rows[F.rows :, :]
         u, product = M.divide(own), F.map(rows)

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, cast, dtype_of, is_numpy
+from bifactor.arrays import Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.kernels.blas import gram
-from bifactor.kernels.memory import empty
 
 
 class Shares:
@@ -13,19 +12,21 @@ class Shares:
 
     def __init__(self, marginals: tuple[Array, Array], like: Array):
         self._sums = [beside(sums, like) for sums in marginals]
-        self._filled = [beside(filled(sums), like) for sums in marginals]  # a row of none counts as the mean one
-        self._shares = [beside(sums[:, None] / sums.sum(), like) for sums in marginals]
+        self._totals = [float(sums.sum()) for sums in marginals]
+        # A row of none counts as the mean one.
+        self._filled = [
+            own if np.all(sums > 0) else beside(filled(sums), like)
+            for own, sums in zip(self._sums, marginals, strict=True)
+        ]
 
-    def weighted(self, factor: Array, side: int) -> Array:
-        """The rows of a factor, each times its share in the curvature."""
-        share = cast(self._shares[side], np.finfo(dtype_of(factor)).dtype)
-        if is_numpy(factor):
-            return np.multiply(share, factor, out=empty(factor.shape, factor.dtype))
-        return share * factor
+    def centre(self, factor: Array, side: int) -> Array:
+        """The mean of the rows of a factor, each with its share in the curvature."""
+        ones = beside(np.ones((factor.shape[0], 1), dtype_of(factor)), factor)
+        return beside(gram(ones, factor, self._sums[side])[0] / self._totals[side], factor)
 
     def blocks(self, other: Array, side: int, alone: bool) -> Shared:
         """Of each row the curvature there, times the mean of vⱼᴴvⱼ over what is observed of the `other` factor."""
-        mean = gram(other, self.weighted(other, 1 - side))
+        mean = gram(other, other, self._sums[1 - side]) / self._totals[1 - side]
         if alone:
             return Shared(((self._filled[side], mean),))
         # Beside others the mean is made a sum, as theirs are, so that damping is the same for all.

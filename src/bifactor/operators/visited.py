@@ -26,9 +26,11 @@ class Visited(Curve):
         return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
 
     def to(self, a: float, x: Factors) -> Evaluated:
-        return self._evaluated(a)
+        there, self.last = self._evaluated(a), None  # its arrays are the caller's now
+        return there
 
     def _evaluated(self, a: float) -> Evaluated:
         if self.last is None or self.last[0] != a:
+            self.last = None  # another pair of tall arrays is made
             self.last = a, self.bound.evaluate(self.x.plus(a, self.d))
         return self.last[1]

@@ -20,6 +20,15 @@ class Term(ABC):
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         """h and its gradient; `x.gradient(dU, dV)` makes one of the two derivatives."""
 
+    def value(self, x: Factors) -> float:
+        """h alone."""
+        return self.evaluate(x)[0]
+
+    def added(self, x: Factors, gradient: Factors) -> tuple[float, Factors]:
+        """h, and its gradient added to another one, whose memory may be overwritten."""
+        value, own = self.evaluate(x)
+        return value, gradient + own
+
     def polynomial(self, x: Factors, d: Factors) -> Array | None:
         """The five numbers c with h(x + a·d) = Σₖ cₖ aᵏ for every a; None where h is not a polynomial of degree 4."""
         return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from bifactor.arrays import Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.errors import InputError
 from bifactor.factors import Factors
+from bifactor.kernels.combine import ALL, accumulated, rows_of, some_rows
 from bifactor.kernels.inner import inner
 from bifactor.penalties.base import Penalty
 from bifactor.penalties.weights import Weights
@@ -92,14 +94,24 @@ class Ridge(Penalty):
         for name, size in zip(("rows", "cols"), shape, strict=True):
             require_weights(getattr(self, name), name, size, shape, "Ridge")
 
+    def value(self, x: Factors) -> float:
+        return self._product(x, x) / 2
+
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
-        return self._product(x, x) / 2, self.hessian(x, x)
+        return self.value(x), self.hessian(x, x)
+
+    def added(self, x: Factors, gradient: Factors) -> tuple[float, Factors]:
+        if len(x.arrays) == 1:  # both sides are one array
+            return super().added(x, gradient)
+        sides = zip((0, 1), (x.left, x.right), (gradient.left, gradient.right), strict=True)
+        left, right = (accumulated(g, partial(self._times, side, F)) for side, F, g in sides)
+        return self.value(x), x.gradient(left, right)
 
     def hessian(self, x: Factors, d: Factors) -> Factors:
         return x.gradient(self._times(0, d.left), self._times(1, d.right))
 
     def polynomial(self, x: Factors, d: Factors) -> Array:
-        return np.array([self._product(x, x) / 2, self._product(x, d), self._product(d, d) / 2, 0.0, 0.0])
+        return np.array([self.value(x), self._product(x, d), self._product(d, d) / 2, 0.0, 0.0])
 
     def blocks(self, x: Factors, side: int) -> Shared:
         weights = (self.rows, self.cols)[side]
@@ -114,13 +126,15 @@ class Ridge(Penalty):
         if self.rows is None and self.cols is None and self.components is None:
             left, right = self.sides
             return left * inner(x.left, d.left) + right * inner(x.right, d.right)
-        return inner(x.left, self._times(0, d.left)) + inner(x.right, self._times(1, d.right))
+        sides = ((0, x.left, d.left), (1, x.right, d.right))
+        return sum(inner(rows_of(F, rows), self._times(side, D, rows)) for side, F, D in sides for rows in some_rows(F))
 
-    def _times(self, side: int, F: Array) -> Array:
-        """ρ·diag(a)·F·diag(c)."""
-        found, weights, real = self.sides[side] * F, (self.rows, self.cols)[side], np.finfo(dtype_of(F)).dtype
+    def _times(self, side: int, F: Array, rows: slice = ALL) -> Array:
+        """ρ·diag(a)·F·diag(c), of some rows."""
+        real, weights = np.finfo(dtype_of(F)).dtype, (self.rows, self.cols)[side]
+        found = self.sides[side] * rows_of(F, rows)
         if weights is not None:
-            found = beside(weights.astype(real)[:, None], F) * found
+            found = beside(weights[rows].astype(real)[:, None], F) * found
         return found if self.components is None else found * beside(self._components(F.shape[1]).astype(real), F)
 
     def _components(self, width: int) -> Array:

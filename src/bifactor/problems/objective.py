@@ -1,6 +1,7 @@
 """F(U, V) = f(UVᴴ) + terms: what a solver minimises."""
 
 from collections.abc import Sequence
+from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -135,23 +136,37 @@ class Objective:
         return self.point(x, Evaluated(f, *self.f.pull_back(slopes).products(x.left, x.right), z))
 
     def seen(self, point: Point) -> Point:
-        """The same point, whose value and gradient are those of this F: no pass over the measurements."""
-        return self._point(point.x, point.f, point.slope, point.z)
+        """A point of this F and terms that a solver has added, as one of F alone: no pass over the measurements."""
+        return Point(point.x, point.f, point.z, *point.original, point.original)
+
+    def converted(self, point: Point, source: "Objective") -> Point:
+        """A point of another objective with the same f, as one of this: no pass over the measurements."""
+        value, gradient = point.f, source.slope(point)
+        for penalty in self.penalties:
+            h, more = penalty.evaluate(point.x)
+            value, gradient = value + h, gradient + more
+        return Point(point.x, point.f, point.z, value, gradient, (value, gradient))
+
+    def slope(self, point: Point) -> Factors:
+        """∇f in the factors at a point of this objective: the products (∇f V, ∇fᴴ U), in the space of x."""
+        own = (penalty.evaluate(point.x)[1] for penalty in self.penalties)
+        return reduce(Factors.__sub__, own, point.original[1])
 
     def point(self, x: Factors, at: Evaluated) -> Point:
         """The point at x, where f and its gradient are known."""
-        return self._point(x, at.f, x.gradient(at.GV, at.GhU), at.z)
-
-    def _point(self, x: Factors, f: float, slope: Factors, z: Array | None) -> Point:
-        value, gradient = f, slope
-        for term in self.terms:
+        value, gradient = at.f, x.gradient(at.GV, at.GhU)
+        for penalty in self.penalties:
+            h, gradient = penalty.added(x, gradient)
+            value += h
+        original = value, gradient
+        for term in self.added:
             h, more = term.evaluate(x)
             value, gradient = value + h, gradient + more
-        return Point(x, f, slope, z, value, gradient)
+        return Point(x, at.f, at.z, value, gradient, original)
 
     def objective(self, x: Factors) -> float:
         """F at x, alone."""
-        return self.f.value(x) + sum(term.evaluate(x)[0] for term in self.terms)
+        return self.f.value(x) + sum(term.value(x) for term in self.terms)
 
     def blocks_of_terms(self, x: Factors, side: int) -> Shared:
         """What the terms add to the curvature of every row of U, for side 0, and of V, for side 1."""

@@ -95,14 +95,14 @@ class Point(Value):
 
     x: Factors
     f: float
-    slope: Factors
-    """∇f in the factors: the products (∇f V, ∇fᴴ U), in the space of x."""
     z: Any
     """The measurements; None where they were not kept."""
     value: float
     """F."""
     gradient: Factors
     """∇F in the factors."""
+    original: tuple[float, Factors]
+    """F and ∇F without the terms that a solver has added; the two above where it has added none."""
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,9 @@ class Certificate:
 def certify(problem: Objective, x: Factors) -> Certificate:
     """The certificate of an answer, at the cost of an accurate ‖∇f(X)‖₂."""
     point, kind, weights = problem.at(x), problem.kind, problem.nuclear
-    gradient = point.gradient.norm()
+    gradient, slope = point.gradient.norm(), problem.slope(point)
     if weights is None:
-        parts = point.slope.norm() + (point.gradient - point.slope).norm()
+        parts = slope.norm() + (point.gradient - slope).norm()
         return Certificate(gradient, gradient / max(parts, 1e-300), None, None, None)
     G = weights.gradient(problem.f.gradient(x))
     try:
@@ -83,8 +83,8 @@ def certify(problem: Objective, x: Factors) -> Certificate:
     if rho > 0 and problem.least is not None and not kind.fixed_columns:
         nuclear = rho * nuclear_norm(lifted.left, lifted.right)
         bound = point.f + nuclear - problem.least
-        gap = max(inner(x.left, point.slope.left) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
+        gap = max(inner(x.left, slope.left) + nuclear, 0.0) + max(dual / rho - 1, 0.0) * bound
     level = 0.0 if rho > 0 else problem.scale * x.product_norm()
-    parts = point.slope.norm() + (dual + level) * x.norm()
+    parts = slope.norm() + (dual + level) * x.norm()
     relative = gradient / max(parts, 1e-300) if np.isfinite(parts) else 1.0
     return Certificate(gradient, relative, dual, rho, gap, level)

@@ -17,7 +17,7 @@ from bifactor.running.result import Status
 from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
-FORMAT = 2
+FORMAT = 3
 """Of the file. Those without a number were written before states had types."""
 
 
@@ -106,7 +106,7 @@ def _checked(run: Run) -> Run:
     for number in (run.best_value, run.magnitude, point.value, point.f):
         if not isinstance(number, float) or not np.isfinite(number):
             raise ValueError(f"{str(number)[:40]!r} stands where a finite number should be")
-    for x in (point.x, point.slope, point.gradient, run.best):
+    for x in (point.x, point.gradient, point.original[1], run.best):
         if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
             raise ValueError("factors are missing")
         if x.shape != point.x.shape or x.right.shape[1] != x.width or x.dtype != dtype_of(x.right):

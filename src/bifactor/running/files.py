@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
@@ -23,6 +22,9 @@ From the second on there is a checksum.
 """
 
 _COMPLEX = "complex:"
+
+_LETTERS = {"f": "F", "i": "I", "u": "U"}
+"""How safetensors spells kinds of numbers; lengths in bits follow."""
 
 _SPOKEN = {
     stat.S_IFDIR: "a folder",
@@ -45,10 +47,29 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
     }
     text = json.dumps(metadata)
     header = {"bifactor": kind, "format": str(FORMAT), "json": text, "checksum": _checksum(flat, text)}
-    put(Path(path), to_bytes(flat, metadata=header))
+    put(Path(path), *to_parts(flat, header))
 
 
-def put(path: Path, *parts: bytes) -> None:
+def to_parts(arrays: dict[str, Array], metadata: dict[str, str]) -> list[bytes | memoryview]:
+    """What a safetensors file consists of: its header, and the arrays, of which no copies are made.
+
+    The library's own `save` copies all of them at once: as much memory again as a run has. Longer items come first, so
+    that each array begins at a multiple of the length of its items.
+    """
+    names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        start, end, dtype = end, end + arrays[name].nbytes, arrays[name].dtype
+        kind = "BOOL" if dtype.kind == "b" else f"{_LETTERS[dtype.kind]}{8 * dtype.itemsize}"
+        header[name] = {"dtype": kind, "shape": arrays[name].shape, "data_offsets": (start, end)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    whole = (arrays[name].reshape(-1).view(np.uint8).data for name in names if arrays[name].size)
+    return [len(text).to_bytes(8, "little"), text, *whole]
+
+
+def put(path: Path, *parts: bytes | memoryview) -> None:
     """Write to a temporary file, flush it to disk, then rename: no crash leaves half a file. Links are followed."""
     place = Path(os.path.realpath(path))
     temporary = temporary_for(place)

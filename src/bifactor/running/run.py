@@ -8,6 +8,7 @@ import numpy as np
 from bifactor.arrays import Array, epsilon, gathered, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
+from bifactor.kernels.combine import rows_of, some_rows
 from bifactor.metrics import difference_norm
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
@@ -75,6 +76,10 @@ class Run:
         value, (U, V) = problem.objective(x), (gathered(side) for side in (x.left, x.right))
         return Result(U, V, status, self.iteration, value, History(*self.columns()), solver, problem=problem)
 
+    def end(self) -> None:
+        """Let directions and gradients go, which are as large as the answer."""
+        del self.state
+
     def columns(self) -> Array:
         return np.array(self.records, dtype=np.float64).T
 
@@ -105,6 +110,14 @@ def _grams(old: Factors, new: Factors) -> tuple[tuple[Array, Array, Array], tupl
     if moved is not None and moved.start is old.wide_grams:  # a step along a curve, of which all is known
         a, ((UD, VE), (DD, EE)) = moved.step, (moved.cross, moved.own)
         return (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
-    d = new - old
-    left = gram(new.left, new.left), gram(new.left, d.left), gram(d.left, d.left)
-    return left, (gram(old.right, old.right), gram(d.right, old.right), gram(d.right, d.right))
+    (UU, UdU, dUdU), (VV, VdV, dVdV) = _moments(new.left, old.left, 1.0), _moments(old.right, new.right, -1.0)
+    return (UU, UdU, dUdU), (VV, herm(VdV), dVdV)
+
+
+def _moments(F: Array, other: Array, sign: float) -> tuple[Array, Array, Array]:
+    """FᴴF, FᴴΔ and ΔᴴΔ for Δ = ±(F − other), a few rows at a time."""
+    parts = []
+    for rows in some_rows(F):
+        own, d = rows_of(F, rows), sign * (rows_of(F, rows) - rows_of(other, rows))
+        parts.append((gram(own, own), gram(own, d), gram(d, d)))
+    return tuple(sum(each[1:], each[0]) for each in zip(*parts, strict=True))

@@ -122,6 +122,7 @@ def solve(
         status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
         result = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
         result = replace(result, rank_path=path, posterior=chosen.posterior(problem, run.state))
+        run.end()
         return result.balanced() if solver is None else result
 
 
@@ -141,6 +142,7 @@ def _iterate(
     status = tested.check(run, before)
 
     def turn() -> Status | None:
+        run.state = solver.prepare(problem, run.state)
         state = solver.step(problem, run.state)
         seconds = time.perf_counter() - started
         if not run.advance(state, problem.scale, seconds):

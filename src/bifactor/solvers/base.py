@@ -48,6 +48,14 @@ class Solver(ABC, Generic[Own]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Own]:
         """The state at the start, x; no later one has more columns than `rank`, beside those that are fixed."""
 
+    def prepare(self, problem: Objective, state: State[Own]) -> State[Own]:
+        """The same state with what the next step needs, such as a direction, in the place of what that is made from.
+
+        `solve` calls it before each step, and lets the state before go: tall arrays that a step needs no longer do not
+        take memory while it is made. A step prepares its state itself where nobody has.
+        """
+        return state
+
     @abstractmethod
     def step(self, problem: Objective, state: State[Own]) -> State[Own]:
         """The state one iteration further."""

@@ -1,13 +1,12 @@
 """Preconditioned nonlinear conjugate gradients on the factors: the fast solver."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bifactor.arrays import Array
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
-from bifactor.problems.state import Point, State, Value
+from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
 from bifactor.solvers.parts.curvature import blocks_memory
 from bifactor.solvers.parts.preconditioner import LIFT, distance, exact_blocks, first_decrement, preconditioned
@@ -20,7 +19,7 @@ EXACT = 5
 """Iterations that exact blocks serve."""
 
 RENEW = 25
-"""Iterations after which measurements are taken anew (rounding has gathered) and the factors balanced."""
+"""Iterations after which measurements are taken again (rounding has gathered) and the factors balanced."""
 
 ORTHOGONAL = 0.01
 """A direction that promises less than this fraction of what the preconditioned gradient does is given up for that."""
@@ -28,13 +27,16 @@ ORTHOGONAL = 0.01
 
 @dataclass(frozen=True)
 class Conjugate(Value):
-    """The direction of the next step, and what the one after it needs."""
+    """The direction of the next step, or what it is made from."""
 
-    d: Factors
+    d: Factors | None
+    """The direction; None until the step is prepared."""
+    last: tuple[Factors, Factors] | None
+    """∇F and the direction at the last point, until then; None where the next direction is −S."""
     decrement: float
-    """⟨∇F, S⟩ where d was chosen."""
+    """⟨∇F, S⟩ where the latest direction was chosen."""
     age: int
-    """Steps since the measurements were taken anew."""
+    """Steps since the measurements were taken again."""
     memory: Searched
     blocks: tuple[Array, Array] | None = None
     """Exact blocks of the preconditioner, packed."""
@@ -83,56 +85,61 @@ class PCG(Solver[Conjugate]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
         point = problem.measured(x)
-        return self._aimed(problem, point, first_decrement(problem, point), Searched())
+        return State(point, Conjugate(None, None, first_decrement(problem, point), 0, Searched()))
+
+    def prepare(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
+        """The state with its direction, −S + βD⁻; ∇F⁻ and D⁻ are let go."""
+        own, g = state.own, state.point.gradient
+        if own.d is not None:
+            return state
+        own = self._with_blocks(problem, state.point.x, own)
+        s = preconditioned(problem, state.point.x, g, self.damping * distance(problem, own.decrement), own.blocks)
+        size, beta, d = g.inner(s), 0.0, None
+        if own.last is not None and own.decrement > 0:
+            before, d = own.last
+            beta = max(0.0, (size - before.inner(s)) / own.decrement)
+            slope = beta * d.inner(g) - size  # of −S + βD⁻
+            beta = beta if slope <= -ORTHOGONAL * size else 0.0
+        d = s.reversed_onto(beta, s if d is None else d)
+        return replace(state, own=replace(own, d=d, last=None, decrement=size))
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
-        if state.own.age >= RENEW:
+        state = self.prepare(problem, state)
+        # Where measurements are not carried along there is nothing to take again.
+        if state.own.age >= RENEW and problem.f.explicit:
             state = _renewed(problem, state)
         taken = _search(problem, state)
         if taken.phase.at_rest:  # give up the memory of directions, and the rounding of measurements carried along
             fresh = problem.measured(state.point.x.fresh) if state.own.age else state.point
-            state = self._aimed(problem, fresh, state.own.decrement, state.own.memory)
+            own = replace(state.own, d=None, age=0, blocks=None)
+            state = self.prepare(problem, State(fresh, own))
             taken = _search(problem, state)
         if taken.phase.at_rest:
             return replace(state, phase=taken.phase)
-        return self._aimed(problem, taken.point, state.own.decrement, taken.memory, state)
+        own, last = state.own, (state.point.gradient, _direction(state))
+        return State(taken.point, replace(own, d=None, last=last, age=own.age + 1, memory=taken.memory))
 
-    def _aimed(
-        self,
-        problem: Objective,
-        point: Point,
-        decrement: float,
-        memory: Searched,
-        old: State[Conjugate] | None = None,
-    ) -> State[Conjugate]:
-        """The state with the direction of its next step; −S alone where there is no old one to be conjugate to."""
-        g = point.gradient
-        blocks, used = self._blocks(problem, point.x, old)
-        s = preconditioned(problem, point.x, g, self.damping * distance(problem, decrement), blocks)
-        size, beta, age = g.inner(s), 0.0, 0 if old is None else old.own.age + 1
-        if old is not None and decrement > 0:
-            beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
-            slope = beta * old.own.d.inner(g) - size  # of −S + βD⁻
-            beta = beta if slope <= -ORTHOGONAL * size else 0.0
-        d = -s if old is None or beta == 0 else (-s).plus(beta, old.own.d)
-        return State(point, Conjugate(d, size, age, memory, blocks, used))
-
-    def _blocks(self, problem: Objective, x: Factors, old: State[Conjugate] | None) -> tuple[Any, int]:
-        """Exact blocks where they are asked for, and for how many steps they have served."""
+    def _with_blocks(self, problem: Objective, x: Factors, own: Conjugate) -> Conjugate:
+        """With exact blocks, where they are asked for, and for how many steps they have served."""
         if not self.exact:
-            return None, 0
-        if old is not None and old.own.blocks is not None and old.own.blocks_age < EXACT - 1:
-            return old.own.blocks, old.own.blocks_age + 1
-        return exact_blocks(problem, x), 0
+            return own
+        if own.blocks is not None and own.blocks_age < EXACT - 1:
+            return replace(own, blocks_age=own.blocks_age + 1)
+        return replace(own, blocks=exact_blocks(problem, x), blocks_age=0)
+
+
+def _direction(state: State[Conjugate]) -> Factors:
+    assert state.own.d is not None  # the state has been prepared
+    return state.own.d
 
 
 def _search(problem: Objective, state: State[Conjugate]) -> Step:
-    return CurveSearch().next(Path(problem, state.point, state.own.d), state.own.memory)
+    return CurveSearch().next(Path(problem, state.point, _direction(state)), state.own.memory)
 
 
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
-    """The same X and the same direction, with measurements taken anew, by balanced factors."""
-    x, d = state.point.x.fresh, state.own.d
+    """The same X and the same direction, with measurements taken again, by balanced factors."""
+    x, d = state.point.x.fresh, _direction(state)
     # A penalty that is not invariant balances by itself, and would change with the factors.
     change = x.balancing() if problem.invariant else None
     if change is not None:

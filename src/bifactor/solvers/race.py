@@ -106,6 +106,10 @@ class Race(Solver[Racing | Decided]):
         first = self.solvers[0].init(problem, x, rank)
         return State(first.point, Racing(first, 0, x, rank, nothing, nothing), Staged())
 
+    def prepare(self, problem: Objective, state: State[Racing | Decided]) -> State[Racing | Decided]:
+        own = state.own
+        return replace(state, own=replace(own, inner=self.solvers[own.lane].prepare(problem, own.inner)))
+
     def step(self, problem: Objective, state: State[Racing | Decided]) -> State[Racing | Decided]:
         own = state.own
         new = self.solvers[own.lane].step(problem, own.inner)

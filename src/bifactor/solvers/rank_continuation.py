@@ -78,6 +78,12 @@ class RankContinuation(Solver[Stage]):
         inner = self.solver.init(problem, x.columns(slice(problem.kind.fixed_columns + columns)), columns)
         return _noted(Stage(inner, columns, rank))
 
+    def prepare(self, problem: Objective, state: State[Stage]) -> State[Stage]:
+        own = state.own
+        if own.over and own.columns < own.rank:  # the next step begins another stage
+            return state
+        return replace(state, own=replace(own, inner=self.solver.prepare(problem, own.inner)))
+
     def step(self, problem: Objective, state: State[Stage]) -> State[Stage]:
         own = state.own
         if own.over and own.columns < own.rank:

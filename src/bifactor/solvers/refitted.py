@@ -1,6 +1,6 @@
 """Parameters of losses that are fitted on the way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from bifactor.errors import InputError
@@ -85,15 +85,25 @@ class Refitted(Solver[Fitting]):
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Fitting]:
         return _noted(Fitting(self.solver.init(problem, x, rank), rank, problem.f.fitted))
 
+    def prepare(self, problem: Objective, state: State[Fitting]) -> State[Fitting]:
+        own = state.own
+        if self._due(own):
+            return state
+        return replace(state, own=replace(own, inner=self.solver.prepare(self.current(problem, state), own.inner)))
+
     def step(self, problem: Objective, state: State[Fitting]) -> State[Fitting]:
         own, at = state.own, self.current(problem, state)
-        if not own.settled and own.count > 0 and (own.count >= self.every or own.inner.phase.at_rest):
+        if self._due(own):
             return self._refitted(problem, at, own)
         inner = self.solver.step(at, own.inner)
         return _noted(Fitting(inner, own.rank, own.fitted, own.rounds, own.count + 1, own.settled))
 
     def current(self, problem: Objective, state: State[Fitting]) -> Objective:
         return _at(problem, state.own.fitted)
+
+    def _due(self, own: Fitting) -> bool:
+        """Whether the next step fits parameters."""
+        return not own.settled and own.count > 0 and (own.count >= self.every or own.inner.phase.at_rest)
 
     def _refitted(self, problem: Objective, at: Objective, own: Fitting) -> State[Fitting]:
         """The state with parameters fitted to where it is."""

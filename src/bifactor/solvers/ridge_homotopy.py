@@ -1,6 +1,6 @@
 """Ridge homotopy: from a heavy ridge to none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,6 +94,12 @@ class RidgeHomotopy(Solver[Ridged]):
         lam = self.factor * spectral_norm(G, np.random.default_rng(0), 0.1)
         return self._begun(problem, x.columns(slice(problem.kind.fixed_columns)), rank, lam, lam)
 
+    def prepare(self, problem: Objective, state: State[Ridged]) -> State[Ridged]:
+        own = state.own
+        if own.over and own.lam > 0:  # the next step begins another stage
+            return state
+        return replace(state, own=replace(own, inner=self.solver.prepare(_at(problem, own.lam), own.inner)))
+
     def step(self, problem: Objective, state: State[Ridged]) -> State[Ridged]:
         own = state.own
         if own.over and own.lam > 0:
@@ -115,13 +121,15 @@ class RidgeHomotopy(Solver[Ridged]):
 
     def _lowered(self, problem: Objective, own: Ridged) -> float:
         """The next λ; 0 stands for the problem itself."""
-        share = sum(penalty.evaluate(own.inner.point.x)[0] for penalty in _at(problem, own.lam).penalties)
+        share = sum(penalty.value(own.inner.point.x) for penalty in _at(problem, own.lam).penalties)
         return 0.0 if share <= SMALL_SHARE * abs(own.inner.value) else self.factor * own.lam
 
 
 def _noted(problem: Objective, own: Ridged) -> State[Ridged]:
     """The state, its value being that of the problem itself whatever the stage minimises."""
-    return State(problem.seen(own.inner.point), own, Staged() if own.lam > 0 else own.inner.phase)
+    if own.lam == 0:
+        return State(own.inner.point, own, own.inner.phase)
+    return State(problem.converted(own.inner.point, _at(problem, own.lam)), own, Staged())
 
 
 def _at(problem: Objective, lam: float) -> Objective:

@@ -26,10 +26,14 @@ def check_penalty(
     slope, image = (ahead - behind) / (2 * h), penalty.hessian(x, d) - (0.5 / h) * (up - down)
     close(f"{name}: gradient is the derivative of value", gradient.inner(d), slope, tol, size)
     close(f"{name}: hessian is the derivative of gradient", image.norm(), 0.0, tol, size)
+    close(f"{name}: value is that of evaluate", penalty.value(x), value, tol, size)
+    alone, onto = penalty.added(x, 1.0 * d)
+    close(f"{name}: added has the value", alone, value, tol, size)
+    close(f"{name}: added is the sum of gradients", (onto - (gradient + d)).norm(), 0.0, tol, size)
     c = penalty.polynomial(x, d)
     if c is not None:
         for a in (0.0, h, -h):
-            along, there = float(np.polyval(c[::-1], a)), penalty.evaluate(x.plus(a, d))[0]
+            along, there = float(np.polyval(c[::-1], a)), penalty.value(x.plus(a, d))
             close(f"{name}: polynomial is the value along a curve", along, there, tol, size)
     for side, rows in enumerate((x.left, x.right)):
         blocks = Shared(ridge=1.0) + penalty.blocks(x, side)

@@ -26,8 +26,8 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
     _check_run(solver, problem, rank, seed, result)
     start = solver.init(problem, Random()(problem, rank, np.random.default_rng(seed)), rank)
     kept = _arrays(start)
-    first, second = solver.step(problem, start), solver.step(problem, start)
-    true(f"{name}: a state steps to the same place each time", np.array_equal(first.U, second.U))
+    first, second = solver.step(problem, start), solver.step(problem, solver.prepare(problem, start))
+    true(f"{name}: a state, prepared or not, steps to the same place each time", np.array_equal(first.U, second.U))
     for a, b in zip(kept, _arrays(start), strict=True):
         true(f"{name}: a step leaves its state as it was", np.array_equal(a, b))
     for state in (start, first):
@@ -47,10 +47,12 @@ def _check_point(name: str, problem: Objective, point: Point) -> None:
     size = abs(same.f) + problem.scale * point.x.product_norm() ** 2 + 1e-300
     for part in ("value",) if whole else ("f", "value"):
         close(f"{name}: a point and its {part} belong together", getattr(point, part), getattr(same, part), tol, size)
-    for part in ("gradient",) if whole else ("slope", "gradient"):
-        true(f"{name}: {part} has the shape of the factors", getattr(point, part).left.shape == point.x.left.shape)
-        difference = (getattr(point, part) - getattr(same, part)).norm()
-        close(f"{name}: a point and its {part} belong together", difference, 0.0, tol, 1 + same.gradient.norm())
+    true(f"{name}: the gradient has the shape of the factors", point.gradient.left.shape == point.x.left.shape)
+    difference = (point.gradient - same.gradient).norm()
+    close(f"{name}: a point and its gradient belong together", difference, 0.0, tol, 1 + same.gradient.norm())
+    value, gradient = point.original
+    alone = value == point.value and gradient.inner(gradient) == point.gradient.inner(point.gradient)
+    true(f"{name}: a point of the problem has no terms of the solver", alone)
 
 
 def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result: Result) -> None:

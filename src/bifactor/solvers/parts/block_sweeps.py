@@ -176,7 +176,7 @@ class BlockSweeps(Sweeps[Swept]):
         x = self.problem.kind.pair(*self.bound.sides(means, after))
         slopes = self._slope(means, tall, x, variance), short.slope(sums, variance) + short.pulled
         gradient = x.gradient(*self.bound.sides(*slopes))
-        return Point(x, value, gradient, None, value, gradient)
+        return Point(x, value, None, value, gradient, (value, gradient))
 
     def _slope(self, means: Array, tall: Tall, x: Factors, variance: float) -> Array:
         """The gradient in the longer side: it was 0 for the prior and the noise that the rows were found with."""

@@ -152,7 +152,7 @@ class HeldSweeps(Sweeps[Inferred]):
         x = self.problem.kind.pair(*pair)
         gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
         z = data.bound.operator.forward(x.left, x.right) if x.width else np.zeros(data.y.size, self.problem.dtype)
-        point = Point(x, value, gradient, z, value, gradient)
+        point = Point(x, value, z, value, gradient, (value, gradient))
         return State(point, Inferred(rows.side, cols.side, variance, *sums, trust))
 
 
