@@ -24,7 +24,7 @@ from bifactor.errors import BifactorError
 DOCUMENTED = (
     (ConvergenceWarning, ""),
     (bf.estimators.MisfitWarning, ""),
-    (UserWarning, "Columns of which nothing is known are dropped"),
+    (UserWarning, "Columns without any known cell are dropped"),
     (UserWarning, "All .* known entries are 1"),
 )
 """Warnings that an estimator says that it gives."""

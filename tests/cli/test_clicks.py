@@ -190,7 +190,7 @@ def test_a_file_of_clicks_asks_for_it(folder):
     assert "counts above 0" in said
     (folder / "nothing.csv").write_text("user,item,plays\na,b,0\nc,d,0\n")
     said = invoke("complete", "nothing.csv", "--implicit", "--value", "plays", "-o", "f", code=1).stderr
-    assert "Nothing was chosen" in said
+    assert "There are no choices" in said
     (folder / "single.csv").write_text("user,item\na,b\nc,d\n")
     assert not (folder / "f").exists()
     told = answer("complete", "single.csv", "--implicit", "-o", "f")
@@ -515,12 +515,12 @@ def test_later_choices_judge_a_fit(folder):
 def test_newcomers_are_judged_by_their_history(fitted, folder):
     (folder / "new.csv").write_text("user,item\nme,i3\nme,i8\n")
     (folder / "rest.csv").write_text("user,item\nme,i5\n")
-    assert "None of 1 choice can be judged" in invoke("evaluate", "fit", "rest.csv", code=1).stderr
+    assert "None of 1 choice can be evaluated" in invoke("evaluate", "fit", "rest.csv", code=1).stderr
     assert answer("evaluate", "fit", "rest.csv", "--history", "new.csv")["users"] == 1
     (folder / "other.csv").write_text("when;who;what\n1;me;i5\n2;me;i6\n")
     named = ("--row", "who", "--col", "what")
     assert answer("evaluate", "fit", "other.csv", "--history", "new.csv", *named)["left_out"]["judged"] == 2
-    assert "were in the fit already" in invoke("evaluate", "fit", "clicks.csv", code=1).stderr
+    assert "were already in the fit" in invoke("evaluate", "fit", "clicks.csv", code=1).stderr
 
 
 def test_a_fit_of_values_is_judged_by_its_errors():

@@ -322,7 +322,7 @@ def test_folders_that_are_no_fit(invoke, folder):
     path.write_bytes(path.read_bytes()[:50])
     assert "truncated" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
     (folder / "fit" / "card.json").write_text('{"format": 99}')
-    assert "of format 99" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
+    assert "has format 99" in invoke("recommend", "fit", "--user", "u1", code=1).stderr
 
 
 def test_a_checkpoint_goes_on(invoke, folder):
@@ -573,10 +573,10 @@ def test_error_bars_are_left_out_on_request(invoke, folder):
     invoke("predict", "fit", "data.csv")
     assert "Only the means" in invoke("predict", "fit", "data.csv", "--std", code=1).stderr
     invoke("complete", "data.csv", "--rank", 2, "--alpha", 1, "-o", "ridge")
-    assert "no posterior, so no error bars" in invoke("predict", "ridge", "data.csv", "--std", code=1).stderr
+    assert "error bars need a posterior" in invoke("predict", "ridge", "data.csv", "--std", code=1).stderr
     assert "posterior.safetensors" not in os.listdir(folder / "ridge")
     done = invoke("complete", "data.csv", "--alpha", 1, "--noise", "one", "-o", "other", code=1)
-    assert "neither alpha nor a solver" in done.stderr
+    assert "without alpha or a solver" in done.stderr
 
 
 @pytest.mark.parametrize("where", ["solve", "_fitted"])

@@ -300,7 +300,7 @@ def test_labels_of_new_rows():
     assert all(0 < one["prediction"] < 1 for one in told)
     with open("new.csv", "w") as file:
         file.write("user,item,rating\n7,i3,1\n")
-    assert "the fit had 2 and 5 only" in invoke("recommend", "fit", "--ratings", "new.csv", code=1).stderr
+    assert "the fit had only 2 and 5" in invoke("recommend", "fit", "--ratings", "new.csv", code=1).stderr
 
 
 # Names

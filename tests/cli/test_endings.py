@@ -306,7 +306,7 @@ def test_folders_of_others_are_never_replaced(folder):
     (folder / "mine" / "card.json").write_text("a card to somebody")
     done = CliRunner().invoke(main, [*QUICK, "-o", "mine", "--force"])
     assert done.exit_code == 1
-    assert "mine holds no card.json of a fit. Choose another name." in done.stderr
+    assert "mine contains no card.json of a fit. Choose another name." in done.stderr
     assert (folder / "mine" / "card.json").read_text() == "a card to somebody"
 
 

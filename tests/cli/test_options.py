@@ -97,7 +97,7 @@ def test_a_file_of_another_kind_is_answered_by_what_the_command_takes(command, a
 
 def test_three_labels_are_not_answered_by_a_parameter_of_python():
     said = invoke("complete", "data.csv", "--loss", "logistic", "-o", "fit").stderr
-    assert "not two. Code it as 0 and 1." in said
+    assert "not two. Encode it as 0 and 1." in said
     assert "binarize" not in said
 
 

@@ -233,7 +233,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
         (("long.csv", "--qubits", 3), "3 letters"),
         (("long.csv", "--rank", 5), "--rank 5 is not possible for 2 qubits. Choose from 1 to 4, or auto."),
         (("state.npz",), "state.npz is not text. Pass counts as csv or json."),
-        (("long.csv", "--target", "bell"), "none of ghz, w, singlet"),
+        (("long.csv", "--target", "bell"), "is unknown. Pass ghz, w, singlet"),
         (("long.csv", "--target", "absent.npy"), "There is no file"),
         (("long.csv", "--target", "three.npy"), "shape (8,)"),
         (("long.csv", "--target", "long.npy"), "Normalise"),

@@ -120,9 +120,9 @@ def test_images_side_by_side(fit, table):
     shown = ImageDisplay(holes, colour).plot().ax_[0].images[0].get_array()
     assert shown.shape == (6, 5, 3)
     assert np.isfinite(np.asarray(shown)).all()
-    with pytest.raises(InputError, match="Pass as many"):
+    with pytest.raises(InputError, match="Pass one for each picture"):
         drawn.plot(drawn.ax_[:2])
-    with pytest.raises(InputError, match="one shape"):
+    with pytest.raises(InputError, match="equal shape"):
         ImageDisplay(table, table[1:])
 
 

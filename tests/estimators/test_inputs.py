@@ -108,9 +108,9 @@ def test_weights_of_rows_and_of_triples():
 BAD = {
     "inf": (np.array([[1.0, np.inf]]), None, "infinity"),
     "inf in a sparse matrix": (sparse.csr_array([[1.0, np.inf]]), None, "infinity"),
-    "words": (np.array([["a", "b"]]), None, "Column 0 of X holds 'a', which is not a number"),
-    "complex": (np.array([[1j, 2]]), None, "Complex data not supported: column 0 of X holds 1j"),
-    "one dimension": (np.arange(3.0), None, "X has 1 dimension, and a table has 2"),
+    "words": (np.array([["a", "b"]]), None, "Column 0 of X contains 'a', which is not a number"),
+    "complex": (np.array([[1j, 2]]), None, "Complex data not supported: column 0 of X contains 1j"),
+    "one dimension": (np.arange(3.0), None, "X has 1 dimension, but a table has 2"),
     "no rows": (np.empty((0, 3)), None, "0 sample"),
     "no columns": (np.empty((3, 0)), None, "0 feature"),
     "weights of another length": (TABLE, np.ones(3), r"weights has shape \(3,\)"),

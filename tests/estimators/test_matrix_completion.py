@@ -205,7 +205,7 @@ def test_nothing_known_is_refused():
     ("setting", "words"),
     [
         ({"n_components": -1}, "n_components=-1"),
-        ({"n_components": 0, "offsets": False}, "Without offsets there must be a component"),
+        ({"n_components": 0, "offsets": False}, "Without offsets, at least one component is needed"),
         ({"n_components": "all"}, "n_components='all'"),
         ({"alpha": -1.0}, r"alpha=-1\.0"),
         ({"loss": "absolute"}, "loss='absolute'.*squared"),
@@ -290,7 +290,7 @@ def test_fit_transform_is_refused_before_any_work(table, monkeypatch):
 
 def test_complete_is_refused_above_a_size(fitted, monkeypatch):
     monkeypatch.setattr(inputs, "LARGEST", 100)
-    with pytest.raises(InputError, match="120×60 has more than 100 entries"):
+    with pytest.raises(InputError, match="120×60 matrix has more than 100 entries"):
         fitted.complete()
 
 
@@ -415,7 +415,7 @@ def test_score(truth, table, fitted):
     assert fitted.score((rows, cols, y)) == pytest.approx(expected)
     assert 0.98 < make().fit(table[:100]).score(table[100:]) < 1
     assert make(n_components=1, alpha=0.1).fit(table[:100]).score(table[100:]) < 0.9
-    with pytest.raises(InputError, match="nothing to score"):
+    with pytest.raises(InputError, match="the score is undefined"):
         fitted.score(np.full((2, SHAPE[1]), np.nan))
 
 

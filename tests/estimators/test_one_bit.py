@@ -172,7 +172,7 @@ def test_scores(table, fitted):
     assert fitted.accuracy(at) == np.mean(fitted.predict(*at[:2]) == at[2])
     assert 0 < fitted.score(table) < fitted.score(triples(table))
     assert 0.6 < fitted.accuracy(table) < fitted.accuracy(triples(table))
-    with pytest.raises(InputError, match="nothing to score"):
+    with pytest.raises(InputError, match="the score is undefined"):
         fitted.accuracy(np.full((2, 25), np.nan))
 
 
@@ -186,7 +186,7 @@ def test_names_and_more_lines(table):
     model.partial_fit_long(new, **settings)
     assert model.predict("new", "q3") in (0, 1)
     assert model.row_factors_.shape[0] == 61
-    with pytest.raises(InputError, match="but the fit had 0 and 1"):
+    with pytest.raises(InputError, match="but the fit had only 0 and 1"):
         model.partial_fit_long(new.with_columns(said=pl.lit(2.0)), **settings)
 
 
@@ -242,7 +242,7 @@ def test_small_tables_in_both_precisions(shape, dtype):
     [
         ([[0.0, 1.0], [2.0, np.nan]], r"3 different values \(0, 1, 2, …\), not two"),
         ([[0.3, 0.7], [0.5, 0.1]], "4 different values"),
-        ([[7.0, 7.0], [7.0, np.nan]], "nothing but 7"),
+        ([[7.0, 7.0], [7.0, np.nan]], "only the value 7"),
         ([[np.nan, np.nan]], "No entry of X is known"),
         ([[0.0, np.inf]], "infinity"),
     ],
@@ -255,7 +255,7 @@ def test_what_are_not_labels_is_refused(X, fact):
 @pytest.mark.parametrize(
     ("parameters", "fact"),
     [
-        ({"link": "cauchit"}, "link='cauchit' is none of logistic, probit"),
+        ({"link": "cauchit"}, "link='cauchit' is unknown. Pass one of logistic, probit"),
         ({"link": None}, "link=None"),
         ({"alpha": -1}, "alpha=-1"),
         ({"n_components": -1}, "n_components=-1"),

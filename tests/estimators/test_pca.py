@@ -131,7 +131,7 @@ def test_inverse_transform_gives_means(fits, tables, kind):
     np.testing.assert_allclose(told, LOSSES[kind].mean(linear(model, Z)), rtol=1e-12)
     assert np.all(told > 0)
     assert kind is PoissonPCA or np.all(told < 1)
-    with pytest.raises(InputError, match="transform gives 2 columns"):
+    with pytest.raises(InputError, match="transform returns 2 columns"):
         model.inverse_transform(Z[:, :1])
 
 
@@ -265,8 +265,8 @@ def test_small_tables(kind, shape):
     ("parameters", "fact"),
     [
         ({"n_components": 0}, "n_components=0"),
-        ({"n_components": "many"}, "'many' is not a number of principal components"),
-        ({"n_components": "auto", "alpha": 0}, "what a ridge leaves, but alpha=0"),
+        ({"n_components": "many"}, "'many' is not an integer ≥ 1. Pass the number of components"),
+        ({"n_components": "auto", "alpha": 0}, "needs a ridge, but alpha=0"),
         ({"alpha": -1}, "alpha=-1"),
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),
@@ -295,16 +295,16 @@ def test_bad_tables_are_refused(kind):
 def test_what_are_not_labels_is_refused(fits):
     with pytest.raises(InputError, match=r"3 different values \(0, 1, 2, …\), not two"):
         LogisticPCA().fit(np.array([[0.0, 1.0], [2.0, 1.0]]))
-    with pytest.raises(InputError, match="nothing but 5"):
+    with pytest.raises(InputError, match="only the value 5"):
         LogisticPCA().fit(np.full((3, 3), 5.0))
-    with pytest.raises(InputError, match="X holds -1, but the fit had 0 and 1"):
+    with pytest.raises(InputError, match="X contains -1, but the fit had only 0 and 1"):
         fits[LogisticPCA].transform(np.full((1, 15), -1.0))
     with pytest.raises(InputError, match="binarize='high'"):
         LogisticPCA(binarize="high").fit(np.eye(3))
 
 
 def test_what_are_not_counts_is_refused(fits):
-    with pytest.raises(InputError, match="Negative values in data: X holds -1"):
+    with pytest.raises(InputError, match="Negative values in data: X contains -1"):
         PoissonPCA().fit(np.array([[0.0, -1.0], [1.0, 1.0]]))
     with pytest.raises(InputError, match="exposure='row' is neither"):
         PoissonPCA(exposure="row").fit(np.eye(3))

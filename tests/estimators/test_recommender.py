@@ -217,7 +217,7 @@ def test_a_mask_says_which_items_and_which_users(exact):
     by_mask, by_place = exact.recommend(users, 4, items=items), exact.recommend([3, 5], 4, items=np.flatnonzero(items))
     for one, other in zip(by_mask, by_place, strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.raises(InputError, match="mask has 3 places"):
+    with pytest.raises(InputError, match="mask has 3 elements"):
         exact.recommend([3], 2, items=[True, False, True])
 
 
@@ -244,7 +244,7 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     )
     again = loaded.fold_in(history)
     np.testing.assert_allclose(again.explain(300, ids[0], n=1000)[1], parts, rtol=1e-5)
-    with pytest.raises(InputError, match="Only scores of clicks"):
+    with pytest.raises(InputError, match="Only recommendations from clicks"):
         bf.MatrixCompletion(n_components=1, alpha=1.0).fit((np.arange(3), np.arange(3), np.arange(3.0))).fit_.explain(
             0, 1
         )
@@ -391,10 +391,10 @@ def test_scikit_learn_may_clone_it(chosen):
         ({"n_components": 0}, "integer"),
         ({"n_components": "auto"}, "integer"),
         ({"max_iter": 0}, "max_iter"),
-        ({"item_share": 1}, "below 1"),
-        ({"item_share": -0.1}, "below 1"),
-        ({"item_share": "some"}, "below 1"),
-        ({"item_share": np.nan}, "below 1"),
+        ({"item_share": 1}, "and < 1"),
+        ({"item_share": -0.1}, "and < 1"),
+        ({"item_share": "some"}, "and < 1"),
+        ({"item_share": np.nan}, "and < 1"),
         ({"item_alpha": 0}, "above 0"),
     ],
 )
@@ -406,7 +406,7 @@ def test_wrong_settings(chosen, settings, message):
 def test_wrong_data(chosen, exact):
     with pytest.raises(InputError, match="above 0"):
         bf.Recommender().fit(-chosen)
-    with pytest.raises(InputError, match="Nothing was chosen"):
+    with pytest.raises(InputError, match="There are no choices"):
         bf.Recommender().fit(sparse.csr_array(([0.0], ([0], [0])), shape=(5, 4)))
     with pytest.raises(InputError, match="infinity"):
         bf.Recommender().fit(np.array([[1.0, np.inf], [0.0, 1.0]]))
@@ -422,7 +422,7 @@ def test_wrong_data(chosen, exact):
         exact.recommend([0], 0)
     with pytest.raises(InputError, match="no column named 900"):
         exact.explain(0, 900)
-    with pytest.raises(InputError, match="One recommendation"):
+    with pytest.raises(InputError, match="Only one recommendation"):
         exact.explain([0, 1], 3)
     with pytest.raises(InputError, match="no row"):
         exact.similar_users([900])

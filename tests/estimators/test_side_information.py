@@ -184,7 +184,7 @@ def test_new_names_have_features():
     found = model.transform_long(lines, features=users[::-1]).set_index("user")
     places = model.row_names_.indices(["u9", "u10"])
     np.testing.assert_allclose(found.loc[["u9", "u10"]].to_numpy()[:, 1:], model.row_factors_[places], atol=1e-4)
-    with pytest.raises(InputError, match="no column with names"):
+    with pytest.raises(InputError, match="no column of names"):
         model.transform_long(lines, features=users.drop(columns="user"))
 
 
@@ -383,21 +383,21 @@ def test_mistakes():
     with pytest.raises(InputError, match="implicit_features"):
         completion(implicit_features=1).fit(known)
     model = completion(user_features=left, item_features=right).fit(known)
-    with pytest.raises(InputError, match="There are 5 features of rows, but the fit had 6"):
+    with pytest.raises(InputError, match="There are 5 features of rows, but the fit has 6"):
         model.transform(known, features=left[:, 1:])
     with pytest.raises(InputError, match="features has 79 lines, but there are 80 rows"):
         model.transform(known, features=left[1:])
     with pytest.raises(InputError, match="was a matrix in the fit"):
         model.transform(known, features=pd.DataFrame(left))
-    with pytest.raises(InputError, match="The fit had no features of rows"):
+    with pytest.raises(InputError, match="The fit has no features of rows"):
         completion().fit(known).transform(known, features=left)
     framed = completion(user_features=pd.DataFrame(left, columns=list("abcdef"))).fit(known)
-    with pytest.raises(InputError, match="was a table of columns in the fit"):
+    with pytest.raises(InputError, match="is not a table of columns, unlike in the fit"):
         framed.transform(known, features=left)
     with pytest.raises(InputError, match="no column 'a', which the fit had"):
         framed.transform(known, features=pd.DataFrame(left, columns=list("xbcdef")))
     chosen = clicks()[1]
-    with pytest.raises(InputError, match="features go with histories"):
+    with pytest.raises(InputError, match="features are for new users"):
         recommender(user_features=left).fit(chosen).recommend([1], features=left[:1])
 
 

@@ -129,7 +129,7 @@ def test_a_choice_of_the_rank_cut_short_is_said(monkeypatch):
     from bifactor.estimators import state_tomography as module
 
     monkeypatch.setattr(module, "choose_rank", lambda data, how: module.RankChoice(2, {1: -0.5, 2: -0.4}, True))
-    with pytest.warns(ConvergenceWarning, match="Ctrl-C ended the choice of the rank at 2"):
+    with pytest.warns(ConvergenceWarning, match="The choice of the rank was interrupted at 2"):
         fit = StateTomography(random_state=0).fit_counts(labels(2), sample(drawn_state(2, 2), labels(2), 100))
     assert fit.choice_interrupted_
     assert fit.rank_ == 2
@@ -292,7 +292,7 @@ def test_the_habits_of_scikit_learn():
         (1, 1, ["X"], [{"2": 1}], "outcome '2'"),
         (1, 1, ["X"], [{"00": 1}], "outcome '00'"),
         (1, 1, ["X", "Y"], [{"0": 1}], "2 settings"),
-        (None, "some", ["X"], [[1, 1]], "rank='some' is not an integer ≥ 1, nor 'auto'"),
+        (None, "some", ["X"], [[1, 1]], "rank='some' is not an integer ≥ 1. Pass such an integer, or 'auto'"),
         (None, 3, ["X"], [[1, 1]], "from 1 to 2, or 'auto'"),
         (2, "auto", ["X"], [[1, 1]], "2 letters"),
         (None, 1, {"X": {"0": 1}}, [[1, 1]], "holds the counts already"),
@@ -306,9 +306,9 @@ def test_bad_counts_are_refused(n, rank, settings, counts, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"bit_order": "last"}, "bit_order='last' is none of same, reversed"),
+        ({"bit_order": "last"}, "bit_order='last' is unknown. Pass one of same, reversed"),
         ({"bit_order": None}, "bit_order=None"),
-        ({"random_state": -1}, "random_state=-1 is not an integer from 0"),
+        ({"random_state": -1}, "random_state=-1 is not a seed"),
         ({"random_state": "a"}, "random_state='a'"),
         ({"tol": -1}, "tol=-1"),
         ({"tol": "small"}, "tol='small'"),
@@ -328,11 +328,11 @@ def test_bad_settings_are_refused(setting, message):
         (["XX"], [0.5, 0.5], None, "values has shape"),
         (["XX"], [np.inf], None, "infinite"),
         (["XX"], [0.5j], None, "real numbers"),
-        (["XX"], [0.5], [0.0], "errors holds 0"),
+        (["XX"], [0.5], [0.0], "errors contains 0"),
         (["XX"], [0.5], [0.1, 0.1], "errors has shape"),
         (["XQ"], [0.5], None, "'XQ'"),
         (["X"], [0.5], None, "2 letters"),
-        (["II"], [1.0], None, "nothing but the identity"),
+        (["II"], [1.0], None, "only the identity"),
         (["II", "XX"], [0.9, 0.5], None, "identity"),
     ],
 )
@@ -346,7 +346,7 @@ def test_bad_expectations_are_refused(paulis, values, errors, message):
     [
         (np.ones(2) / np.sqrt(2), "dimension 2"),
         (np.ones(4), "trace 4"),
-        (np.diag([1.5, -0.5, 0, 0]), "least eigenvalue -0.5"),
+        (np.diag([1.5, -0.5, 0, 0]), "smallest eigenvalue -0.5"),
         (np.array([[1, 1], [0, 0.0]]), "not a state"),
         (np.ones((4, 2)), "not a state"),
         ([np.nan, 0, 0, 1], "NaN"),
@@ -431,10 +431,10 @@ def test_data_of_a_state_are_seldom_said_to_be_of_none(n, rank, shots):
 def test_reversed_bits_are_found_out():
     settings, counts = labels(3), sample(drawn_state(3, 1), labels(3), 200)
     good = StateTomography(rank=1, random_state=0).fit_counts(settings, counts)
-    with pytest.warns(MisfitWarning, match=r"With the bits of outcomes reversed .* pass bit_order='same'") as caught:
+    with pytest.warns(MisfitWarning, match=r"With the bits of outcomes reversed, .* pass bit_order='same'") as caught:
         bad = StateTomography(rank=1, bit_order="reversed", random_state=0).fit_counts(settings, counts)
     assert caught[0].filename == __file__
-    assert f"{good.log_likelihood(settings, counts):.4f} in place of" in str(caught[0].message)
+    assert f"{good.log_likelihood(settings, counts):.4f} instead of" in str(caught[0].message)
     assert not bad.goodness_of_fit_.explained
     assert good.goodness_of_fit_.explained
 
@@ -490,7 +490,7 @@ def test_states_have_names():
     fit = StateTomography(rank=1, random_state=0).fit_counts({"ZZ": {"00": 50, "11": 50}, "XX": {"00": 49, "11": 51}})
     assert fit.fidelity("ghz") == pytest.approx(fit.fidelity(BELL))
     assert fit.fidelity("singlet") < 0.1
-    with pytest.raises(InputError, match="none of ghz, w, singlet"):
+    with pytest.raises(InputError, match=r"is unknown\. Pass ghz, w, singlet"):
         fit.fidelity("bell")
 
 

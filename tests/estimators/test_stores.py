@@ -155,10 +155,10 @@ def test_a_saved_fit_knows_where_its_blocks_are(data, store, tmp_path):
     shutil.rmtree(moved / "blocks")
     left = bf.load(moved / "home/fit")
     assert left.recommend([5], n=3, filter_seen=False)[0].shape == (1, 3)
-    with pytest.raises(FileError, match="needed to leave it out"):
+    with pytest.raises(FileError, match="needed to leave out known columns"):
         left.recommend([5], n=3)
     partition(entries(seed=5), moved / "blocks")
-    with pytest.raises(FileError, match="other data"):
+    with pytest.raises(FileError, match="does not contain the data of the fit"):
         bf.load(moved / "home/fit").recommend([5], n=3)
 
 
@@ -198,12 +198,12 @@ def test_an_executor_is_shared_by_copies(store):
 @pytest.mark.parametrize(
     ("estimator", "options", "said"),
     [
-        (bf.MatrixCompletion(user_features=np.ones((150, 1))), {}, "user_features goes with data in memory"),
+        (bf.MatrixCompletion(user_features=np.ones((150, 1))), {}, "user_features needs data in memory"),
         (bf.MatrixCompletion(executor="here"), {}, "executor"),
         (bf.MatrixCompletion(noise="student"), {}, "needs all data in memory"),
         (bf.MatrixCompletion(implicit_features=True), {}, "implicit_features=True"),
         (bf.MatrixCompletion(loss="logistic"), {}, "Logistic"),
-        (bf.MatrixCompletion(), {"sample_weight": np.ones(3)}, "weights of a block store are in it"),
+        (bf.MatrixCompletion(), {"sample_weight": np.ones(3)}, "A block store contains its own weights"),
     ],
 )
 def test_what_does_not_go_with_blocks_is_refused(estimator, options, said, tmp_path):

@@ -116,7 +116,7 @@ def test_days_stay_days_and_have_bounds():
     assert model.scores_["day"]["metric"] == "rmse in days"
     assert model.scores_["day"]["baseline"] == pytest.approx(frame["day"].std() / pd.Timedelta("1D"), rel=0.02)
     bf.TableImputer(bounds={"lasts": (dt.timedelta(0), dt.timedelta(days=90))}).fit(frame)
-    with pytest.raises(InputError, match=r"bounds of 'day' are .* Pass two times that rise"):
+    with pytest.raises(InputError, match=r"bounds of 'day' are .* Pass two increasing times"):
         bf.TableImputer(bounds={"day": ("a", "b")}).fit(frame)
 
 
@@ -155,7 +155,7 @@ def test_probabilities(fitted):
     np.testing.assert_array_equal(np.array(model.levels_["city"])[P.argmax(axis=1)][::5], full[::5])
     both = model.predict_proba(frame)
     np.testing.assert_array_equal(both, np.hstack([P, model.predict_proba(frame, "flag")]))
-    with pytest.raises(InputError, match=r"column='x' is not a column of levels\. Choose from 'city', 'flag'"):
+    with pytest.raises(InputError, match=r"column='x' is not a column with levels\. Choose from 'city', 'flag'"):
         model.predict_proba(frame, "x")
     assert not hasattr(bf.TableImputer().fit(np.random.default_rng(0).random((20, 2))), "predict_proba")
 
@@ -187,7 +187,7 @@ def test_draws_differ_where_there_are_holes_alone(fitted):
     assert all((draw["city"][known] == frame["city"][known]).all() for draw in draws)
     assert len({tuple(draw["city"]) for draw in draws}) > 1
     assert tuple(model.sample(frame, 1, random_state=0)[0]["city"]) == tuple(draws[0]["city"])
-    with pytest.raises(InputError, match="m=0 is not a number of tables"):
+    with pytest.raises(InputError, match="m=0 is not an integer"):
         model.sample(frame, 0)
 
 
@@ -301,7 +301,7 @@ def test_new_rows_may_have_fewer_categories_and_no_integer():
     assert not bf.TableImputer(columns={"d": "category"}).fit_transform(dates).isna().any(axis=None)
 
 
-@pytest.mark.filterwarnings("ignore:Columns of which nothing is known", "ignore:Skipping features")
+@pytest.mark.filterwarnings("ignore:Columns without any known cell", "ignore:Skipping features")
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("indicator", [True, False])
 def test_shape_and_names_are_those_of_the_simple_imputer(keep, indicator):
@@ -359,9 +359,9 @@ WRONG = {
     "nothing known": ({}, pl.DataFrame({"x": [None, None]}, schema={"x": pl.Float64}), "No entry of X is known"),
     "lists in an array": ({}, np.array([["a", 1.0], [b"b", 2.0]], object), "Column 0 of X holds bytes"),
     "wide integers": ({}, pl.DataFrame({"x": [1, 2, 3]}, schema={"x": pl.Int128}), "Column 'x' of X holds Int128"),
-    "huge numbers": ({}, np.array([[1e308], [1.0]]), "holds 1e\\+308 in size, and differences"),
-    "two marks of holes": ({"missing_values": [1, 2]}, None, r"missing_values=\[1, 2\] is not one number or word"),
-    "another name": ({"columns": {"z": "number"}}, None, "columns names 'z', which X has not"),
+    "huge numbers": ({}, np.array([[1e308], [1.0]]), "as large as 1e\\+308, whose differences"),
+    "two marks of holes": ({"missing_values": [1, 2]}, None, r"missing_values=\[1, 2\] is not a single number or word"),
+    "another name": ({"columns": {"z": "number"}}, None, "columns names 'z', which is not a column of X"),
     "another kind": ({"columns": {"x": "big"}}, None, "Column 'x' is said to be 'big'. Choose from number"),
     "levels that are few": ({"columns": {"w": ["a"]}}, None, "Pass a kind, or levels in their order"),
     "a level that is missing": ({"columns": {"w": ["a", "c"]}}, None, "Column 'w' has 'b', which is not in"),
@@ -370,7 +370,7 @@ WRONG = {
     "no dict": ({"columns": 3}, None, "columns=3 is not a dict"),
     "bounds of words": ({"bounds": {"w": (0, 1)}}, None, "bounds names 'w', which is not a column of numbers"),
     "bounds that fall": ({"bounds": {"x": (2, 1)}}, None, r"bounds of 'x' are \(2, 1\)"),
-    "effort": ({"effort": "none"}, None, "effort='none' is not one of"),
+    "effort": ({"effort": "none"}, None, "effort='none' is unknown"),
     "flag": ({"add_indicator": 1}, None, "add_indicator=1 is not True or False"),
     "rounds": ({"max_iter": 0}, None, "max_iter=0"),
     "tolerance": ({"tol": -1}, None, "tol=-1"),
@@ -398,7 +398,7 @@ def test_unfitted_and_unconverged():
     X[::4, 1] = np.nan
     with pytest.raises(NotFittedError):
         bf.TableImputer().transform(X)
-    with pytest.warns(ConvergenceWarning, match="max_iter, 1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
         bf.TableImputer(max_iter=1, tol=1e-9).fit(X)
 
 

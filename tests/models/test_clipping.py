@@ -141,16 +141,16 @@ def test_ranges_that_are_asked_for(shown, clip):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clip": "always"}, "not 'auto', True, False"),
-        ({"clip": 5}, "not 'auto', True, False"),
-        ({"clip": (1, 2, 3)}, "not 'auto', True, False"),
-        ({"clip": (1, "a")}, "not 'auto', True, False"),
-        ({"clip": None}, "not 'auto', True, False"),
-        ({"clip": (5, 1)}, "does not rise"),
-        ({"clip": (np.nan, 1)}, "does not rise"),
+        ({"clip": "always"}, "Pass 'auto', True, False"),
+        ({"clip": 5}, "Pass 'auto', True, False"),
+        ({"clip": (1, 2, 3)}, "Pass 'auto', True, False"),
+        ({"clip": (1, "a")}, "Pass 'auto', True, False"),
+        ({"clip": None}, "Pass 'auto', True, False"),
+        ({"clip": (5, 1)}, "is not increasing"),
+        ({"clip": (np.nan, 1)}, "is not increasing"),
         ({"clip": (0, 1)}, "median of the values, 3"),
-        ({"clip": True, "loss": "poisson"}, "goes with loss='squared' or 'huber'"),
-        ({"clip": (0, 9), "loss": "poisson"}, "goes with loss='squared' or 'huber'"),
+        ({"clip": True, "loss": "poisson"}, "needs loss='squared' or 'huber'"),
+        ({"clip": (0, 9), "loss": "poisson"}, "needs loss='squared' or 'huber'"),
     ],
 )
 def test_ranges_that_are_refused(shown, options, words):
@@ -210,7 +210,7 @@ def test_damaged_ranges_are_refused(stored, tmp_path, free):
 
 
 @pytest.mark.parametrize(
-    ("limits", "words"), [((1, 5), "1 to 5"), ((0, np.inf), "0 at least"), ((-np.inf, 9.5), "9.5 at most")]
+    ("limits", "words"), [((1, 5), "1 to 5"), ((0, np.inf), "at least 0"), ((-np.inf, 9.5), "at most 9.5")]
 )
 def test_ranges_in_words(limits, words):
     assert in_words(limits) == words

@@ -421,7 +421,7 @@ def test_mistakes(Y, settings, message):
 
 def test_other_columns_are_refused():
     model = fit_factors(np.eye(3))
-    with pytest.raises(InputError, match="2 columns, but the fit had 3"):
+    with pytest.raises(InputError, match="2 columns, but the fit has 3"):
         model.rows(np.eye(2))
 
 

@@ -199,5 +199,5 @@ def test_each_row_may_have_a_ridge_of_its_own():
     np.testing.assert_allclose(whole, fold_in(problem, V, np.repeat(ridges, 3, axis=1)))
     for row in (0, 7):
         np.testing.assert_allclose(whole[row], fold_in(problem, V, float(ridges[row, 0]))[row], rtol=1e-10)
-    with pytest.raises(InputError, match="15 rows are looked for, in 3 columns"):
+    with pytest.raises(InputError, match="there are 15 rows and 3 unknown columns"):
         fold_in(problem, V, np.ones(4))

@@ -118,7 +118,7 @@ def test_after_new_rows_and_from_folders(fitted, tmp_path):
 
 @pytest.mark.parametrize("by", ["lower", "draw"])
 def test_a_ridge_has_no_doubts(by):
-    with pytest.raises(InputError, match=f"by='{by}' needs a posterior, and this fit has a ridge"):
+    with pytest.raises(InputError, match=f"by='{by}' needs a posterior, but this fit has a ridge"):
         made(alpha=1.0, noise="auto").recommend(by=by)
 
 
@@ -130,7 +130,7 @@ def test_levels_that_are_refused(fitted, level):
 
 @pytest.mark.parametrize("by", ["upper", None, 1, ["mean"]])
 def test_orders_that_are_refused(fitted, by):
-    with pytest.raises(InputError, match="is not one of 'mean', 'lower', 'draw'"):
+    with pytest.raises(InputError, match="Pass one of 'mean', 'lower', 'draw'"):
         fitted.recommend(by=by)
 
 

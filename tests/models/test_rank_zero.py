@@ -122,5 +122,5 @@ def test_rank_zero_is_drawn():
 
 def test_principal_components_are_at_least_one():
     for estimator in (bf.LogisticPCA(n_components=0), bf.PoissonPCA(n_components=0)):
-        with pytest.raises(InputError, match="n_components=0 is not a number of principal components"):
+        with pytest.raises(InputError, match="n_components=0 is not an integer ≥ 1"):
             estimator.fit(np.eye(4))

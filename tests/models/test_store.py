@@ -255,7 +255,7 @@ def test_a_loss_of_the_user(tmp_path):
     fit = made(loss=Scaled(2.0))
     fit.save(tmp_path / "fit")
     assert same(fit, bf.load(tmp_path / "fit", loss=Scaled(2.0)))
-    with pytest.raises(InputError, match=r"was fitted with .*Scaled\(scale=2\.0\), a loss of your own\. Pass it"):
+    with pytest.raises(InputError, match=r"was fitted with .*Scaled\(scale=2\.0\), a custom loss\. Pass it"):
         bf.load(tmp_path / "fit")
     for wrong in (Scaled(3.0), Squared(), Huber(2.0)):
         with pytest.raises(InputError, match=r"was fitted with .*Scaled\(scale=2\.0\), not .*"):

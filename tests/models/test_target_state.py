@@ -39,7 +39,7 @@ def test_what_is_no_state_is_refused(tmp_path):
     for name, message in (("wide.npy", r"shape \(2, 3\)"), ("large.npy", "Normalise")):
         with pytest.raises(InputError, match=message):
             target_state(tmp_path / name, 1)
-    with pytest.raises(InputError, match="none of ghz, w, singlet"):
+    with pytest.raises(InputError, match=r"is unknown\. Pass ghz, w, singlet"):
         target_state("bell", 2)
     with pytest.raises(InputError, match="not for 3"):
         target_state("singlet", 3)

@@ -112,7 +112,7 @@ def test_reversed_bits_are_found_out(n, rank, shots):
     rho = drawn_state(n, rank)
     for order, other in (("same", "reversed"), ("reversed", "same")):
         text = said(counted(rho, n, shots, reverse=True), rank, order)
-        assert "With the bits of outcomes reversed the log-likelihood per shot is" in text
+        assert "With the bits of outcomes reversed, the log-likelihood per shot is" in text
         assert f"pass bit_order='{other}' (--bit-order {other})." in text
 
 

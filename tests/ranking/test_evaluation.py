@@ -111,13 +111,13 @@ class Wrong:
 BAD = {
     "has no method `recommend`": lambda split: ranking.evaluate(object(), split),
     "(?s)split is .*, not a Split": lambda split: ranking.evaluate(Popular(split.train), split.train),
-    "gave ndarray. It must give \\(ids, scores\\)": lambda split: ranking.evaluate(
+    "returned ndarray. It must return \\(ids, scores\\)": lambda split: ranking.evaluate(
         Wrong(lambda rows, n: np.zeros((rows.size, n), int)), split
     ),
-    "gave \\(1, 1\\), asked for 10 lists of up to 10": lambda split: ranking.evaluate(
+    "returned shape \\(1, 1\\) instead of 10 lists of up to 10": lambda split: ranking.evaluate(
         Wrong(lambda rows, n: (np.zeros((1, 1), int), None)), split
     ),
-    "recommended is float64": lambda split: ranking.evaluate(
+    "recommended has dtype float64": lambda split: ranking.evaluate(
         Wrong(lambda rows, n: (np.full((rows.shape[0], n), np.nan), None)), split
     ),
     "item 25, but there are 25 items": lambda split: ranking.evaluate(
@@ -125,7 +125,7 @@ BAD = {
     ),
     "n=0": lambda split: ranking.evaluate(Popular(split.train), split, 0),
     "denominator=None": lambda split: ranking.evaluate(Popular(split.train), split, denominator=None),
-    "Nothing is held out": lambda split: ranking.evaluate(
+    "The test part of this split is empty": lambda split: ranking.evaluate(
         Popular(split.train), ranking.Split(split.train, split.known, 0 * split.test)
     ),
 }
@@ -184,11 +184,11 @@ def test_differences_are_taken_user_by_user():
     assert mean == pytest.approx(popular["ndcg@5"] - every["ndcg@5"])
     assert 0 < low < mean < high
     other = ranking.by_user(some_positives(200), 20)
-    with pytest.raises(InputError, match="same users"):
+    with pytest.raises(InputError, match="different users"):
         popular.difference(ranking.evaluate(Popular(other.train), other), "ndcg@10")
     with pytest.raises(InputError, match="different denominators"):
         popular.difference(ranking.evaluate(Popular(split.train), split, denominator="k"), "recall@10")
-    with pytest.raises(InputError, match="not a metric of users"):
+    with pytest.raises(InputError, match="not a per-user metric"):
         popular.difference(every, "coverage@5")
 
 
@@ -199,6 +199,6 @@ def test_an_evaluation_prints_as_a_table():
     low, high = found.interval("ndcg@10")
     assert f"ndcg@10              {found['ndcg@10']:.4f}  {low:.4f} to {high:.4f}" in text
     assert f"coverage@10          {found['coverage@10']:.4f}\n" in text
-    assert text.endswith("users judged. Recall is hits/min(k, |T|).")
-    with pytest.raises(InputError, match="There is no 'auc' here"):
+    assert text.endswith("users evaluated. Recall is hits/min(k, |T|).")
+    with pytest.raises(InputError, match=r".auc. is not a metric of this evaluation"):
         found["auc"]

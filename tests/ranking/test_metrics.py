@@ -149,7 +149,7 @@ def test_nothing_held_out_gives_no_values():
     assert found.left_out == 2
     assert np.isnan(found["ndcg@2"])
     assert all(np.isnan(end) for end in found.interval("ndcg@2"))
-    assert "0 users judged; 2 with nothing held out left out" in str(found)
+    assert "0 users evaluated; 2 without held-out items skipped" in str(found)
     assert ranking.ndcg(np.empty((0, 3), int), sparse.csr_array((0, 4)), 3).size == 0
 
 
@@ -161,27 +161,27 @@ def test_ids_are_of_any_integer_type_and_unsigned_ones_have_no_gaps(index):
 
 TEST = sparse.csr_array(np.eye(2, 3))
 BAD = {
-    "recommended is float64": lambda: ranking.ndcg([[0.0]], TEST),
-    "of shape \\(2,\\)": lambda: ranking.ndcg([0, 1], TEST),
+    "recommended has dtype float64": lambda: ranking.ndcg([[0.0]], TEST),
+    "and shape \\(2,\\)": lambda: ranking.ndcg([0, 1], TEST),
     "shape \\(2, 0\\)": lambda: ranking.ndcg(np.empty((2, 0), int), TEST),
-    "holds -2": lambda: ranking.ndcg([[0], [-2]], TEST, 1),
-    "List 1 holds an item twice": lambda: ranking.ndcg([[0, 1], [2, 2]], TEST, 2),
+    "contains -2": lambda: ranking.ndcg([[0], [-2]], TEST, 1),
+    "List 1 contains an item twice": lambda: ranking.ndcg([[0, 1], [2, 2]], TEST, 2),
     "item 3, but there are 3 items": lambda: ranking.ndcg([[0], [3]], TEST, 1),
-    "1 lists and 2 rows": lambda: ranking.ndcg([[0]], TEST, 1),
+    "1 lists for 2 rows": lambda: ranking.ndcg([[0]], TEST, 1),
     "k=3 is not possible for lists of 2": lambda: ranking.ndcg([[0, 1], [1, 2]], TEST, 3),
     "k=0": lambda: ranking.recall([[0, 1], [1, 2]], TEST, 0),
     "k=1.5": lambda: ranking.recall([[0, 1], [1, 2]], TEST, 1.5),
     "denominator='T'": lambda: ranking.recall([[0], [1]], TEST, 1, "T"),
-    "held_out is ndarray": lambda: ranking.ndcg([[0], [1]], np.eye(2), 1),
+    "held_out has type ndarray": lambda: ranking.ndcg([[0], [1]], np.eye(2), 1),
     "2 rows and 1 columns": lambda: ranking.ndcg([[0], [1]], ([0, 1], [0]), 1),
     "rows runs from 0 to 2": lambda: ranking.ndcg([[0], [1]], ([0, 2], [0, 0]), 1),
     "a negative value": lambda: ranking.ndcg([[0], [1]], -TEST, 1),
     "NaN or infinite": lambda: ranking.ndcg([[0], [1]], TEST * np.nan, 1),
     "damaged": lambda: ranking.ndcg([[0], [1]], damaged(), 1),
-    "values of complex128": lambda: ranking.ndcg([[0], [1]], TEST * 1j, 1),
+    "values of type complex128": lambda: ranking.ndcg([[0], [1]], TEST * 1j, 1),
     "items=0": lambda: ranking.coverage([[0]], 0, 1),
-    "known holds no positives": lambda: ranking.popularity_share([[0]], sparse.csr_array((1, 2)), 1),
-    "known has 4 items, and not 3": lambda: ranking.judge([[0], [1]], TEST, 1, known=sparse.csr_array(np.eye(4))),
+    "known contains no positives": lambda: ranking.popularity_share([[0]], sparse.csr_array((1, 2)), 1),
+    "known has 4 items, not 3": lambda: ranking.judge([[0], [1]], TEST, 1, known=sparse.csr_array(np.eye(4))),
     "n='10'": lambda: ranking.judge([[0], [1]], TEST, "10"),
     "seed='a'": lambda: ranking.judge([[0], [1]], TEST, 1, seed="a"),
     "n is empty": lambda: ranking.judge([[0], [1]], TEST, []),

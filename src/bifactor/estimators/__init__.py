@@ -1,4 +1,4 @@
-"""Ready-made estimators for common tasks, with scikit-learn's habits."""
+"""Ready-made estimators for common tasks, with scikit-learn's conventions."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""scikit-learn's validation of a table, with its complaints in one sentence of fact, by column, and one of advice."""
+"""scikit-learn's validation of a table, with errors that name the column and give advice."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,16 +13,17 @@ from bifactor.errors import InputError, KindError
 from bifactor.words import counted
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
-"""Kinds of columns that NumPy takes for numbers, of nanoseconds or the like."""
+"""Column types that NumPy would convert to numbers, such as nanoseconds."""
 
 SHOWN = 40
-"""Letters of a cell."""
+"""Letters of a cell that messages show."""
 
 
 def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> Any:
-    """X in floating numbers, with NaN where nothing is known; its columns are noted on the estimator, or compared.
+    """X as floating-point numbers, with NaN for missing entries.
 
-    `options` are those of scikit-learn's `validate_data`.
+    The columns are stored on the estimator, or compared with the stored ones. `options` are those of scikit-learn's
+    `validate_data`.
     """
     frame = _frame(X)
     _require_no_times(X, frame)
@@ -37,12 +38,12 @@ def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> An
 
 
 def table_error(estimator: BaseEstimator, X: Any, error: Exception) -> InputError:
-    """What scikit-learn has said of a frame, in our words."""
+    """An error of scikit-learn about a frame, in our words."""
     return _in_words(estimator, X, _frame(X), error)
 
 
 def frame_header(X: Any) -> list[str] | None:
-    """The names of the columns of a frame of any library; None for anything else."""
+    """Column names of a frame of any library; None for anything else."""
     try:
         frame = nw.from_native(X, pass_through=True)
         known = isinstance(frame, (nw.DataFrame, nw.LazyFrame))
@@ -52,7 +53,7 @@ def frame_header(X: Any) -> list[str] | None:
 
 
 def _frame(X: Any) -> "nw.DataFrame[Any] | None":
-    """X where it is a frame, a lazy one collected; None for anything else."""
+    """X as a frame, collected if it is lazy; None if X is anything else."""
     if frame_header(X) is None:
         return None
     frame = nw.from_native(X)
@@ -67,29 +68,29 @@ def _require_no_times(X: Any, frame: "nw.DataFrame[Any] | None") -> None:
         kind = getattr(getattr(X, "dtype", None), "kind", "")
         where = "X" if kind in ("m", "M") else None
     if where is not None:
-        raise InputError(f"{where} holds dates or times, not numbers. Leave it out, or pass numbers such as days.")
+        raise InputError(f"{where} contains dates or times, not numbers. Leave it out, or pass numbers such as days.")
 
 
 def _in_words(estimator: BaseEstimator, X: Any, frame: Any, error: Exception) -> InputError:
-    """What scikit-learn has said of X; its own words stay where its checks of estimators look for them."""
+    """An error of scikit-learn about X; its own words stay where its estimator checks look for them."""
     said, name = str(error), type(estimator).__name__
     if said.startswith("The feature names should match"):
-        return InputError(f"{said}Pass the columns of the fit, in their order.")
+        return InputError(f"{said}Pass the columns of the fit, in the same order.")
     if "is expecting" in said:
         return InputError(f"{said} Pass the columns of the fit.")
     if said.startswith("Feature names are only supported"):
-        return InputError("Not all columns of X are named by text. Use X.columns = X.columns.astype(str).")
+        return InputError("Some column names of X are not strings. Use X.columns = X.columns.astype(str).")
     if sparse.issparse(X) and 0 not in X.shape:
         return _of_sparse(X.tocoo(), name, said)
     if X is None or type(X) in (str, bytes, dict):
-        files = "; for files there is fit_long" if hasattr(estimator, "fit_long") else ""
+        files = "; for files, use fit_long" if hasattr(estimator, "fit_long") else ""
         return InputError(f"X is {_short(X)}, not a table. Pass an array or a frame{files}.")
     shape = X.shape if sparse.issparse(X) else _shape(X)
     if shape is None:
-        return InputError("The rows of X are not of one length. Pass a table of numbers.")
+        return InputError("The rows of X have different lengths. Pass a table of numbers.")
     if len(shape) != 2:
         found = counted(len(shape), "dimension")
-        return InputError(f"X has {found}, and a table has 2. Reshape your data; a single row is X.reshape(1, -1).")
+        return InputError(f"X has {found}, but a table has 2. Reshape your data; a single row is X.reshape(1, -1).")
     if 0 in shape:
         what = f"{shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape})"
         return InputError(f"X has {what} while a minimum of 1 is required. Pass at least one row and one column.")
@@ -98,12 +99,13 @@ def _in_words(estimator: BaseEstimator, X: Any, frame: Any, error: Exception) ->
 
 def _of_sparse(X: Any, name: str, said: str) -> InputError:
     if "dense data is required" in said:
-        return InputError(f"X is a sparse matrix, and {name} takes a table with NaN for its holes. Use X.toarray().")
+        fact = f"X is a sparse matrix, but {name} needs a table with NaN for missing entries."
+        return InputError(f"{fact} Use X.toarray().")
     if X.dtype.kind == "c":
         return InputError("Complex data not supported: X is a sparse matrix of complex numbers. Pass real ones.")
     if X.dtype.kind == "f" and not np.all(np.isfinite(X.data)):
-        return InputError("X contains infinity. Leave entries out that are not known.")
-    return InputError(f"X, a sparse matrix of {X.dtype}: {said.splitlines()[0]} Pass numbers.")
+        return InputError("X contains infinity. Leave out missing entries.")
+    return InputError(f"X is a sparse matrix of {X.dtype}: {said.splitlines()[0]} Pass numbers.")
 
 
 def _of_cells(X: Any, frame: Any, said: str, error: Exception) -> InputError:
@@ -111,21 +113,21 @@ def _of_cells(X: Any, frame: Any, said: str, error: Exception) -> InputError:
         for k, cell in enumerate(cells):
             fault = _fault(cell)
             if fault == "complex":
-                advice = "Pass real and imaginary parts as columns of their own."
-                return InputError(f"Complex data not supported: column {column} of X holds {_short(cell)}. {advice}")
+                advice = "Pass real and imaginary parts as separate columns."
+                return InputError(f"Complex data not supported: column {column} of X contains {_short(cell)}. {advice}")
             if fault == "infinite":
                 where = f"row {k}, column {column}"
-                return InputError(f"X contains infinity, or nearly, in {where}. Pass NaN where nothing is known.")
+                return InputError(f"X contains infinity or a value too large in {where}. Pass NaN for missing entries.")
             if fault is not None:
                 kind = KindError if isinstance(error, TypeError) else InputError
                 rest = f" ({said})" if kind is KindError else ""
-                what = f"Column {column} of X holds {_short(cell)}, which is not a number{rest}."
-                return kind(f"{what} Leave such columns out, or code them as numbers.")
-    return InputError(f"{said.splitlines()[0]} Pass a table of numbers, with NaN where nothing is known.")
+                what = f"Column {column} of X contains {_short(cell)}, which is not a number{rest}."
+                return kind(f"{what} Leave such columns out, or encode them as numbers.")
+    return InputError(f"{said.splitlines()[0]} Pass a table of numbers, with NaN for missing entries.")
 
 
 def _columns(X: Any, frame: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Each column that may hold something else than numbers: what it is called, and its cells."""
+    """Name and cells of each column that may contain something other than numbers."""
     if frame is not None:
         for name in frame.columns:
             yield repr(name), frame[name].to_list()
@@ -136,7 +138,7 @@ def _columns(X: Any, frame: Any) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _fault(cell: Any) -> str | None:
-    """What is wrong with a cell, if anything."""
+    """The kind of error in a cell, if any."""
     if cell is None or type(cell).__name__ == "NAType":
         return None
     if isinstance(cell, (complex, np.complexfloating)):
@@ -150,7 +152,7 @@ def _fault(cell: Any) -> str | None:
 
 
 def _shape(X: Any) -> tuple[int, ...] | None:
-    """None where rows are of several lengths."""
+    """Shape of X; None if its rows have different lengths."""
     try:
         return tuple(np.shape(X))
     except ValueError:

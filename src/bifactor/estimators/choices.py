@@ -1,4 +1,4 @@
-"""What was chosen: clicks, plays and purchases in all forms that users have them in."""
+"""Choices such as clicks, plays and purchases, in all forms in which users pass them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from bifactor.validation import is_at_least_zero, is_count
 
 
 class ClickSettings:
-    """What a model of clicks was fitted with."""
+    """Settings that a model of clicks was fitted with."""
 
     model_: Model
 
@@ -47,7 +47,7 @@ class ClickSettings:
 
 
 def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
-    """Entries of a matrix, or pairs or triples that count from 0; of an array what is neither 0 nor NaN."""
+    """Entries of a matrix, or pairs or triples numbered from 0; for an array, entries that are neither 0 nor NaN."""
     if isinstance(X, tuple) and len(X) == 2:
         X = (*X, np.ones(np.size(X[0])))
     if not is_triples(X) and not sparse.issparse(X) and frame_header(X) is None and np.ndim(X) == 2:
@@ -57,7 +57,7 @@ def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -
 
 
 def is_long(X: Any) -> bool:
-    """Whether a frame has one line for each choice."""
+    """Whether X is a frame with one line for each choice."""
     header = frame_header(X)
     if header is None:
         return False
@@ -66,14 +66,14 @@ def is_long(X: Any) -> bool:
 
 
 def require_settings(n_components: Any, unobserved: Any, alpha: Any, item_share: Any, item_alpha: Any) -> None:
-    """`InputError` where these are not settings of a `Recommender`."""
+    """Raise `InputError` unless these are valid settings of a `Recommender`."""
     if unobserved != "auto" and not (is_at_least_zero(unobserved) and float(unobserved) > 0):
-        raise InputError(f"unobserved={unobserved!r} is not a number above 0, nor 'auto'.")
+        raise InputError(f"unobserved={unobserved!r} is not a number above 0. Pass such a number, or 'auto'.")
     if alpha is None:
         raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
     if item_share != "auto" and not (is_at_least_zero(item_share) and float(item_share) < 1):
-        raise InputError(f"item_share={item_share!r} is not a number from 0 to below 1, nor 'auto'.")
+        raise InputError(f"item_share={item_share!r} is not a number ≥ 0 and < 1. Pass such a number, or 'auto'.")
     if item_alpha != "auto" and not (is_at_least_zero(item_alpha) and float(item_alpha) > 0):
-        raise InputError(f"item_alpha={item_alpha!r} is not a number above 0, nor 'auto'.")
+        raise InputError(f"item_alpha={item_alpha!r} is not a number above 0. Pass such a number, or 'auto'.")
     if not is_count(n_components, 1):
-        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1.")
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")

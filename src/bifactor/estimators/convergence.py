@@ -1,4 +1,4 @@
-"""What scikit-learn says of fits that did not converge."""
+"""scikit-learn's warning about fits that did not converge."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""How sure predictions are, where a fit has a posterior."""
+"""Uncertainty of predictions, for fits with a posterior."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,20 +18,20 @@ from bifactor.validation import is_count, require_flag
 
 
 class ErrorBars:
-    """Intervals and draws; for estimators that `Completion` is the base of."""
+    """Intervals and draws; a mixin for subclasses of `Completion`."""
 
     def predict_interval(
         self: Any, rows: Any, cols: Any = None, level: float = 0.9, unknown: str = "mean"
     ) -> tuple[Array, Array]:
-        """Where new measurements are expected with this probability: the lower and the upper ends.
+        """Lower and upper ends of intervals that contain new measurements with probability `level`.
 
         Parameters
         ----------
         rows, cols, unknown
             As for `predict`.
         level : float
-            The probability, between 0 and 1. It holds as far as the model does: entries that are missing because of
-            their value are not covered.
+            The probability, between 0 and 1. It is right if the model is: entries that are missing because of their
+            value are not covered.
         """
         posterior, i, j, shape = self._doubt(rows, cols, unknown)
         ends = (self.model_.clipped(end + self.model_.intercept) for end in posterior.interval(i, j, level))
@@ -49,20 +49,22 @@ class ErrorBars:
     ) -> Array:
         """Draws from the posterior, along the first axis: of the whole matrix, or of some entries.
 
-        A draw of the whole matrix holds what is known as it is, as `complete` does; several of them are multiple
-        imputations. Entries of one draw belong together: they come from one draw of all factors.
+        A draw of the whole matrix keeps the known entries, as `complete` does; several draws are multiple imputations.
+        The entries of a draw are joint: they come from one draw of all factors.
 
         Parameters
         ----------
         n_samples : int
+            Number of draws.
         rows, cols
             Entries as for `predict`; by default the whole matrix.
         noise : bool
-            Draw new measurements; else what is below the noise, and then known entries are drawn too.
+            Draw new measurements; if False, draw the matrix without noise, known entries included.
         random_state : int, RandomState, Generator or None
+            Seed of the draws.
         """
         if not is_count(n_samples, 1):
-            raise InputError(f"n_samples={n_samples!r} is not an integer ≥ 1.")
+            raise InputError(f"n_samples={n_samples!r} is not an integer ≥ 1. Pass the number of draws.")
         require_flag(noise, "noise")
         rng = generator(seed_of(random_state))
         if rows is not None:
@@ -82,7 +84,7 @@ class ErrorBars:
     def _draw(
         self: Any, posterior: Posterior, i: Array, j: Array, noise: bool, rng: np.random.Generator, whole: bool
     ) -> Array:
-        """One draw at places; `whole` where these are all of the matrix, row by row."""
+        """One draw at some entries; `whole` means that these are all of the matrix, row by row."""
         U, V = posterior.sample(rng)
         z = matmul(U, V.T).ravel() if whole else np.einsum("tk,tk->t", U[i], V[j])
         if noise:
@@ -90,12 +92,12 @@ class ErrorBars:
         return (z + self.model_.intercept).astype(self.model_.U.dtype)
 
     def _std(self: Any, rows: Any, cols: Any) -> Array:
-        """The standard deviation of new measurements where `predict` is asked for them."""
+        """Standard deviation of new measurements at the entries of `predict`."""
         posterior, i, j, shape = self._doubt(rows, cols, "mean")
         return _shaped(posterior.predictive_std(i, j).astype(self.model_.U.dtype), shape)
 
     def _doubt(self: Any, rows: Any, cols: Any, unknown: str) -> tuple[Posterior, Array, Array, tuple[int, ...] | None]:
-        """The posterior, the places in it that `predict` would tell of, and the shape of the answer."""
+        """The posterior, the entries that `predict` would return, and the shape of the result."""
         check_is_fitted(self, "model_")
         model = self.model_
         posterior = model.posterior_or_advice()
@@ -114,7 +116,7 @@ class ErrorBars:
 
 
 def _all(m: int, n: int) -> tuple[Array, Array]:
-    """All places of a matrix, row by row."""
+    """Rows and columns of all entries of a matrix, row by row."""
     return np.repeat(np.arange(m), n), np.tile(np.arange(n), m)
 
 

@@ -1,4 +1,4 @@
-"""Factor analysis and probabilistic principal components of a table with holes."""
+"""Factor analysis and probabilistic principal components of a table with missing entries."""
 
 import warnings
 from typing import Any, Literal, Self
@@ -21,35 +21,35 @@ from bifactor.models.settings import seed_of
 from bifactor.validation import is_count
 
 ROUGH = 1e-2
-"""Tolerance of the fits that the number of components is chosen by, where that of the last fit is finer."""
+"""Smallest tolerance of the fits that choose the number of components."""
 
 
 class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Factor analysis of a table with or without holes: xⱼ = μⱼ + u·wⱼ + noise, with u ~ N(0, I).
+    """Factor analysis of a table with or without missing entries: xⱼ = μⱼ + u·wⱼ + noise, with u ~ N(0, I).
 
     The columns are Gaussian with the covariance WᵀW + Ψ, where Ψ is diagonal. It is fitted by variational Bayes: the
-    loadings have a posterior, and the noise and a ridge for each component are found along with it. Nothing is filled
-    in before the fit, so the holes are assumed to be where they are by chance, or because of what is known.
+    loadings have a posterior, and the noise and a ridge for each component are estimated along with it. Nothing is
+    filled in before the fit, so entries are assumed to be missing at random, given the known ones.
 
-    Columns are standardised inside, so units do not matter where each column has noise of its own.
+    Columns are standardised internally, so units do not matter if each column has its own noise.
 
     Parameters
     ----------
     n_components : int or "auto"
-        How many components at most; those that explain nothing are dropped. "auto" takes the number with the largest
+        Maximum number of components; those that explain nothing are dropped. "auto" takes the number with the largest
         bound of the evidence, up to 30.
     noise : "columns" or "one"
-        Whether each column has noise of its own, as in factor analysis, or all the same, as in probabilistic principal
-        component analysis.
+        Whether each column has its own noise variance, as in factor analysis, or all have the same, as in probabilistic
+        principal component analysis.
     max_iter : int
-        Rounds at most.
+        Maximum number of rounds.
     tol : float
-        The end, when a round changes predictions of holes by less, by root mean square, in standard deviations of their
-        columns. Where there are no holes, those of all cells count.
+        The fit ends when a round changes the predictions of missing entries by less than this, by root mean square, in
+        standard deviations of their columns. If no entry is missing, the predictions of all entries count.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     random_state : int, RandomState or None
-        Which 2000 rows of a larger table "auto" looks at.
+        Seed for the choice of 2000 rows that "auto" uses of a larger table.
 
     Attributes
     ----------
@@ -58,15 +58,15 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
     mean_, noise_variance_ : arrays, n columns
         μ and the diagonal of Ψ.
     n_components_ : int
-        Components that are left.
+        Number of components kept.
     bound_ : float
-        A lower bound of the logarithm of the evidence, which may be compared between settings.
+        Lower bound of the log evidence, which can be compared between settings.
     model_ : FactorModel
         The fit to standardised columns, with its posterior.
     center_, scale_ : arrays
-        What columns were standardised by.
+        Shift and scale that standardised the columns.
     n_iter_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     References
     ----------
@@ -106,18 +106,18 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to the known entries of X, which has NaN where nothing is known."""
+        """Fit to the known entries of X; missing entries are NaN."""
         check_settings(self.noise, self.max_iter, self.tol)
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
         if not auto and not is_count(self.n_components, 0):
-            raise InputError(f"n_components={self.n_components!r} is neither 'auto' nor an integer ≥ 0.")
+            raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 0. Pass one, or 'auto'.")
         seed, table = seed_of(self.random_state), checked(self, unmasked(X), reset=True, order="C")
         if not auto and self.n_components > min(table.shape):
             m, n = table.shape
             fact = f"n_components={self.n_components} is more than min(n_samples={m}, n_features={n}) allows."
             raise InputError(f"{fact} Pass fewer, or 'auto'.")
         if np.all(np.isnan(table)):
-            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+            raise InputError("No entry of X is known. Pass at least one known entry.")
         self.center_, self.scale_ = _standardisation(table, common=self.noise == "one")
         Y = self._standardised(table)
         self.model_ = model = run_watched(self, X, self.max_iter, lambda look: self._factors(Y, seed, look))
@@ -132,38 +132,38 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
         return factors_card(self) if hasattr(self, "model_") else ""
 
     def transform(self, X: Any) -> Array:
-        """The scores of rows, seen or not: the expectation of u, given what is known of them."""
+        """Scores of rows, new or not: the expectation of u, given their known entries."""
         table = self._table(X)
         with threads(self.n_jobs):
             return self.model_.rows(self._standardised(table)).means.astype(table.dtype)
 
     def inverse_transform(self, Z: Any) -> Array:
-        """What scores of rows predict, in all columns."""
+        """Predictions from scores of rows, in all columns."""
         check_is_fitted(self, "model_")
         Z = given_factors(Z, self.n_components_)
         return Z @ self.components_.astype(Z.dtype) + self.mean_.astype(Z.dtype)
 
     def score_samples(self, X: Any) -> Array:
-        """The logarithm of the likelihood of what is known of each row, whatever its scores are."""
+        """Log-likelihood of the known entries of each row, with its scores integrated out."""
         table = self._table(X)
         with threads(self.n_jobs):
             found = self.model_.log_likelihood(self._standardised(table))
         return found - ~np.isnan(table) @ np.log(self.scale_)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of `score_samples`."""
+        """Mean of `score_samples`."""
         return float(np.mean(self.score_samples(X)))
 
     def get_covariance(self) -> Array:
-        """WᵀW + Ψ."""
+        """Covariance of the columns, WᵀW + Ψ."""
         check_is_fitted(self, "model_")
         return self.components_.T @ self.components_ + np.diag(self.noise_variance_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """New rows with the mean and the covariance of the fit."""
+        """Draw new rows with the mean and covariance of the fit."""
         check_is_fitted(self, "model_")
         if not is_count(n_samples, 1):
-            raise InputError(f"n_samples={n_samples!r} is not a number of rows. Pass an integer ≥ 1.")
+            raise InputError(f"n_samples={n_samples!r} is not an integer ≥ 1. Pass the number of rows.")
         rng = generator(seed_of(random_state))
         scores, noise = (rng.standard_normal((n_samples, k)) for k in (self.n_components_, len(self.mean_)))
         return scores @ self.components_ + self.mean_ + noise * np.sqrt(self.noise_variance_)
@@ -181,7 +181,7 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
 
         model = fit_factors(Y, rank, tol=self.tol, on_round=on_round, **settings)
         if not model.converged and not stopped and self.tol > 0:
-            said = f"The fit has stopped after {model.n_iter} rounds. Raise max_iter or tol."
+            said = f"The fit stopped after {model.n_iter} rounds without convergence. Increase max_iter or tol."
             warnings.warn(said, ConvergenceWarning, stacklevel=2)
         return model
 
@@ -204,9 +204,9 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
 
 
 def _standardisation(table: Array, common: bool) -> tuple[Array, Array]:
-    """Means and standard deviations of what is known in each column, or one deviation for all of them.
+    """Means and standard deviations of the known entries of each column, or one deviation for all columns.
 
-    1 takes the place of a deviation where all values are the same, but for rounding.
+    The deviation is 1 if all values are equal up to rounding.
     """
     known = ~np.isnan(table)
     counts = np.maximum(known.sum(axis=0), 1)
@@ -215,7 +215,7 @@ def _standardisation(table: Array, common: bool) -> tuple[Array, Array]:
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.sum(np.where(known, values - center, 0) ** 2, axis=0)
     if not np.all(np.isfinite(squares)):
-        raise InputError(f"X holds {np.abs(values).max():g} in size, and squares of it are not finite. Rescale it.")
+        raise InputError(f"X contains values as large as {np.abs(values).max():g}, whose squares overflow. Rescale it.")
     flat = squares <= counts * (10 * np.finfo(table.dtype).eps * center) ** 2
     if common:
         scale = np.full(len(counts), (np.sum(squares[~flat]) / max(np.sum(counts[~flat]), 1)) ** 0.5)

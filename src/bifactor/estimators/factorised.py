@@ -1,4 +1,4 @@
-"""What estimators share that fit factors to entries of a matrix: names, new rows, folders."""
+"""Base class of estimators that fit factors to entries of a matrix: names, new rows, saving."""
 
 import os
 from dataclasses import replace
@@ -35,7 +35,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
 
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
-            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+            raise InputError("No entry of X is known. Pass at least one known entry.")
         data = self._with_features(self._encoded(data, reset=True))
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
@@ -45,7 +45,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         return self
 
     def _note(self, model: Model, noise: float | None) -> None:
-        """What a fit tells of its run."""
+        """Set the attributes that describe the run."""
         self.result_, self.ridge_path_, self.alpha_ = model.result, model.path, model.ridge
         self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
         self.evidence_ = None if model.posterior is None else -model.result.objective
@@ -53,7 +53,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         warn_unless_converged(model)
 
     def _with_features(self, data: Observations) -> Observations:
-        """With the features that the estimator was made with, and with rows and columns that only these know."""
+        """Add the features of the estimator, and the rows and columns that only features name."""
         users, items = (getattr(self, name, None) for name in ("user_features", "item_features"))
         columns = data.shape[1]
         data, self._readers = with_features(data, users, items)
@@ -66,7 +66,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
             return None
         reader = self._readers[0] if isinstance(self.observations_, Observations) else None
         if reader is None:
-            raise InputError("The fit had no features of rows. Leave them out, or fit with user_features.")
+            raise InputError("The fit has no features of rows. Leave them out, or fit with user_features.")
         reader = replace(reader, what="features")
         return reader.named(given, rows) if isinstance(rows, Names) else reader.matrix(given, rows)
 
@@ -74,7 +74,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         return fit_model(data, settings, start)
 
     def _keep(self, model: Model, data: Observations | BlockStore) -> None:
-        """Note a model, and the data that it rests on."""
+        """Store a model, and the data that it was fitted to."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data
         self.fit_ = Fit.of(model, data, getattr(self, "classes_", None))
@@ -87,10 +87,10 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         self.column_offsets_: Array = model.V[:, 0] if model.offsets else np.zeros(model.V.shape[0], model.V.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take in new rows, and from triples new columns too, without fitting the others again.
+        """Add new rows, and new columns if X is triples, without fitting the others again.
 
-        A table holds new rows. Triples may name rows that are there, which are then found anew from all their entries,
-        and rows and columns beyond the last. On an estimator that was not fitted it is `fit`.
+        A table contains new rows. Triples may contain existing rows, whose factors are then computed again from all
+        their entries, and rows and columns beyond the last. On an estimator that is not fitted, this is `fit`.
         """
         if not hasattr(self, "model_"):
             return self.fit(X, sample_weight=sample_weight)
@@ -114,8 +114,8 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
     def decision_function(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
         """z at the entries (rows[t], cols[t]), before the link of the loss.
 
-        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and z
-        is told in all their columns. `unknown` says what to do about names that were not in the fit, see `predict`.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then z
+        is returned in all columns. `unknown` says how to treat names that were not in the fit, see `predict`.
         """
         check_is_fitted(self, "model_")
         if cols is not None:
@@ -130,24 +130,24 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         return self._everywhere(self.model_.rows(data))
 
     def _has_pairs(self, header: list[str] | None) -> bool:
-        """Whether a frame holds pairs: by the names of its columns, else as it has not the columns of the matrix."""
+        """Whether a frame contains pairs: by its column names, or because its columns are not those of the matrix."""
         if header is None:
             return False
         return set((self._header or ())[:2]) <= set(header) or len(header) != self.n_features_in_
 
     def _pairs_of(self, frame: Any, row: Column = None, col: Column = None) -> tuple[Array, Array]:
-        """The names in each line of a frame, by default in the columns that the fit had them in."""
+        """Names in each line of a frame, by default in the same columns as in the fit."""
         pairs = read(frame, row=row, col=col, values=False, hints=self._header)
         assert pairs.row_names is not None
         assert pairs.column_names is not None
         return pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
 
     def transform(self, X: Any, features: Any = None) -> Array:
-        """Factors of new rows, of which some entries are known: b and u, or u alone where there are no offsets.
+        """Factors of new rows, from their known entries: b and u, or u alone without offsets.
 
-        The columns' factors are held, and each row found under the loss and ridge of the fit. `features` are those of
-        the rows of X, in the form that the fit had them in: where nothing else is known of a row, they tell its
-        factors.
+        The factors of columns are fixed, and each row is fitted with the loss and ridge of the fit. `features` are the
+        features of the rows of X, in the same form as in the fit; they alone determine the factors of a row without
+        known entries.
         """
         check_is_fitted(self, "model_")
         data = self._encoded(observations(self, X, reset=False), reset=False)
@@ -155,27 +155,28 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         return self.model_.rows(data)[:, int(self.model_.offsets) :]
 
     def inverse_transform(self, Z: Any) -> Array:
-        """What factors of rows predict, in all columns."""
+        """Predictions from factors of rows, in all columns."""
         check_is_fitted(self, "model_")
         first = int(self.model_.offsets)
         Z = given_factors(Z, self.model_.V.shape[1] - first)
         return self.model_.predicted(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
     def _everywhere(self, U: Array) -> Array:
-        """z of rows in all columns, by factors with the offset columns in front."""
+        """z of rows in all columns, from factors whose first columns are offsets."""
         require_small((U.shape[0], self.model_.V.shape[0]))
         return matmul(U, self.model_.V.T) + U.dtype.type(self.model_.intercept)
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False, error_bars: bool = True) -> None:
-        """Write the fit into a new folder, which `bifactor.load` and the commands of the shell read.
+        """Write the fit to a new folder, which `bifactor.load` and the command line can read.
 
         Parameters
         ----------
         folder : path
+            The folder to create.
         force : bool
-            Replace a fit that is in that place.
+            Replace an existing fit.
         error_bars : bool
-            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars are made from.
+            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars need.
         """
         check_is_fitted(self, "model_")
         told = {name: value for name, value in self.get_params().items() if isinstance(value, (str, int, float))}
@@ -186,7 +187,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         replace(self.fit_, card=card).save(folder, force=force, error_bars=error_bars)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of what `transform` gives."""
+        """Names of the columns that `transform` returns."""
         check_is_fitted(self, "model_")
         name = type(self).__name__.lower()
         offset = [f"{name}_offset"] if self.model_.offsets else []

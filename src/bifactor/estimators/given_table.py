@@ -15,11 +15,11 @@ from bifactor.tables.forms import Declared, is_nothing
 from bifactor.tables.frame_cells import cells_of, declared, filled, plain_cells
 
 Told = list[tuple[Array, Array]]
-"""The holes of each column, and what fills them."""
+"""The missing cells of each column, and the values that fill them."""
 
 
 class ArrayTable:
-    """An array of numbers; columns are called by their numbers, or by the names of an earlier frame."""
+    """An array of numbers; columns are named by number, or as in the frame of the fit."""
 
     def __init__(self, X: Array, names: list[Any], missing: Any):
         self.names = names
@@ -27,7 +27,7 @@ class ArrayTable:
         self._holes = np.isnan(X) | (missing == X) if isinstance(missing, Real) else np.isnan(X)
 
     def cells(self, name: Any, kept: bool) -> Array:
-        """A column in double precision, NaN for holes."""
+        """A column in double precision, NaN for missing cells."""
         at = self.names.index(name)
         return np.where(self._holes[:, at], np.nan, self._X[:, at].astype(np.float64))
 
@@ -35,7 +35,7 @@ class ArrayTable:
         return Declared()
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
-        """The array without holes, its dtype as before."""
+        """The array with missing cells filled in, with the same dtype."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
             found[holes, j] = values.astype(found.dtype)
@@ -45,14 +45,14 @@ class ArrayTable:
 
 
 class WordTable:
-    """An array of objects with words among them."""
+    """An array of objects that contains words."""
 
     def __init__(self, X: Array, names: list[Any], missing: Any):
         self.names = names
         self._X, self._missing = X, missing
 
     def cells(self, name: Any, kept: bool) -> Array:
-        """A column, with NaN or None for holes."""
+        """A column, with NaN or None for missing cells."""
         at = self.names.index(name)
         return np.zeros(len(self._X)) if kept else _without(plain_cells(self._X[:, at].tolist(), at), self._missing)
 
@@ -60,7 +60,7 @@ class WordTable:
         return Declared()
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
-        """The array without holes, but in columns of which nothing was known."""
+        """The array with missing cells filled in, except in columns without any known cell."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
             found[holes, j] = values
@@ -77,7 +77,7 @@ class FrameTable:
         self._cells: dict[Any, Array] = {}
 
     def cells(self, name: Any, kept: bool) -> Array:
-        """A column, with NaN or None for holes; one that is kept is not looked at."""
+        """A column, with NaN or None for missing cells; a kept column is not read."""
         if kept:
             return np.zeros(len(self._frame))
         if name not in self._cells:
@@ -85,12 +85,12 @@ class FrameTable:
         return self._cells[name]
 
     def declared(self, name: Any) -> Declared:
-        """What the type of a column says."""
+        """Kind of a column according to its type."""
         found = declared(self._frame.get_column(name))
         return found._replace(levels=[level for level in found.levels if level != self._missing])
 
     def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
-        """The frame without holes, its types as before; and a column of booleans for each that is marked."""
+        """The frame with missing cells filled in, with the same types, and an indicator for each marked column."""
         columns, marks = [], []
         for name, (holes, values), stays, marks_it in zip(self.names, told, stay, marked, strict=True):
             series = self._frame.get_column(name)
@@ -108,9 +108,9 @@ Table = ArrayTable | WordTable | FrameTable
 
 
 def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> Table:
-    """X, whose columns are noted on the estimator, or compared with those of the fit.
+    """X as a table; its columns are stored on the estimator, or compared with those of the fit.
 
-    After a fit to an array, which has no names, a frame is an array too.
+    After a fit to an array, which has no names, a frame is treated as an array.
     """
     missing = estimator.missing_values
     if np.ma.isMaskedArray(X) and np.ndim(X) == 2:
@@ -146,7 +146,7 @@ def _holds_words(X: Any) -> bool:
 
 
 def _without(cells: Array, missing: Any) -> Array:
-    """Cells with what marks holes taken out."""
+    """Cells with the missing-value marker replaced by NaN or None."""
     if is_nothing(missing):
         return cells
     if cells.dtype == object:
@@ -161,7 +161,7 @@ def _holes(cells: Array) -> Array:
 
 
 def _flags(name: str, where: list[bool], beside: Any) -> Any:
-    """A column of booleans, in the library and with the index of another."""
+    """A column of booleans, with the library and index of another column."""
     if beside.implementation.is_pandas_like():
         flags = beside.is_null().to_native().copy()
         flags[:] = where

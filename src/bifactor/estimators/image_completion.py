@@ -1,4 +1,4 @@
-"""Pictures with holes."""
+"""Completion of pictures with missing pixels."""
 
 from typing import Any, Self
 
@@ -16,34 +16,34 @@ from bifactor.running.progress import share_bar
 class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
     """Fills in the holes of a picture: grey, in colour, or with any number of channels.
 
-    A picture is not a matrix of low rank, but groups of its similar patches nearly are. Each patch with a hole is
-    completed by the covariance of the patches around that look like it, as the mean of a Gaussian given what is known
-    of the patch. Three rounds of this begin with a smooth surface, or with a smaller picture where holes are large.
+    A picture does not have low rank, but groups of similar patches nearly do. Each patch with a hole is completed from
+    the covariance of similar patches nearby, as the conditional mean of a Gaussian given its known pixels. There are
+    three rounds, which start from a smooth surface, or from a smaller picture if holes are large.
 
-    It is for missing pixels, scratches, lines, words, and holes of up to some 20 pixels. Larger ones are filled in
-    smoothly: it invents no texture.
+    Use it for missing pixels, scratches, lines, text, and holes of up to about 20 pixels. Larger holes are filled in
+    smoothly: no texture is invented.
 
     Parameters
     ----------
     denoise : bool or float
-        Whether known pixels have noise that is to be removed too: True estimates its standard deviation, a number is
-        that deviation in the units of the picture. Otherwise known pixels come back bit for bit.
+        Whether to remove noise from known pixels too: True estimates its standard deviation, a number is that
+        deviation in the units of the picture. By default known pixels are returned unchanged.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says. The answer is the same.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment. It does not
+        change the result.
     verbose : int
         1 shows a progress bar.
 
     Attributes
     ----------
     uncertainty_ : array, of the shape of the picture
-        A standard deviation of each filled pixel, 0 where it was known: a picture that shows where guesses
-        are rough.
+        Standard deviation of each filled pixel, 0 for known pixels: a map of how reliable the filled pixels are.
 
     References
     ----------
     C. Aguerrebere, A. Almansa, J. Delon, Y. Gousseau and P. Musé, A Bayesian hyperprior approach for joint image
-    denoising and interpolation, with an application to HDR imaging, IEEE Trans. Computational Imaging 3 (2017), has
-    the nearest relative of this method.
+    denoising and interpolation, with an application to HDR imaging, IEEE Trans. Computational Imaging 3 (2017),
+    describes the most closely related method.
     """
 
     def __init__(self, *, denoise: bool | float = False, n_jobs: int | None = None, verbose: int = 0):
@@ -52,15 +52,15 @@ class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit_transform(self, X: Any, known: Any = None) -> Array:
-        """The picture without holes; known pixels are as they were, bit for bit.
+        """Fill in the holes of a picture; known pixels are unchanged unless `denoise` is set.
 
         Parameters
         ----------
         X : array, H × W or H × W × channels
-            Of integers or floating numbers; NaN, and what a masked array hides, are holes.
-        known : array of bool, H × W or that of X, optional
-            Where pixels are known; by default everywhere but at NaN. Channels whose holes are in the same places help
-            each other.
+            Integers or floating-point numbers; NaN and masked pixels are holes.
+        known : array of bool, H × W or the shape of X, optional
+            Mask of known pixels; by default all that are not NaN. Channels with holes in the same places are completed
+            jointly.
         """
         picture, mask = checked(X, known)
         with threads(self.n_jobs), blas_at_most(1), share_bar(bool(self.verbose), type(self).__name__) as show:
@@ -69,7 +69,7 @@ class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
         return whole.reshape(np.shape(X))
 
     def fit(self, X: Any, known: Any = None) -> Self:
-        """As `fit_transform`, for `uncertainty_` alone."""
+        """Run `fit_transform`, for `uncertainty_` alone."""
         self.fit_transform(X, known)
         return self
 

@@ -14,58 +14,59 @@ from bifactor.operators.table import Table
 
 
 class LogisticPCA(LossPCA):
-    """Principal components of a binary matrix, with or without holes: log odds = μⱼ + tᵢ·wⱼ.
+    """Principal components of a binary matrix, with or without missing entries: log odds = μⱼ + tᵢ·wⱼ.
 
-    The components w are orthonormal and fall in the length of the scores t; of each the largest entry is positive. The
-    effects μ of columns are always there, with a ridge a hundred times lighter than that of the rest, which keeps them
-    finite in columns of one class. The scores of new rows maximise the likelihood of what is known of them, under the
-    ridge of the fit; for the rows of the fit they are the scores of the fit.
+    The components w are orthonormal, in descending order of the length of their scores t; the largest entry of each is
+    positive. The effects μ of columns are always fitted, with a ridge a hundred times smaller than the others, which
+    keeps them finite in columns of one class. The scores of new rows maximise the likelihood of their known entries,
+    under the ridge of the fit; for the rows of the fit they are the scores of the fit.
 
     Parameters
     ----------
     n_components : int or "auto"
-        "auto" tries 1, 2, 3, 5, … 40, each with a ridge of its own, until a tenth of the entries, held out, is told
-        no better. Where alpha is given it takes what that leaves of 40.
+        Number of components. "auto" tries 1, 2, 3, 5, … 40, each with its own ridge, until the prediction of a held-out
+        tenth of the entries stops improving. If alpha is a number, "auto" keeps those of 40 that the ridge leaves.
     alpha : float or "auto"
-        The ridge: the factors u and v of t·w = u·v, which are of equal length, are normal a priori with variance
-        1/alpha. "auto" takes the one under which a tenth of the entries, held out, is most likely. With 0 the fit may
-        only stop at `max_iter`, as data that few components separate drive it to infinity.
+        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/alpha.
+        "auto" takes the one that maximises the likelihood of a held-out tenth of the entries. With 0, the fit may stop
+        only at `max_iter`, as separable data drive the factors to infinity.
     binarize : float, optional
-        Entries above it are 1, others 0. By default X must hold two values: 0 and 1, −1 and +1, booleans, or any two
-        numbers.
+        Threshold: entries above it are 1, others 0. By default X must contain two values: 0 and 1, −1 and +1, booleans,
+        or any two numbers.
     solver : Solver, optional
-        By default `solvers.PCG(exact=True)` from where the choice of the ridge ended; with a number for alpha, where
+        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If alpha is a number, and
         nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
-        Of the fit.
+        Maximum number of iterations and tolerance of the fit.
     warm_start : bool
-        Begin where the last fit of the same shape and rank ended.
+        Start from the previous fit if it has the same shape and rank.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
+        Seed of the start and of the held-out entries.
 
     Attributes
     ----------
     components_ : array, n_components × n columns
-        w; zero where the ridge left nothing.
+        w; zero for components that the ridge removed.
     intercept_ : array, n columns
         μ.
     deviance_explained_ : float
-        The share of the deviance of a null model, the mean of each column, that the fit explains.
+        Share of the deviance of a null model, the mean of each column, that the fit explains.
     explained_deviance_ratio_ : array, n_components
-        What each component adds to that, in their order.
+        Contribution of each component to that share.
     classes_ : array of two
         The lower and the upper value.
     alpha_ : float
-        The ridge that was used.
+        The ridge used.
     ridge_path_ : RidgePath or None
-        How it was chosen.
+        How the ridge was chosen.
     result_ : Result
         The run, with its history.
     n_components_, n_iter_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     References
     ----------
@@ -105,7 +106,7 @@ class LogisticPCA(LossPCA):
         Parameters
         ----------
         X : array, frame or sparse matrix
-            With two values, and NaN where nothing is known. What a sparse matrix does not store is 0.
+            Two values, and NaN for missing entries. Entries that a sparse matrix does not store are 0.
         y : ignored
         sample_weight : array, optional
             One weight per row, or one per entry.
@@ -115,12 +116,12 @@ class LogisticPCA(LossPCA):
         return self._fitted(X, self._labels(X, sample_weight, reset=True), chosen)
 
     def transform(self, X: Any) -> Array:
-        """The scores of rows, of which some entries are known."""
+        """Scores of rows, from their known entries."""
         check_is_fitted(self, "model_")
         return self._scores(self._labels(X, None, reset=False))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The share of deviance explained in rows, each entry by scores that were found from other four fifths."""
+        """Share of deviance explained in rows; a fifth of the entries at a time is predicted from the rest."""
         check_is_fitted(self, "model_")
         return self._left_out(self._labels(X, None, reset=False))
 

@@ -1,4 +1,4 @@
-"""Files and frames with one line per entry: fit, predict, transform, score and take in more."""
+"""Files and frames with one line per entry: fit, update, predict, transform and score."""
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -22,15 +22,15 @@ from bifactor.tables import BlockStore, Names, Observations, read
 from bifactor.tables.observations import named
 
 Column = str | int | None
-"""A column by its name, or its number from 1; None leaves it to a look at the data."""
+"""Name of a column, or its number from 1; with None it is found from the data."""
 
 
 class LongForm(ABC):
     """The methods that end in `_long`.
 
-    Their columns are found by a look at the data, as the shell does, unless they are named. Names of rows and columns
-    are of any kind; 7 and "7" are one name. Lines without a value, or with a weight of 0, are left out; two lines of
-    the same names are two measurements.
+    Columns that are not named are found from the data, as on the command line. Names of rows and columns can have any
+    type; 7 and "7" are the same name. Lines without a value, or with weight 0, are left out; two lines with the same
+    names are two measurements.
     """
 
     model_: Model
@@ -39,11 +39,11 @@ class LongForm(ABC):
 
     @abstractmethod
     def _settings(self) -> Settings:
-        """The parameters, checked."""
+        """The validated parameters."""
 
     @abstractmethod
     def _encoded(self, data: Observations, reset: bool) -> Observations:
-        """The values as the loss wants them."""
+        """Encode the values for the loss."""
 
     @abstractmethod
     def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
@@ -55,7 +55,7 @@ class LongForm(ABC):
 
     @abstractmethod
     def _updated(self, new: Observations) -> Self:
-        """Take in more observations."""
+        """Add observations."""
 
     @abstractmethod
     def _pairs_of(self, frame: Any, row: Column = None, col: Column = None) -> tuple[Array, Array]:
@@ -63,15 +63,15 @@ class LongForm(ABC):
 
     @abstractmethod
     def _told(self, z: Array) -> dict[str, Array]:
-        """What is predicted, as columns of a frame."""
+        """Predictions as columns of a frame."""
 
     @abstractmethod
     def _features(self, given: Any, rows: int | Names) -> sparse.csr_array | None:
-        """A user's features of so many new rows, or of those with these names."""
+        """Features of this many new rows, or of the rows with these names."""
 
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of what `transform` gives."""
+        """Names of the columns that `transform` returns."""
 
     def fit_long(
         self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
@@ -81,13 +81,13 @@ class LongForm(ABC):
         Parameters
         ----------
         source : frame or path
-            Of pandas, polars (lazy too), pyarrow or any library that narwhals knows; or a file, see
+            A frame of pandas, polars (eager or lazy), pyarrow or any library that narwhals supports; or a file, see
             `bifactor.tables.read`; or the folder of a block store, whose columns are known.
         row, col, value : str, optional
-            The columns with the names of rows and columns, and the values. By default those with usual names, such as
+            Columns with the names of rows and columns, and the values. By default those with common names, such as
             user, item and rating, or the first three.
         weight : str, optional
-            The column with weights.
+            Column with weights.
         """
         settings, store = self._settings(), given_store(source, long=True)
         if store is not None:
@@ -99,7 +99,7 @@ class LongForm(ABC):
     def partial_fit_long(
         self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
     ) -> Self:
-        """Take in lines with new names, or more lines for names that are there; see `partial_fit`."""
+        """Add lines with new names, or more lines for existing names; see `partial_fit`."""
         if not hasattr(self, "model_"):
             return self.fit_long(source, row=row, col=col, value=value, weight=weight)
         new = self._read_long(source, row, col, value, weight)
@@ -112,11 +112,11 @@ class LongForm(ABC):
     def predict_long(
         self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean", return_std: bool = False
     ) -> Any:
-        """The frame with a column `prediction`, and a column `known` of what was in the fit.
+        """The frame with a column `prediction`, and a column `known` that tells which names were in the fit.
 
-        That is "both", "row", "column" or "neither". A name that was not in the fit counts with an offset of 0 or,
-        with `unknown="raise"`, is refused. With `return_std` there is a column `std`, the standard deviation of a new
-        measurement. Where a file is passed instead of a frame, a dict of columns is returned.
+        That is "both", "row", "column" or "neither". A name that was not in the fit has an offset of 0 or, with
+        `unknown="raise"`, is an error. With `return_std` there is a column `std`, the standard deviation of a new
+        measurement. If a file is passed instead of a frame, a dict of columns is returned.
         """
         self._require_names()
         table = nw.from_native(frame, pass_through=True)
@@ -144,11 +144,11 @@ class LongForm(ABC):
         weight: Column = None,
         features: Any = None,
     ) -> Any:
-        """A frame with one line per name of a row: its factors, found from its entries in `frame` alone.
+        """A frame with one line per row name: the factors of the row, from its entries in `frame` alone.
 
-        The columns' factors are held. The rows may be new, or those of the fit; entries in columns that are not known
-        are left out. Where a file is passed instead of a frame, a dict of arrays is returned. `features` is a frame or
-        file of what else is known of them, as the fit had it, by their names.
+        The factors of columns are fixed. The rows may be new or those of the fit; entries in unknown columns are left
+        out. If a file is passed instead of a frame, a dict of arrays is returned. `features` is a frame or file with
+        features of the rows, by name, in the same form as in the fit.
         """
         data = self._encoded(self._read_long(frame, row, col, value, weight), reset=False)
         rows, cols = _names(data)
@@ -176,31 +176,31 @@ class LongForm(ABC):
         weight: Column = None,
         unknown: str = "mean",
     ) -> float:
-        """The fraction of deviance explained, D², at the entries of a file or frame, as the fit predicts them."""
+        """Fraction of deviance explained, D², at the entries of a file or frame, as predicted by the fit."""
         data = self._encoded(self._read_long(source, row, col, value, weight), reset=False)
         rows, cols = _names(data)
         i, j = self.fit_.known_pairs(rows[data.rows], cols[data.cols], unknown)
         return explained(self.model_, data, self.fit_.scores(i, j))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
-        """In the columns that are named or, where there are such, in those of the fit."""
+        """Read the columns that are named or, if they exist, those of the fit."""
         self._require_names()
         return read(source, row=row, col=col, value=value, weight=weight, wide=False, hints=self._header)
 
     @property
     def _header(self) -> tuple[str, ...] | None:
-        """What the row, the column and the value were called in the data of the fit."""
+        """Headers of the row, column and value columns in the data of the fit."""
         origin = self.observations_.origin
         return None if origin is None else origin.header
 
     def _require_names(self: Any) -> None:
         check_is_fitted(self, "model_")
         if self.observations_.row_names is None:
-            raise InputError("This estimator was not fitted to names. Use fit_long for that, or methods without _long.")
+            raise InputError("This estimator was not fitted to names. Use fit_long, or the methods without _long.")
 
 
 def _names(data: Observations) -> tuple[Names, Names]:
-    """Of the rows and of the columns."""
+    """Names of the rows and of the columns."""
     assert data.row_names is not None
     assert data.column_names is not None
     return data.row_names, data.column_names

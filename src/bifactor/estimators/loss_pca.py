@@ -1,4 +1,4 @@
-"""What principal components under a loss share: all but what an entry means."""
+"""Base class of principal components under a loss."""
 
 from typing import Any, Self
 
@@ -25,10 +25,10 @@ from bifactor.validation import is_count
 
 
 class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Finds few directions, and a score of each row along each, that make the known entries of X likely."""
+    """Finds a few directions, and the scores of each row along them, that make the known entries of X likely."""
 
     def inverse_transform(self, Z: Any) -> Array:
-        """What scores of rows predict, in all columns."""
+        """Predictions from scores of rows, in all columns."""
         check_is_fitted(self, "model_")
         Z = given_factors(Z, self.n_components_)
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
@@ -36,18 +36,18 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
     def _settings(self, loss: Any) -> Settings:
         if self.n_components != "auto" and not is_count(self.n_components, 1):
             raise InputError(
-                f"n_components={self.n_components!r} is not a number of principal components ≥ 1, nor 'auto'."
+                f"n_components={self.n_components!r} is not an integer ≥ 1. Pass the number of components, or 'auto'."
             )
         names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
         chosen = settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
         if chosen.n_components is None and chosen.alpha == 0:
-            raise InputError("n_components='auto' keeps what a ridge leaves, but alpha=0. Pass alpha='auto'.")
+            raise InputError("n_components='auto' needs a ridge, but alpha=0. Pass alpha='auto'.")
         return chosen
 
     def _entries(self, X: Any, reset: bool) -> Any:
-        """X as an array with NaN for holes, or as a sparse one.
+        """X as an array with NaN for missing entries, or as a sparse array.
 
-        Unlike in completion, what a sparse matrix does not store is 0.
+        Unlike in completion, entries that a sparse matrix does not store are 0.
         """
         if is_triples(X):
             raise InputError("X is a tuple of three vectors, not a table. Pass an array, a frame or a sparse matrix.")
@@ -58,7 +58,7 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
             X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
         X = checked(self, X, reset, accept_sparse="csr")
         if reset and not sparse.issparse(X) and np.isnan(X).all():
-            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+            raise InputError("No entry of X is known. Pass at least one known entry.")
         return X
 
     def _fitted(self, X: Any, table: Table, chosen: Settings) -> Self:
@@ -83,11 +83,11 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
         return self
 
     def _scores(self, table: Table) -> Array:
-        """Of rows, by what is known of them."""
+        """Scores of rows, from their known entries."""
         return rows_of(table, self.model_) * self._lengths
 
     def _left_out(self, table: Table) -> float:
-        """The deviance explained of entries that were each predicted from other four fifths."""
+        """Deviance explained; a fifth of the entries at a time is predicted from the rest."""
         return left_out(table, self.model_, self.null_intercept_).explained
 
     @property

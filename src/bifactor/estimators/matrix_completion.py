@@ -1,4 +1,4 @@
-"""Numbers with holes."""
+"""Completion of matrices of numbers."""
 
 from typing import Any, Literal, overload
 
@@ -17,59 +17,61 @@ from bifactor.tables import Observations
 
 
 class MatrixCompletion(ErrorBars, Completion):
-    """Completes a matrix of which some entries are known: μ + bᵢ + cⱼ + uᵢ·vⱼ, seen through a loss of your choice.
+    """Completes a matrix from some known entries: μ + bᵢ + cⱼ + uᵢ·vⱼ, under a loss of your choice.
 
-    Numbers, as ratings, need no tuning: b, c, u and v have a posterior, whose priors and noise are fitted, so that each
-    prediction comes with an error bar. A ridge takes its place where `alpha` is passed, and for other losses, where it
-    is the one that predicts a tenth of the entries, held out, best.
+    Numbers such as ratings need no tuning: b, c, u and v have a posterior, whose priors and noise are estimated, so
+    that each prediction has an error bar. A ridge is used instead if `alpha` is passed, and for other losses; by
+    default it is the one that best predicts a held-out tenth of the entries.
 
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
-        Too many do little harm, as those that explain nothing vanish; "auto" leaves these out.
+        The rank, reduced to the smaller side of the matrix if necessary; 0 for offsets alone, which "auto" may choose.
+        Too many components do little harm, as those that explain nothing vanish; "auto" removes these.
     loss : {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial", "ordinal"} or Loss
-        What an entry means: a number, one with outliers, ±1, a count, a grade. Of grades, `predict` tells the mean,
-        `predict_proba` how likely each is, and `model_.loss.median` of what `decision_function` tells the median.
+        Type of the entries: numbers, numbers with outliers, ±1, counts, grades. For grades, `predict` returns the mean
+        and `predict_proba` the probability of each; `model_.loss.median` of `decision_function` is the median.
     alpha : float or "auto", optional
         The ridge, in the units of the loss summed over entries; 0 for none, "auto" for the one that predicts best. By
         default there is a posterior for squared errors, and "auto" for other losses.
     noise : {"auto", "one", "columns", "rows", "both", "student"}
-        Of the posterior: whether all entries have one variance, or each column, row or both its own, or Student's t;
-        see `bifactor.solvers.Variational`. "auto" takes the one that predicts a tenth of the entries, held out, best.
+        Noise of the posterior: one variance for all entries, one for each column, row or both, or Student's t;
+        see `bifactor.solvers.Variational`. "auto" takes the one that best predicts a held-out tenth of the entries.
     offsets : bool
         Fit an intercept and an offset for every row and column.
     clip : {"auto", True, False} or (float, float)
-        The range that predictions, their intervals and scores are kept in: that of the data (True), the one that is
-        passed, or none (False). "auto" clips grades, as 1 to 5: at most 101 points of equal steps, and only at an end
-        that one in a hundred entries, and ten of them, take. What `recommend` and `decision_function` rank by is not
-        clipped, and neither are draws. Only for "squared" and "huber".
+        Range of predictions, their intervals and scores: that of the data (True), the one that is passed, or unlimited
+        (False). "auto" clips grades, such as 1 to 5: at most 101 equally spaced values, and only at an end that at
+        least one in a hundred entries, and at least ten, take. The values that `recommend` and `decision_function` rank
+        by are not clipped, and neither are draws. Only for "squared" and "huber".
     solver : Solver, optional
-        By default `Variational` for a posterior, else what `bifactor.solve` takes.
+        By default `Variational` for a posterior, otherwise the default of `bifactor.solve`.
     max_iter, tol
-        Of the fit.
+        Maximum number of iterations and tolerance of the fit.
     warm_start : bool
-        Begin where the last fit of the same shape and rank ended.
+        Start from the previous fit if it has the same shape and rank.
     user_features, item_features : matrix, frame or path, optional
-        What else is known of rows and columns, such as ages and genres: bᵢ and uᵢ are then expected at fᵢA for a row
-        with the features fᵢ, and cⱼ and vⱼ likewise. Rows and columns of which nothing else is known are predicted from
-        these alone. See `Recommender` for the forms that they may have. A posterior leaves them out where a tenth of
-        the entries, held out, is predicted clearly worse with them, by two standard errors; rows and columns without
-        entries are then predicted by the means of the others. With them it ends after as many sweeps as predicted these
+        Features of rows and columns, such as ages and genres: the prior mean of bᵢ and uᵢ is then fᵢA for a row with
+        the features fᵢ, and that of cⱼ and vⱼ likewise. Rows and columns without entries are predicted from their
+        features alone. See `Recommender` for accepted forms. A posterior ignores features if a held-out tenth of the
+        entries is predicted clearly worse with them, by two standard errors; rows and columns without entries are then
+        predicted by the means of the others. With features, the number of sweeps is the one that predicted these
         entries best.
     keep_features : bool
-        Use features in any case. They may help rows and columns without entries even where they harm the others.
+        Use features in any case. They may help rows and columns without entries even if they harm the others.
     implicit_features : {"auto", True, False}
-        Whether it tells of a row which columns it is known in, whatever the values, and of a column in which rows
-        (SVD++). "auto" finds out by a tenth of the entries, held out, for a posterior, and is False for a ridge.
+        Whether the set of known columns of a row, regardless of their values, is informative about the row, and
+        likewise for columns (SVD++). "auto" decides by a held-out tenth of the entries for a posterior, and is False
+        for a ridge.
     executor : Executor, optional
         Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
         or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     verbose : int
-        1 shows what is chosen and fitted, with counts and the time that is left at most.
+        1 shows what is being chosen and fitted, with counts and an upper bound of the remaining time.
     random_state : int, RandomState or None
+        Seed of the start and of the held-out entries.
 
     Attributes
     ----------
@@ -80,28 +82,29 @@ class MatrixCompletion(ErrorBars, Completion):
     intercept_, row_offsets_, column_offsets_
         μ, b and c; zero without offsets.
     n_components_ : int
+        The rank of the fit.
     noise_ : float or None
-        The standard deviation of the noise, on average over entries; None without a posterior, and so are the next two.
+        Standard deviation of the noise, averaged over entries; this and the next two are None without a posterior.
     evidence_ : float or None
-        A lower bound of the log evidence, in nats: the probability density of the entries under the model.
+        Lower bound of the log evidence, in nats: the log probability density of the entries under the model.
     noise_choice_ : NoiseChoice or None
         How the noise was chosen, and whether features help.
     features_used_ : bool
-        Whether `user_features` and `item_features` are used: False where there are none, or they do harm.
+        Whether `user_features` and `item_features` are used: False if there are none, or if they do harm.
     alpha_ : float or None
-        The ridge that was used; None with a posterior.
+        The ridge used; None with a posterior.
     ridge_path_ : RidgePath or None
-        How it was chosen.
+        How the ridge was chosen.
     clip_ : tuple of two floats, or None
-        The range that predictions are kept in; an end may be infinite.
+        Range of predictions; an end may be infinite.
     result_ : Result
         The run, with its history.
     row_names_, column_names_ : Names or None
-        The names of rows and columns, after `fit_long`.
+        Names of rows and columns, after `fit_long`.
     fit_ : Fit
-        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
+        The fit as an object independent of scikit-learn: see `bifactor.models.Fit`.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
     """
 
     def __init__(
@@ -152,7 +155,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
     @property
     def levels_(self) -> Array:
-        """The grades whose probabilities `predict_proba` gives, where the loss is one of grades."""
+        """The grades whose probabilities `predict_proba` returns, if the loss is one of grades."""
         return np.asarray(_grades(self).levels)
 
     @property
@@ -170,22 +173,22 @@ class MatrixCompletion(ErrorBars, Completion):
     ) -> tuple[Array, Array]: ...
 
     def predict(self, rows: Any, cols: Any = None, unknown: str = "mean", return_std: bool = False) -> Any:
-        """What is to be expected at the entries (rows[t], cols[t]).
+        """Predict the entries (rows[t], cols[t]).
 
-        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
-        all their entries are predicted.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then all
+        their entries are predicted.
 
         Parameters
         ----------
         rows, cols : sequences
-            Numbers, or names after `fit_long`. A single one on one side goes with all of the other; of two single ones
-            a single number is told.
+            Numbers, or names after `fit_long`. A scalar is broadcast against the other side; for two scalars the result
+            is a scalar.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning
-            (`predict_long` has a column for it), or raise `InputError`.
+            How to treat a name that was not in the fit: use an offset of 0, with a warning (`predict_long` has a column
+            for it), or raise `InputError`.
         return_std : bool
-            Also return the standard deviation of a new measurement: uncertainty of the matrix and noise.
-            Only with a posterior.
+            Also return the standard deviation of a new measurement, which includes the uncertainty of the matrix and
+            the noise. Only with a posterior.
         """
         z = self.decision_function(rows, cols, unknown)
         told = self.model_.predicted(z)
@@ -193,7 +196,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
     @available_if(lambda self: self.loss == "ordinal" or isinstance(self.loss, Ordinal))  # type: ignore[untyped-decorator]
     def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
-        """How likely each of the `levels_` is at the entries that `predict` takes; with loss="ordinal" only."""
+        """Probabilities of the `levels_` at entries passed as for `predict`; only with loss="ordinal"."""
         return _grades(self).probabilities(self.decision_function(rows, cols, unknown))
 
     def _told(self, z: Array) -> dict[str, Array]:
@@ -214,7 +217,7 @@ class MatrixCompletion(ErrorBars, Completion):
 
 
 def _grades(model: MatrixCompletion) -> Ordinal:
-    """The loss of a fit to grades; `AttributeError` where it has another, as of attributes that do not exist."""
+    """The loss of a fit to grades; raises `AttributeError` for other losses, as for attributes that do not exist."""
     check_is_fitted(model, "model_")
     if not isinstance(model.model_.loss, Ordinal):
         kind = type(model.model_.loss).__name__

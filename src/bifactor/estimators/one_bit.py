@@ -1,4 +1,4 @@
-"""Labels with holes."""
+"""Completion of matrices of labels."""
 
 from typing import Any
 
@@ -21,39 +21,41 @@ LINKS = ("logistic", "probit")
 
 
 class OneBitCompletion(Completion):
-    """Completes a matrix of which some entries are known, each one of two classes: P(upper) = σ(μ + bᵢ + cⱼ + uᵢ·vⱼ).
+    """Completes a matrix of two classes from some known entries: P(upper) = σ(μ + bᵢ + cⱼ + uᵢ·vⱼ).
 
-    Labels that a matrix of this rank separates drive it to infinity, so that without a ridge there need not be a best
-    fit at all. The ridge on b, c, u and v is the one under which a tenth of the entries, held out, is most likely; it
-    is never 0 unless you pass that.
+    Labels that a matrix of this rank separates drive the factors to infinity, so that without a ridge a best fit need
+    not exist. The default ridge on b, c, u and v maximises the likelihood of a held-out tenth of the entries; it is
+    never 0 unless you pass 0.
 
     Parameters
     ----------
     n_components : int or "auto"
-        The rank, cut to the smaller side of the matrix where it is more; 0 for offsets alone, which "auto" may take.
+        The rank, reduced to the smaller side of the matrix if necessary; 0 for offsets alone, which "auto" may choose.
     link : {"logistic", "probit"}
-        What σ is: 1/(1 + e^{−z}), or the distribution function of the normal law.
+        The function σ: 1/(1 + e^{−z}), or the normal distribution function.
     alpha : float or "auto"
-        The ridge: u, v, b and c are normal a priori, with variance 1/alpha. With 0 the fit may only stop at `max_iter`.
+        The ridge: u, v, b and c are normal a priori, with variance 1/alpha. With 0, the fit may stop only at
+        `max_iter`.
     offsets : bool
         Fit an intercept and an offset for every row and column.
     binarize : float, optional
-        Entries above it are of class 1, others of class 0. By default X must hold two values: 0 and 1, −1 and +1,
-        booleans, or any two numbers.
+        Threshold: entries above it have class 1, others class 0. By default X must contain two values: 0 and 1,
+        −1 and +1, booleans, or any two numbers.
     solver : Solver, optional
-        By default what `bifactor.solve` takes.
+        By default that of `bifactor.solve`.
     max_iter, tol
-        Of the fit.
+        Maximum number of iterations and tolerance of the fit.
     warm_start : bool
-        Begin where the last fit of the same shape and rank ended.
+        Start from the previous fit if it has the same shape and rank.
     executor : Executor, optional
         Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
         or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
+        Seed of the start and of the held-out entries.
 
     Attributes
     ----------
@@ -66,18 +68,19 @@ class OneBitCompletion(Completion):
     intercept_, row_offsets_, column_offsets_
         μ, b and c; zero without offsets.
     n_components_ : int
+        The rank of the fit.
     alpha_ : float
-        The ridge that was used.
+        The ridge used.
     ridge_path_ : RidgePath or None
-        How it was chosen.
+        How the ridge was chosen.
     result_ : Result
         The run, with its history.
     row_names_, column_names_ : Names or None
-        The names of rows and columns, after `fit_long`.
+        Names of rows and columns, after `fit_long`.
     fit_ : Fit
-        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
+        The fit as an object independent of scikit-learn: see `bifactor.models.Fit`.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     References
     ----------
@@ -116,15 +119,15 @@ class OneBitCompletion(Completion):
         self.random_state = random_state
 
     def predict_proba(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
-        """The probabilities of the two `classes_`, one pair for each entry that `predict` would return."""
+        """Probabilities of the two `classes_`, one pair for each entry that `predict` would return."""
         z = self.decision_function(rows, cols, unknown)
         return np.stack([self.model_.loss.mean(-z), self.model_.loss.mean(z)], axis=-1)
 
     def predict(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
-        """The likelier of the two `classes_` at the entries (rows[t], cols[t]).
+        """The more likely of the two `classes_` at the entries (rows[t], cols[t]).
 
-        Without `cols`, `rows` is a frame of pairs after `fit_long`; else a table of new rows as for `transform`, and
-        all their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
+        Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then all
+        their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
         return self._told(self.decision_function(rows, cols, unknown))["prediction"]
 
@@ -132,17 +135,17 @@ class OneBitCompletion(Completion):
         return {"prediction": self.classes_[(z > 0).astype(np.intp)], "probability": self.model_.loss.mean(z)}
 
     def accuracy(self, X: Any) -> float:
-        """The share of the known entries of X whose class is predicted correctly, each as in `score`."""
+        """Share of the known entries of X whose class is predicted correctly, with predictions as in `score`."""
         check_is_fitted(self, "model_")
         data = self._encoded(observations(self, X, reset=False), reset=False)
         if data.values.size == 0:
-            raise InputError("No entry of X is known, so there is nothing to score. Pass at least one.")
+            raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         told = self.model_.scores(data.rows, data.cols) if is_triples(X) else left_out_scores(self.model_, data)
         return float(np.mean((told > 0) == (data.values > 0)))
 
     def _settings(self) -> Settings:
         if self.link not in LINKS:
-            raise InputError(f"link={self.link!r} is none of {', '.join(LINKS)}.")
+            raise InputError(f"link={self.link!r} is unknown. Pass one of {', '.join(LINKS)}.")
         check_binarize(self.binarize)
         names = ("n_components", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
         return settings(loss=self.link, **{name: getattr(self, name) for name in names})
@@ -151,7 +154,7 @@ class OneBitCompletion(Completion):
         classes = np.array([0.0, 1.0])
         if self.binarize is None:
             if store.levels is None:
-                raise InputError(f"{store.folder} holds more than 256 different values, not two. {ADVICE}")
+                raise InputError(f"{store.folder} contains more than 256 different values, not two. {ADVICE}")
             classes = two_classes(store.levels, ADVICE)
         self.classes_ = classes
         return BlockView(store, Labels((float(classes[0]), float(classes[1])), self.binarize))

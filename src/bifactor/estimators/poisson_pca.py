@@ -17,65 +17,66 @@ from bifactor.operators.table import Table
 from bifactor.validation import is_at_least_zero
 
 FAINTEST = 0.5
-"""The count that a row without any is taken to have, where its exposure is found from its total."""
+"""Total count assumed for an empty row when exposures are found from totals."""
 
 
 class PoissonPCA(LossPCA):
-    """Principal components of a matrix of counts, with or without holes: log E[xᵢⱼ] = log eᵢ + μⱼ + tᵢ·wⱼ.
+    """Principal components of a matrix of counts, with or without missing entries: log E[xᵢⱼ] = log eᵢ + μⱼ + tᵢ·wⱼ.
 
-    e is the exposure of a row, such as how deep a cell was sequenced or how long a text is; it may be given, or found
+    e is the exposure of a row, such as the sequencing depth of a cell or the length of a text; it is passed, or found
     from the totals of rows. With a dispersion, counts are negative binomial. Components, effects of columns and scores
     are as in `LogisticPCA`.
 
     Parameters
     ----------
     n_components : int or "auto"
-        "auto" tries 1, 2, 3, 5, … 40, each with a ridge of its own, until a tenth of the entries, held out, is told
-        no better. Where alpha is given it takes what that leaves of 40.
+        Number of components. "auto" tries 1, 2, 3, 5, … 40, each with its own ridge, until the prediction of a held-out
+        tenth of the entries stops improving. If alpha is a number, "auto" keeps those of 40 that the ridge leaves.
     exposure : {None, "total"}
-        Where no exposures are passed: all 1, or in proportion to what a row holds beside the average row, over the
-        columns known of it.
+        Exposures if none are passed: all 1, or the total of a row relative to that of an average row, over its known
+        columns.
     dispersion : float or "auto"
-        φ in the variance μ + φμ² of a count with mean μ. 0 is Poisson's; "auto" finds it by its likelihood, beside
-        components under a ridge that is on the safe side. With a dispersion large counts weigh less.
+        φ in the variance μ + φμ² of a count with mean μ. 0 is Poisson; "auto" maximises the likelihood, together with
+        components under a conservative ridge. With a dispersion, large counts weigh less.
     alpha : float or "auto"
-        The ridge: the factors u and v of t·w = u·v, which are of equal length, are normal a priori with variance
-        1/alpha. "auto" takes the one under which a tenth of the entries, held out, is most likely.
+        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/alpha.
+        "auto" takes the one that maximises the likelihood of a held-out tenth of the entries.
     solver : Solver, optional
-        By default `solvers.PCG(exact=True)` from where the choice of the ridge ended; with a number for alpha, where
+        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If alpha is a number, and
         nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
-        Of the fit.
+        Maximum number of iterations and tolerance of the fit.
     warm_start : bool
-        Begin where the last fit of the same shape and rank ended.
+        Start from the previous fit if it has the same shape and rank.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     verbose : int
         1 shows a progress bar.
     random_state : int, RandomState or None
+        Seed of the start and of the held-out entries.
 
     Attributes
     ----------
     components_ : array, n_components × n columns
-        w; zero where the ridge left nothing.
+        w; zero for components that the ridge removed.
     intercept_ : array, n columns
         μ.
     exposure_ : array, n rows
-        e, of the rows of the fit.
+        e for the rows of the fit.
     dispersion_ : float
         φ.
     deviance_explained_ : float
-        The share of the deviance of a null model, the mean rate of each column, that the fit explains.
+        Share of the deviance of a null model, the mean rate of each column, that the fit explains.
     explained_deviance_ratio_ : array, n_components
-        What each component adds to that, in their order.
+        Contribution of each component to that share.
     alpha_ : float
-        The ridge that was used.
+        The ridge used.
     ridge_path_ : RidgePath or None
-        How it was chosen.
+        How the ridge was chosen.
     result_ : Result
         The run, with its history.
     n_components_, n_iter_, n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     References
     ----------
@@ -117,12 +118,12 @@ class PoissonPCA(LossPCA):
         Parameters
         ----------
         X : array, frame or sparse matrix
-            Numbers ≥ 0, and NaN where nothing is known. What a sparse matrix does not store is 0.
+            Numbers ≥ 0, and NaN for missing entries. Entries that a sparse matrix does not store are 0.
         y : ignored
         sample_weight : array, optional
             One weight per row, or one per entry.
         exposure : array, n rows, optional
-            e > 0; by default by the parameter of that name.
+            e > 0; by default set by the parameter `exposure` of the estimator.
         """
         if self.exposure not in (None, "total"):
             raise InputError(f"exposure={self.exposure!r} is neither None nor 'total'. Pass numbers to fit.")
@@ -139,13 +140,13 @@ class PoissonPCA(LossPCA):
         return self._fitted(X, table, chosen)
 
     def transform(self, X: Any, exposure: Any = None) -> Array:
-        """The scores of rows, of which some entries are known."""
+        """Scores of rows, from their known entries."""
         check_is_fitted(self, "model_")
         table = self._counts(X, None, self.model_.loss, reset=False)
         return self._scores(table.shifted(np.log(self._exposures(table.sheet, exposure))))
 
     def score(self, X: Any, y: Any = None, exposure: Any = None) -> float:
-        """The share of deviance explained in rows, each entry by scores that were found from other four fifths."""
+        """Share of deviance explained in rows; a fifth of the entries at a time is predicted from the rest."""
         check_is_fitted(self, "model_")
         table = self._counts(X, None, self.model_.loss, reset=False)
         return self._left_out(table.shifted(np.log(self._exposures(table.sheet, exposure))))
@@ -154,7 +155,7 @@ class PoissonPCA(LossPCA):
         X = self._entries(X, reset)
         least = np.nanmin(X.data if sparse.issparse(X) else X, initial=0)
         if least < 0:
-            raise InputError(f"Negative values in data: X holds {least:g}. Counts are ≥ 0; NaN marks a hole.")
+            raise InputError(f"Negative values in data: X contains {least:g}. Pass counts ≥ 0, and NaN if missing.")
         return Table(loss, X, 0.0, weights)
 
     def _exposures(self, counts: Sheet, given: Any) -> Array:
@@ -180,12 +181,12 @@ def _loss_of(dispersion: Any) -> Loss:
     if dispersion == "auto":
         return NegativeBinomial()
     if not is_at_least_zero(dispersion):
-        raise InputError(f"dispersion={dispersion!r} is not a number ≥ 0, nor 'auto'. 0 is for Poisson's counts.")
+        raise InputError(f"dispersion={dispersion!r} is not a number ≥ 0. Pass 0 for Poisson counts, or 'auto'.")
     return NegativeBinomial(1 / float(dispersion)) if dispersion > 0 else Poisson()
 
 
 def _means(counts: Sheet) -> Array:
-    """The mean count of each column, over what is known of it."""
+    """Mean count of each column, over its known entries."""
     n, known = counts.shape[1], counts.weights > 0
     hidden = ~known & (counts.row_weights > 0)[counts.stored_rows]
     number = np.count_nonzero(counts.row_weights) - np.bincount(counts.cols[hidden], minlength=n)
@@ -193,7 +194,7 @@ def _means(counts: Sheet) -> Array:
 
 
 def _row_totals(counts: Sheet, means: Array) -> tuple[Array, Array]:
-    """What each row holds, and what it would hold of the columns known of it if they had their means."""
+    """Total of each row, and the sum of the column means over its known columns."""
     m, known = counts.shape[0], counts.weights > 0
     found = np.bincount(counts.stored_rows[known], counts.y[known], m)
     hidden = np.bincount(counts.stored_rows[~known], means[counts.cols[~known]], m)

@@ -1,4 +1,4 @@
-"""Clicks, plays and purchases."""
+"""Recommendations from clicks, plays and purchases."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -31,65 +31,67 @@ from bifactor.tables import Observations
 
 
 class Recommender(ClickSettings, Factorised):
-    """Recommends to users, the rows, what they may choose, by what all have chosen before: uᵢ·vⱼ ranks the columns.
+    """Recommends columns (items) to rows (users) from the choices of all users: uᵢ·vⱼ ranks the columns.
 
-    For clicks, plays and purchases, where all that is known is what was chosen. That is fitted as 1, and all other
-    entries as 0 with a small weight, which costs nothing: sums over all entries are found from the factors alone. For
-    ratings, which tell of dislikes too, there is `MatrixCompletion`.
+    For clicks, plays and purchases, where only positive choices are known. Chosen entries are fitted as 1, and all
+    others as 0 with a small weight, which costs nothing: sums over all entries are computed from the factors alone. For
+    ratings, which express dislikes too, use `MatrixCompletion`.
 
     Parameters
     ----------
     n_components : int
-        The rank, cut to the smaller side of the matrix where it is more. More do no harm but to time.
+        The rank, reduced to the smaller side of the matrix if necessary. More components only cost time.
     unobserved : float or "auto"
-        The weight of entries that were not chosen beside that of one that was. "auto" takes the one that best ranks
-        positives held out of users who were held out, by NDCG.
+        Weight of an entry that was not chosen, relative to one that was. "auto" takes the one that best ranks held-out
+        positives of held-out users, by NDCG.
     alpha : float or "auto"
-        The ridge of one entry: a row's is alpha times the sum of the weights in it. "auto" chooses it in the same way.
+        The ridge per entry: that of a row is alpha times the sum of its weights. "auto" chooses it in the same way.
     item_share : float or "auto"
-        The share of scores by item-to-item regression, from 0 to below 1, which help most where users have few choices
-        among few items. "auto" chooses it in the same way, after the others; 0 is for none.
+        Share of item-to-item regression in the scores, at least 0 and below 1; it helps most if users have few choices
+        among few items. "auto" chooses it in the same way, after the others; 0 turns it off.
     item_alpha : float or "auto"
         The ridge of that regression.
     solver : Solver, optional
-        By default what `bifactor.solve` takes.
+        By default that of `bifactor.solve`.
     max_iter, tol
-        Of the fit; rankings rest long before the objective does.
+        Maximum number of iterations and tolerance of the fit; rankings converge long before the objective does.
     warm_start : bool
-        Begin where the last fit of the same shape and rank ended.
+        Start from the previous fit if it has the same shape and rank.
     user_features, item_features : matrix, frame or path, optional
-        What else is known of users and items, such as ages and genres: uᵢ is then expected at fᵢA for a user with the
-        features fᵢ, and vⱼ likewise. Users and items of whom nothing else is known are recommended to, and recommended,
-        by these alone. A matrix, sparse or dense, or a frame has one line for each row (column) of X; more lines stand
-        for rows (columns) beyond the last. For `fit_long` it is a frame or file with the names in the column that is
-        called as in the data, else in the first; names that are only there are added. Numbers are taken in units of
-        their standard deviation from the mean, and words make a feature for each category, several of them in one cell
-        where they stand between bars, as in Action|Comedy. In a matrix all is taken as it is; the units of features do
-        not matter. Weights are chosen without features.
+        Features of users and items, such as ages and genres: the prior mean of uᵢ is then fᵢA for a user with the
+        features fᵢ, and that of vⱼ likewise. Users and items without choices are ranked by their features alone.
+        A matrix, sparse or dense, or a frame has one line for each row (column) of X; further lines are rows (columns)
+        beyond the last. For `fit_long` it is a frame or file with the names in the column that has the same header as
+        in the data, or else in the first; names that do not occur in the data are added. In frames and files, numbers
+        are standardised, and words give one feature per category; a cell may hold several categories separated by bars,
+        as in Action|Comedy. The values of a matrix are used as they are; the units of features do not matter. Weights
+        are chosen without features.
     executor : Executor, optional
         Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
         or `executors.Dask(client)` on others. Data in memory do not need one.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     verbose : int
-        1 shows what is chosen and fitted, with counts and the time that is left at most.
+        1 shows what is being chosen and fitted, with counts and an upper bound of the remaining time.
     random_state : int, RandomState or None
+        Seed of the start and of the held-out choices.
 
     Attributes
     ----------
     components_, row_factors_ : arrays
-        The v of each column, as columns, and the u of each row. Item-to-item scores have as many again.
+        The v of each column, as columns, and the u of each row. Item-to-item scores double their number.
     n_components_ : int
+        Number of components.
     unobserved_, alpha_, item_share_, item_alpha_ : float
-        Those that were used.
+        The values used.
     trials_ : tuple of Trial
-        How they were chosen: settings, and the NDCG of what was held out.
+        How they were chosen: settings, and the NDCG of held-out choices.
     result_ : Result
         The run, with its history.
     row_names_, column_names_ : Names or None
-        The names of rows and columns, after `fit_long`.
+        Names of rows and columns, after `fit_long`.
     fit_ : Fit
-        What has been fitted, free of scikit-learn: see `bifactor.models.Fit`.
+        The fit as an object independent of scikit-learn: see `bifactor.models.Fit`.
 
     References
     ----------
@@ -135,25 +137,25 @@ class Recommender(ClickSettings, Factorised):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to what was chosen.
+        """Fit to choices.
 
         Parameters
         ----------
         X : sparse matrix, array, frame, tuple, or BlockStore
-            Users × items. Entries above 0 were chosen; of counts r, such as plays, those above 1 weigh 1 + log r. Or
-            (rows, cols), or (rows, cols, counts), that count from 0. A frame with a line for each choice is as for
-            `fit_long`. A `bifactor.tables.BlockStore`, or the folder of one, is read block by block where `executor`
-            says; there are then no item-to-item scores.
+            Users × items. Entries above 0 were chosen; counts r > 1, such as plays, weigh 1 + log r. Or (rows, cols),
+            or (rows, cols, counts), numbered from 0. A frame with a line for each choice is treated as by `fit_long`.
+            A `bifactor.tables.BlockStore`, or its folder, is read block by block on `executor`, without item-to-item
+            scores.
         y : ignored
         sample_weight : array, optional
-            One weight per row, or a matrix like X; of pairs and triples, one for each.
+            One weight per row, or a matrix like X; for pairs and triples, one for each.
         """
         store = given_store(X)
         if store is not None:
             return self._fitted_store(self._settings(), store, sample_weight)
         if is_long(X):
             if sample_weight is not None:
-                raise InputError("A frame with a line for each choice has its weights in a column. Use fit_long.")
+                raise InputError("sample_weight is not used for a frame of choices. Use fit_long with a weight column.")
             return self.fit_long(X)
         settings = self._settings()
         return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
@@ -161,21 +163,21 @@ class Recommender(ClickSettings, Factorised):
     def fit_long(
         self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
     ) -> Self:
-        """Fit to a file or a frame with one line for each choice: a user and an item, by names of any kind.
+        """Fit to a file or a frame with one line for each choice: a user and an item, with names of any type.
 
-        Two lines of the same names count as two.
+        Two lines with the same names count as two choices.
 
         Parameters
         ----------
         source : frame or path
             See `bifactor.tables.read`.
         row, col : str, optional
-            The columns with users and items. By default those with usual names, such as user and item, or the first
+            Columns with users and items. By default those with common names, such as user and item, or the first
             two.
         value : str, optional
-            The column with counts, such as plays. By default there is none, and each line is one choice.
+            Column with counts, such as plays. By default there is none, and each line is one choice.
         weight : str, optional
-            The column with weights, such as how recent a choice was.
+            Column with weights, for example larger ones for recent choices.
         """
         settings, store = self._settings(), given_store(source, long=True)
         if store is not None:
@@ -187,26 +189,27 @@ class Recommender(ClickSettings, Factorised):
     def recommend(
         self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None, features: Any = None
     ) -> tuple[Array, Array]:
-        """For each row the n columns that it will choose most likely, best first, and their scores.
+        """For each row, the n columns that it will most likely choose, best first, and their scores.
 
         Parameters
         ----------
         rows : sequence, or matrix
-            Numbers of rows, or names after `fit_long`; by default all. A matrix, best a sparse one, holds histories of
-            others, one in each row, who are found from these. Those who have chosen nothing, and have no features, get
-            the most popular columns, and as scores the share of rows that chose each; a warning says so.
+            Row numbers, or names after `fit_long`; by default all. A matrix, preferably sparse, contains the histories
+            of new users, one in each row, whose factors are computed from them. Users without choices and features get
+            the most popular columns, with the share of rows that chose each as scores, and a warning.
         n : int
+            Number of columns.
         filter_seen : bool
-            Leave out what was chosen before.
+            Leave out columns chosen before.
         items : sequence, optional
             Columns to choose from, or a mask of all columns; by default all.
         features : matrix, frame or path, optional
-            Of those whose histories these are, in the form that the fit had `user_features` in.
+            Features of the new users, in the same form as `user_features`.
         """
         check_is_fitted(self, "model_")
         if not sparse.issparse(rows) and getattr(rows, "ndim", 1) != 2:
             if features is not None:
-                raise InputError("features go with histories, and those in the fit have theirs. Leave them out.")
+                raise InputError("features are for new users with histories, not for rows of the fit. Leave them out.")
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
         histories = self._histories(rows)
         given = self._features(features, histories.shape[0])
@@ -214,35 +217,35 @@ class Recommender(ClickSettings, Factorised):
         return recommended(self.fit_, Order(factors, self.model_.V), Pairs.stored(histories), n, filter_seen, items)
 
     def transform(self, X: Any, features: Any = None) -> Array:
-        """Factors of users who were not in the fit, from what they have chosen, and perhaps from their features."""
+        """Factors of users who were not in the fit, from their choices and, optionally, their features."""
         check_is_fitted(self, "model_")
         histories = self._histories(X)
         return Strangers(self.model_).factors(histories, self._features(features, histories.shape[0]))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and the factors of the rows."""
+        """Fit, and return the factors of the rows."""
         return self.fit(X, sample_weight=sample_weight).row_factors_
 
     def similar_items(self, items: Any, n: int = 10) -> tuple[Array, Array]:
-        """For each of these columns the n others that are chosen by the same rows, and the cosines of their factors."""
+        """For each of these columns, the n others chosen by the most similar rows, and the cosines of their factors."""
         check_is_fitted(self, "model_")
         return nearest(self.fit_.cols, self.model_.V, items, n, "column")
 
     def similar_users(self, users: Any, n: int = 10) -> tuple[Array, Array]:
-        """For each of these rows the n others that choose the same columns, and the cosines of their factors."""
+        """For each of these rows, the n others with the most similar choices, and the cosines of their factors."""
         check_is_fitted(self, "model_")
         return nearest(self.fit_.rows, self.model_.U, users, n, "row")
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
-        """Which columns that a row has chosen carry the score of another, most first, and how much each adds.
+        """Chosen columns of a row that contribute most to the score of another column, and their contributions.
 
-        With all columns that were chosen, the parts add up to the score, but for what features of the row add.
+        The contributions of all chosen columns add up to the score, except for that of features of the row.
         """
         check_is_fitted(self, "model_")
         return self.fit_.explain(row, col, n)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """NDCG@10: of each row of X a fifth is held out, and ranked by factors that are found from the rest."""
+        """NDCG@10: a fifth of each row of X is held out, and ranked by factors computed from the rest."""
         check_is_fitted(self, "model_")
         return held_out_ranking(self.model_, self._histories(X))
 
@@ -256,7 +259,7 @@ class Recommender(ClickSettings, Factorised):
         weight: Column = None,
         unknown: str = "mean",
     ) -> float:
-        """The same for a file or frame with one line for each choice; items that were not in the fit are left out."""
+        """NDCG@10 as in `score`, for a file or frame with one line for each choice; new items are left out."""
         data = self._read_long(source, row, col, value, weight)
         assert data.column_names is not None
         along = self.fit_.places(data.column_names.values, "column")
@@ -265,7 +268,7 @@ class Recommender(ClickSettings, Factorised):
         return held_out_ranking(self.model_, matrix_of(self._encoded(part, reset=False)))
 
     def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
-        """Scores of the entries (rows[t], cols[t]): near 1 for what was chosen, near 0 for most others."""
+        """Scores of the entries (rows[t], cols[t]): near 1 for chosen entries, near 0 for most others."""
         return self.decision_function(rows, cols, unknown)
 
     def _settings(self) -> Settings:

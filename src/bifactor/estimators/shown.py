@@ -1,4 +1,4 @@
-"""What notebooks show of an estimator: scikit-learn's diagram, and under it a card of what has been fitted."""
+"""Estimators in notebooks: scikit-learn's diagram, and below it a card of the fit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,20 +13,20 @@ from bifactor.models.shown import model_card
 from bifactor.running.shown import run_card
 
 COLUMNS = 12
-"""Of a table that are listed."""
+"""Number of columns of a table listed in a card."""
 
 
 class Shown:
-    """A mixin in front of scikit-learn's `BaseEstimator`."""
+    """Mixin to be placed before scikit-learn's `BaseEstimator`."""
 
     def _card(self) -> str:
-        """What has been fitted; nothing before `fit`."""
+        """Card of the fit; empty before `fit`."""
         model = getattr(self, "model_", None)
         return "" if model is None else model_card(model, f"{type(self).__name__}, fitted")
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        diagram = super()._repr_html_  # type: ignore[misc]  # an AttributeError where scikit-learn shall show text
+        diagram = super()._repr_html_  # type: ignore[misc]  # an AttributeError if scikit-learn should show text
         return lambda: diagram() + self._card()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -37,7 +37,7 @@ class Shown:
 
 
 def state_card(estimator: Any) -> str:
-    """A state of qubits."""
+    """Card of a state of qubits."""
     goodness = estimator.goodness_of_fit_
     p = None if goodness is None or goodness.p_value is None else f"{goodness.p_value:.3g}"
     shown = [
@@ -51,7 +51,7 @@ def state_card(estimator: Any) -> str:
 
 
 def factors_card(estimator: Any) -> str:
-    """A factor analysis."""
+    """Card of a factor analysis."""
     shown = [
         (estimator.n_components_, "components"),
         (len(estimator.mean_), "columns"),
@@ -67,19 +67,19 @@ def factors_card(estimator: Any) -> str:
 
 
 def table_card(estimator: Any) -> str:
-    """A table, column by column."""
+    """Card of a table, column by column."""
     lines = [
         (name, estimator.kinds_[name], score["metric"], f"{score['error']:.4g}", f"{score['baseline']:.4g}")
         for name, score in estimator.scores_.items()
     ]
     more = f" The first {COLUMNS} columns are shown." if len(lines) > COLUMNS else ""
-    detail = f"The error of cells that were hidden, and that of a constant.{more}"
+    detail = f"Error of hidden cells, and that of a constant prediction.{more}"
     listed = table(("column", "kind", "metric", "error", "baseline"), lines[:COLUMNS])
     return card("TableImputer, fitted", detail, listed)
 
 
 def picture_card(doubt: Array) -> str:
-    """A picture that has been filled in, by its uncertainty."""
+    """Card of a completed picture, from its uncertainty."""
     holes = doubt > 0
     mean = f"±{float(np.mean(doubt[holes])):.3g}" if holes.any() else None
     shown = [

@@ -1,4 +1,4 @@
-"""Features of rows and columns, in all forms that users have them in, beside observations."""
+"""Features of rows and columns, in all forms in which users pass them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,36 +16,36 @@ from bifactor.words import counted
 
 @dataclass(frozen=True, eq=False)
 class FeatureReader:
-    """Reads features of one side as those of the fit were read."""
+    """Reads features of one side in the same way as in the fit."""
 
     what: str
-    """The parameter that they come in, in messages."""
+    """Name of the parameter, for messages."""
     table: FeatureTable | None = None
-    """Of frames and files; None of matrices."""
+    """Encoding of frames and files; None for matrices."""
 
     def matrix(self, given: Any, rows: int) -> sparse.csr_array:
-        """One line for each of so many rows, in their order."""
+        """One line for each row, in order."""
         found, _ = self.read(given)
         if found.shape[0] != rows:
             raise InputError(
-                f"{self.what} has {counted(found.shape[0], 'line')}, but there are {rows} rows. Pass one each."
+                f"{self.what} has {counted(found.shape[0], 'line')}, but there are {rows} rows. Pass one for each."
             )
         return found
 
     def named(self, given: Any, names: Names) -> sparse.csr_array:
-        """One line for each name, of zeros where the features have none."""
+        """One line for each name; zeros for names without features."""
         found, keys = self.read(given)
         if keys is None:
-            raise InputError(f"{self.what} has no column with names, as the fit had it. Pass one.")
+            raise InputError(f"{self.what} has no column of names, unlike in the fit. Pass one.")
         return _placed(found, names.indices(keys), len(names))
 
     def read(self, given: Any) -> tuple[sparse.csr_array, Array | None]:
         if self.table is not None:
             if not is_feature_table(given):
-                raise InputError(f"{self.what} was a table of columns in the fit, and is none now. Pass such a table.")
+                raise InputError(f"{self.what} is not a table of columns, unlike in the fit. Pass such a table.")
             return self.table.read(given, self.what)
         if is_feature_table(given):
-            raise InputError(f"{self.what} was a matrix in the fit, and is a table of columns now. Pass a matrix.")
+            raise InputError(f"{self.what} is a table of columns, but was a matrix in the fit. Pass a matrix.")
         return feature_matrix(given, self.what), None
 
 
@@ -53,7 +53,7 @@ Readers = tuple[FeatureReader | None, FeatureReader | None]
 
 
 def with_features(data: Observations, users: Any, items: Any) -> tuple[Observations, Readers]:
-    """Observations with features of their rows and columns; what only features tell of is added at the end."""
+    """Observations with features of rows and columns; rows and columns that only features name are appended."""
     data, left = _with_side(data, users, 0)
     data, right = _with_side(data, items, 1)
     return data, (left, right)
@@ -84,7 +84,7 @@ def _with_side(data: Observations, given: Any, side: int) -> tuple[Observations,
 
 
 def _placed(features: sparse.csr_array, places: Array, rows: int) -> sparse.csr_array:
-    """Lines of features in these places among so many rows; -1 leaves one out."""
+    """Lines of features at these places of a matrix with `rows` rows; -1 leaves a line out."""
     stay = np.flatnonzero(places >= 0)
     if np.unique(places[stay]).size < stay.size:
         raise InputError("A name has two lines of features. Keep one of them.")

@@ -1,4 +1,4 @@
-"""Quantum state tomography: a density matrix of low rank from counts or from expectation values."""
+"""Quantum state tomography: a low-rank density matrix from counts or expectation values."""
 
 import os
 import warnings
@@ -28,11 +28,11 @@ ORDERS = ("same", "reversed")
 
 
 class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
-    """The state ρ = UUᴴ of n qubits, tr ρ = 1, that explains measurements best among those of rank ≤ r.
+    """Finds the state ρ = UUᴴ of n qubits, tr ρ = 1, that best explains measurements among those of rank ≤ r.
 
     `fit_counts` maximises the likelihood Σ y log tr(ρ Π) of the counts; `fit_expectations` minimises
-    Σ (tr(ρ P) − v)²/σ² over Pauli strings P. Both descend on the complex factor U, so that ρ is positive by
-    construction and nothing but the start costs more than thin products.
+    Σ (tr(ρ P) − v)²/σ² over Pauli strings P. Both optimise the complex factor U, so that ρ is positive by
+    construction and only the start costs more than thin products.
 
     A setting or Pauli string has one letter per qubit, and its first letter belongs to the first Kronecker factor of ρ.
     Bit 0 of an outcome is the +1 eigenvector.
@@ -40,45 +40,47 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_qubits : int, optional
-        By default as many as the labels have letters.
+        Number of qubits; by default the length of the labels.
     rank : int or "auto"
         r, from 1 (a pure state) to 2ⁿ (any state). "auto" tries 1, 2, 4, … and takes the lowest rank that predicts
-        settings, or strings, that were held out as well as the best one does, up to one standard error. Where there are
-        fewer than ten of them, it takes the full rank.
+        held-out settings, or strings, as well as the best rank does, up to one standard error. If there are fewer than
+        ten of them, it takes the full rank.
     solver : Solver, optional
-        One that can find X = UUᴴ. By default PCG.
+        A solver that supports X = UUᴴ. By default PCG.
     max_iter, tol
         As in `bifactor.solve`.
     bit_order : {"same", "reversed"}
         Which letter of a setting the first bit of an outcome belongs to: the first ("same") or the last ("reversed").
-        Of the setting "XZ" and the outcome "01", "same" says that the qubit measured in X gave +1 and the one measured
-        in Z gave −1; "reversed" says that X gave −1 and Z gave +1. It concerns bit strings, numbers and the columns of
-        arrays alike.
+        For the setting "XZ" and the outcome "01", "same" means that the qubit measured in X gave +1 and the one
+        measured in Z gave −1; "reversed" means that X gave −1 and Z gave +1. This applies to bit strings, numbers and
+        the columns of arrays alike.
 
         Qiskit writes qubit 0 last, in bit strings and in Pauli labels. Labels and counts from Qiskit agree, so they
-        need "same", and ρ is what Qiskit calls the density matrix. Only where settings are written with qubit 0 first
-        and bit strings with qubit 0 last, or the other way round, is "reversed" needed.
+        need "same", and ρ is the density matrix of Qiskit. "reversed" is needed only if settings are written with
+        qubit 0 first and bit strings with qubit 0 last, or the other way round.
     random_state : int, RandomState, Generator or None
-        For the random part of the start, and for what is held out.
+        Seed of the random part of the start, and of the held-out data.
 
     Attributes
     ----------
     n_qubits_, rank_ : int
         n and r.
     held_out_ : dict
-        For each rank that "auto" tried the log-likelihood per shot of what was held out. (For expectation values, minus
-        half the mean of (tr(ρ P) − v)²/σ².) Empty where nothing was tried.
+        Held-out log-likelihood per shot for each rank that "auto" tried. (For expectation values, minus half the mean
+        of (tr(ρ P) − v)²/σ².) Empty if none was tried.
     choice_interrupted_ : bool
         Whether Ctrl-C ended the choice of the rank.
     factor_ : array, 2ⁿ × r, complex
         U, with ‖U‖_F = 1. Its columns are orthogonal: eigenvectors of ρ times the roots of its eigenvalues, descending.
     eigenvalues_ : array of length r
+        Eigenvalues of ρ, descending.
     goodness_of_fit_ : GoodnessOfFit or None
-        `chi2`, `dof`, `p_value` and `explained`; None for expectation values without errors. Where the state does not
-        explain the data there is a `MisfitWarning`, which also says whether reversed bits would explain counts better.
+        `chi2`, `dof`, `p_value` and `explained`; None for expectation values without errors. If the state does not
+        explain the data, there is a `MisfitWarning`, which also says whether reversed bits would explain counts better.
     result_ : Result
-        The run, with the factor as it came out of it.
+        The run, with the factor as computed by the solver.
     n_iter_ : int
+        Number of iterations.
 
     References
     ----------
@@ -109,15 +111,15 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
         return state_card(self) if hasattr(self, "result_") else ""
 
     def fit_counts(self, settings: Any, counts: Any = None) -> "StateTomography":
-        """Fit to how often each outcome of each setting was seen.
+        """Fit to counts of the outcomes of settings.
 
         Parameters
         ----------
         settings : sequence of str, or mapping
-            Such as "XZY": the Pauli matrix in whose eigenbasis each qubit was measured. Any subset of the 3ⁿ. A mapping
-            has counts for values, such as {"XX": {"00": 512, "01": 9, "11": 479}, …}.
+            Labels such as "XZY": the Pauli matrix in whose eigenbasis each qubit was measured. Any subset of the 3ⁿ
+            settings. A mapping has counts as values, such as {"XX": {"00": 512, "01": 9, "11": 479}, …}.
         counts : array, n_settings × 2ⁿ, or list of dict
-            The columns of an array are the outcomes 00…0 to 11…1. A dict has outcomes for keys: bit strings, with or
+            The columns of an array are the outcomes 00…0 to 11…1. A dict has outcomes as keys: bit strings, with or
             without spaces between registers ("01 10"), hexadecimal numbers ("0x3") or integers, as Qiskit writes them.
         """
         return self._fit(self._counts(settings, counts, self.n_qubits))
@@ -128,17 +130,17 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         paulis : sequence of str
-            Such as "XIZ". The identity string, whose value is 1, may be left out.
+            Labels such as "XIZ". The identity string, whose value is 1, may be left out.
         values : array, one per string
-            May lie outside [−1, 1], as corrected or noisy estimates do.
+            Estimates, which may lie outside [−1, 1] after corrections or with noise.
         errors : array, one per string, optional
-            Standard errors σ > 0 of the values, taken as independent; by default all alike and not known.
+            Standard errors σ > 0 of the values, assumed independent; by default equal and unknown.
         """
         self._check()
         return self._fit(Expectations.of(paulis, values, errors, self.n_qubits))
 
     def density_matrix(self) -> Array:
-        """ρ itself, 2ⁿ × 2ⁿ and dense."""
+        """ρ as a dense 2ⁿ × 2ⁿ array."""
         U = self._fitted()
         return matmul(U, herm(U))
 
@@ -160,17 +162,17 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
             state = target_state(state, self.n_qubits_)
         W = state._fitted() if isinstance(state, StateTomography) else state_factor(state)
         if W.shape[0] != U.shape[0]:
-            raise InputError(f"state has dimension {W.shape[0]}, this one has {U.shape[0]}. They must be equal.")
+            raise InputError(f"state has dimension {W.shape[0]}, but the fit has {U.shape[0]}. Pass one of equal size.")
         return min(float(np.linalg.norm(herm(U) @ W, "nuc") ** 2), 1.0)
 
     def probabilities(self, settings: Any) -> Array:
-        """What each outcome of each setting has, n_settings × 2ⁿ, with the columns in the bit order of the counts."""
+        """Probabilities of all outcomes of settings, n_settings × 2ⁿ, with columns in the bit order of the counts."""
         U = self._fitted()
         p = outcome_probabilities(U, check_labels(settings, "settings", "XYZ", self.n_qubits_))
         return p[:, bit_reversal(self.n_qubits_)] if self.bit_order == "reversed" else p
 
     def log_likelihood(self, settings: Any, counts: Any = None) -> float:
-        """Σ y log p/Σ y: the mean logarithm, over the shots, of what was the probability of what was seen."""
+        """Σ y log p/Σ y: the mean over shots of the log probability of the observed outcome."""
         U = self._fitted()
         return self._counts(settings, counts, self.n_qubits_).log_likelihood(U)
 
@@ -194,12 +196,13 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = state.result.n_iter
         self.goodness_of_fit_ = data.goodness_of_fit(state.factor)
         if choice.interrupted:
-            warnings.warn(f"Ctrl-C ended the choice of the rank at {self.rank_}.", ConvergenceWarning, stacklevel=3)
+            said = f"The choice of the rank was interrupted at {self.rank_}."
+            warnings.warn(said, ConvergenceWarning, stacklevel=3)
         if not state.result.status.converged:
             warnings.warn(f"The fit has {state.result.status}.", ConvergenceWarning, stacklevel=3)
-        said = misfit(state, data, how, self.bit_order)
-        if said is not None:
-            warnings.warn(said, MisfitWarning, stacklevel=3)
+        found = misfit(state, data, how, self.bit_order)
+        if found is not None:
+            warnings.warn(found, MisfitWarning, stacklevel=3)
         return self
 
     def _counts(self, settings: Any, counts: Any, n_qubits: int | None) -> Counts:
@@ -208,13 +211,13 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         if self.n_qubits is not None and not is_count(self.n_qubits, 1):
-            raise InputError(f"n_qubits={self.n_qubits!r} is not an integer ≥ 1. Leave it out to count letters.")
+            raise InputError(f"n_qubits={self.n_qubits!r} is not an integer ≥ 1. Leave it out to count the letters.")
         if self.rank != "auto" and not is_count(self.rank, 1):
-            raise InputError(f"rank={self.rank!r} is not an integer ≥ 1, nor 'auto'.")
+            raise InputError(f"rank={self.rank!r} is not an integer ≥ 1. Pass such an integer, or 'auto'.")
         if not is_at_least_zero(self.tol):
             raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
         if self.bit_order not in ORDERS:
-            raise InputError(f"bit_order={self.bit_order!r} is none of {', '.join(ORDERS)}. Pass one of these.")
+            raise InputError(f"bit_order={self.bit_order!r} is unknown. Pass one of {', '.join(ORDERS)}.")
 
     def _fitted(self) -> Array:
         if not hasattr(self, "factor_"):

@@ -1,4 +1,4 @@
-"""Data in the blocks of a store, which an estimator never has in memory as a whole."""
+"""Fits to data in the blocks of a store, which are never in memory as a whole."""
 
 import os
 from dataclasses import replace
@@ -21,9 +21,9 @@ from bifactor.validation import require_instance
 
 
 def given_store(X: Any, long: bool = False) -> BlockStore | None:
-    """The store that X is, or that is in a folder of this name; None where X is something else.
+    """X as a store, or the store in a folder with this name; None if X is anything else.
 
-    With `long`, folders of another kind are something else, too.
+    With `long`, None is also returned for other folders.
     """
     if isinstance(X, BlockStore):
         return X
@@ -33,7 +33,7 @@ def given_store(X: Any, long: bool = False) -> BlockStore | None:
 
 
 def held(data: Observations | BlockStore) -> Observations:
-    """Observations in memory; `InputError` where they are in blocks."""
+    """Observations in memory; raises `InputError` if they are in blocks."""
     if isinstance(data, Observations):
         return data
     raise InputError(
@@ -42,12 +42,12 @@ def held(data: Observations | BlockStore) -> Observations:
 
 
 class FromStore:
-    """Fits to data in blocks; for `Factorised`."""
+    """Fits to data in blocks; a mixin for `Factorised`."""
 
     executor: Any
 
     def _view(self: Any, store: BlockStore) -> BlockView:
-        """The store, with values as the loss wants them."""
+        """The store, with values encoded for the loss."""
         return BlockView(store)
 
     def _fit_blocks(self: Any, data: BlockView, settings: Settings, start: Model | None) -> Model:
@@ -55,12 +55,12 @@ class FromStore:
 
     def _fitted_store(self: Any, settings: Settings, store: BlockStore, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
-            raise InputError("The weights of a block store are in it. Leave out sample_weight.")
+            raise InputError("A block store contains its own weights. Leave out sample_weight.")
         for name in ("user_features", "item_features"):
             if getattr(self, name, None) is not None:
-                raise InputError(f"{name} goes with data in memory, and these are in blocks. Leave it out.")
+                raise InputError(f"{name} needs data in memory, but these are in blocks. Leave it out.")
         if settings.implicit and settings.posterior:
-            raise InputError("implicit_features=True goes with data in memory. Pass False or 'auto'.")
+            raise InputError("implicit_features=True needs data in memory. Pass False or 'auto'.")
         if self.executor is not None:
             require_instance(self.executor, Executor, "executor")
         settings = replace(settings, executor=self.executor)

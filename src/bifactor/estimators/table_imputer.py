@@ -1,4 +1,4 @@
-"""Holes of a table filled in, whatever its columns are, as a step of a pipeline."""
+"""Imputation of tables with columns of any kind, as a step of a pipeline."""
 
 import warnings
 from numbers import Real
@@ -23,60 +23,58 @@ from bifactor.validation import is_count, require_flag
 
 
 def _has_levels(imputer: "TableImputer") -> bool:
-    """Also before the fit, where it is not known."""
+    """Whether some column has levels; True before the fit, when this is unknown."""
     return not hasattr(imputer, "levels_") or bool(imputer.levels_)
 
 
 class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fills the holes of tables of numbers, grades, booleans and categories; what is known stays as it is.
+    """Fills in missing cells of tables of numbers, grades, booleans and categories; known cells are unchanged.
 
-    Columns are encoded as standardised numbers and explained by common factors with noise of their own, both as they
-    are and as normal scores. Small forests correct that where columns depend on each other by steps and bends, as far
-    as known cells that were hidden say that it helps. Nothing is to be tuned.
+    Columns are encoded as standardised numbers and explained by common factors with noise per column, both directly
+    and as normal scores. Small forests correct the result for steps and curvature in the dependence between columns, as
+    far as hidden known cells show that this helps. No tuning is needed.
 
-    Data frames of pandas, polars and pyarrow come back as such, with their types and categories; arrays come back as
-    arrays. `transform` needs no further fit for rows that are new.
+    Data frames of pandas, polars and pyarrow are returned as such, with their types and categories; arrays are returned
+    as arrays. `transform` also accepts new rows, without another fit.
 
     Parameters
     ----------
     columns : "auto" or dict
-        What columns are, by name, or by number for arrays: "number", "ordinal", "boolean", "category", "keep" for those
-        that are left alone, or a list of levels in their order. Of all others it is inferred: ordered categories and
-        whole numbers of at most 12 levels are ordinal, words are categories unless most of them differ, and are kept
-        then.
+        Kinds of columns by name, or by number for arrays: "number", "ordinal", "boolean", "category", "keep" for
+        columns that are left alone, or an ordered list of levels. The kinds of all others are inferred: ordered
+        categories and whole numbers with at most 12 levels are ordinal; words are categories, or kept if most of them
+        differ.
     bounds : dict, optional
-        (lowest, highest) of columns of numbers or times, by name: nothing is filled in beyond them. By default those of
-        the data.
+        (lowest, highest) values to fill in, by name, for columns of numbers or times. By default those of the data.
     effort : "full" or "fast"
         "fast" leaves out normal scores and forests.
     missing_values : number, word or NaN
-        What marks a hole beside NaN, None and the like.
+        Marker of missing cells, in addition to NaN, None and the like.
     keep_empty_features : bool
-        Keep columns of which nothing was known in the fit; numbers are filled with 0, others stay empty. Else they are
-        dropped.
+        Keep columns without any known cell in the fit; numbers are filled with 0, others stay empty. By default they
+        are dropped.
     add_indicator : bool
-        Append columns that mark the holes of columns that had some in the fit.
+        Append indicators of missing cells for columns that had some in the fit.
     max_iter, tol
-        Of the factors: rounds at most, and the change of predictions, in standard deviations, that ends them.
+        Maximum number of rounds for the factors, and the change of predictions, in standard deviations, that ends them.
     n_jobs : int, optional
-        Threads; -1 for all cores, None for what `bifactor.threads` or the environment says.
+        Number of threads; -1 for all cores, None for the setting of `bifactor.threads` or the environment.
     random_state : int, RandomState or None
-        Which cells are hidden, and what trees see.
+        Seed of the hidden cells, and of the samples of trees.
 
     Attributes
     ----------
     kinds_ : dict
-        What each column is.
+        Kind of each column.
     levels_ : dict
-        The levels of columns that have some, in the order of `predict_proba`.
+        Levels of columns that have some, in the order of `predict_proba`.
     scores_ : dict
-        Of each column that varies: `metric` (of grades, in levels), the `error` of cells that were hidden, and its
-        `baseline` with the mean, the median or the most frequent level in the place of predictions. Of times, both are
-        in days.
+        For each column that varies: `metric` (for grades, in levels), the `error` of hidden cells, and its `baseline`
+        with the mean, the median or the most frequent level as the prediction. For times, both are in days.
     n_iter_ : int
-        Rounds of both factor models.
+        Number of rounds of both factor models.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
     """
 
     def __init__(
@@ -105,7 +103,7 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how columns go together."""
+        """Learn the dependence between columns."""
         self._check_settings()
         table = table_of(self, X, reset=True)
         told = self._told(table)
@@ -133,18 +131,18 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         return self
 
     def transform(self, X: Any) -> Any:
-        """The table with its holes filled in."""
+        """The table with missing cells filled in."""
         table = self._seen(X)
         return self._written(table, self.sheet_.fill(self._cells(table)))
 
     def sample(self, X: Any, m: int = 5, *, random_state: Any = None) -> list[Any]:
-        """Tables whose holes are drawn at random, m of them: for multiple imputation.
+        """Draw m tables with random values in missing cells, for multiple imputation.
 
-        Cells of a row are drawn jointly, and the loadings of each table anew, so that tables differ by all that is
-        not known.
+        Cells of a row are drawn jointly, and loadings are drawn for each table, so that the differences between tables
+        show the whole uncertainty.
         """
         if not is_count(m, 1):
-            raise InputError(f"m={m!r} is not a number of tables. Pass an integer ≥ 1.")
+            raise InputError(f"m={m!r} is not an integer ≥ 1. Pass the number of tables.")
         table = self._seen(X)
         drawn = self.sheet_.draws(self._cells(table), int(m), seed_of(random_state))
         return [self._written(table, part) for part in drawn]
@@ -153,18 +151,18 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
     def predict_proba(self, X: Any, column: Any = None) -> Array:
         """Probabilities of the levels of a column, from the rest of each row: n × levels, in the order of `levels_`.
 
-        Without `column`, those of all columns that have levels, side by side.
+        Without `column`, the probabilities of all columns with levels, side by side.
         """
         table = self._seen(X)
         if column is not None and column not in self.levels_:
             some = ", ".join(map(repr, list(self.levels_)[:10]))
-            raise InputError(f"column={column!r} is not a column of levels. Choose from {some}.")
+            raise InputError(f"column={column!r} is not a column with levels. Choose from {some}.")
         names = [form.name for form in self.sheet_.forms]
         wanted, cells = list(self.levels_) if column is None else [column], self._cells(table)
         return np.hstack([self.sheet_.probabilities(cells, names.index(name)) for name in wanted])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns that `transform` gives: those of the input, then those of the indicator."""
+        """Names of the columns that `transform` returns: those of the input, then those of the indicators."""
         check_is_fitted(self, "sheet_")
         names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         marks = [f"missingindicator_{name}" for name, marked in zip(names, self._marked, strict=True) if marked]
@@ -174,27 +172,27 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         for name in ("keep_empty_features", "add_indicator"):
             require_flag(getattr(self, name), name)
         if self.effort not in EFFORTS:
-            raise InputError(f"effort={self.effort!r} is not one of {', '.join(map(repr, EFFORTS))}.")
+            raise InputError(f"effort={self.effort!r} is unknown. Pass one of {', '.join(map(repr, EFFORTS))}.")
         if not is_count(self.max_iter, 1):
-            raise InputError(f"max_iter={self.max_iter!r} is not an integer ≥ 1.")
+            raise InputError(f"max_iter={self.max_iter!r} is not an integer ≥ 1. Pass the maximum number of rounds.")
         require_tolerance(self.tol)
         mark = self.missing_values
         if not (isinstance(mark, (str, Real)) or (np.ndim(mark) == 0 and is_nothing(mark))):
-            raise InputError(f"missing_values={mark!r} is not one number or word. Pass one, or NaN.")
+            raise InputError(f"missing_values={mark!r} is not a single number or word. Pass one, or NaN.")
         for name, value in (("columns", self.columns), ("bounds", self.bounds)):
             if not (isinstance(value, dict) or value is None or (name == "columns" and value == "auto")):
-                raise InputError(f"{name}={value!r} is not a dict. Pass one by the names of columns.")
+                raise InputError(f"{name}={value!r} is not a dict. Pass one with column names as keys.")
 
     def _told(self, table: Table) -> dict[Any, Told]:
         given = self.columns if isinstance(self.columns, dict) else {}
         for name in given:
             if name not in table.names:
                 some = ", ".join(map(repr, table.names[:10]))
-                raise InputError(f"columns names {name!r}, which X has not. Its columns are {some}.")
+                raise InputError(f"columns names {name!r}, which is not a column of X. Choose from {some}.")
         return {name: Told.of(name, said) for name, said in given.items()}
 
     def _note(self, stopped: bool) -> None:
-        """What a user sees of the fit."""
+        """Set the public attributes of the fit."""
         sheet = self.sheet_
         self.kinds_ = {form.name: form.kind for form in sheet.forms}
         self.levels_ = {form.name: list(form.levels) for form in sheet.forms if form.levels and form.kind != KEEP}
@@ -208,12 +206,12 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         self._marked = np.array(sheet.holes, np.int64) > 0 if self.add_indicator else np.zeros(len(empty), bool)
         if not self._stay.all():
             names = ", ".join(str(form.name) for form, stays in zip(sheet.forms, self._stay, strict=True) if not stays)
-            warnings.warn(f"Columns of which nothing is known are dropped: {names}.", UserWarning, stacklevel=3)
+            warnings.warn(f"Columns without any known cell are dropped: {names}.", UserWarning, stacklevel=3)
         factors = None if sheet.model.predictor is None else sheet.model.predictor.factors
         self.n_iter_ = 0 if factors is None else factors.n_iter
         if factors is not None and not factors.converged and not stopped:
             warnings.warn(
-                f"The fit has reached max_iter, {self.max_iter} rounds. Raise it, or tol.",
+                f"The fit reached max_iter={self.max_iter} rounds without convergence. Increase max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -1,4 +1,4 @@
-"""Fits that scikit-learn's callbacks see."""
+"""Fits with scikit-learn's callbacks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,11 +18,11 @@ except ImportError:  # before scikit-learn 1.9
 Fitted = TypeVar("Fitted")
 
 Look = Callable[[], bool]
-"""Called after each iteration; True where it shall be the last."""
+"""Called after each iteration; returns True to stop the fit."""
 
 
 Data = TypeVar("Data")
-"""What is fitted: observations, or a whole table."""
+"""Data of a fit: observations, or a whole table."""
 
 
 def fit_watched(
@@ -33,7 +33,7 @@ def fit_watched(
     start: Model | None = None,
     fit: Callable[[Data, Settings, Model | None], Model] = fit_model,  # type: ignore[assignment]
 ) -> Model:
-    """`fit` without the components that a ridge made vanish, where their number was left to it."""
+    """Run `fit` with the callbacks of an estimator."""
 
     def watched(look: Look | None) -> Model:
         def callback(iteration: int, state: State) -> bool:
@@ -46,7 +46,7 @@ def fit_watched(
 
 
 def run_watched(estimator: Any, X: Any, max_iter: int, fit: Callable[[Look | None], Fitted]) -> Fitted:
-    """A fit on the threads of an estimator; its callbacks see each iteration, and it stops where one returns True."""
+    """Run a fit on the threads of an estimator; callbacks run after each iteration and stop it by returning True."""
 
     def watched(estimator: Any) -> Fitted:
         task = estimator._init_callback_context(max_subtasks=max_iter)

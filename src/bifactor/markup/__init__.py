@@ -1,1 +1,1 @@
-"""HTML and SVG as text: what report pages and notebooks are drawn with."""
+"""HTML and SVG as text, for report pages and notebooks."""

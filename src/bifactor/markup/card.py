@@ -1,7 +1,7 @@
-"""Cards: what notebooks show of an object.
+"""Cards: HTML representations of objects in notebooks.
 
-Text and lines take the colour of the notebook, so that a card can be read by day and by night. There are no scripts,
-and nothing is loaded.
+Text and lines take the colour of the notebook, so that a card is readable in light and dark themes. Cards contain no
+scripts and load nothing.
 """
 
 from collections.abc import Iterable
@@ -34,23 +34,23 @@ background:none;font-variant-numeric:tabular-nums;max-width:none;color:inherit}
 """
 
 GOOD, FAIR, BAD = "#3c9a5f", "#d9762b", "#c9443c"
-"""The sign in front of a sentence: as it should be, worth a look, wrong."""
+"""Colours of the sign in front of a sentence: good, worth a look, wrong."""
 
 
 def card(title: str, detail: str = "", *parts: str) -> str:
-    """A frame with a title and a line of text, and under them parts that are HTML already."""
+    """Frame with a title and a line of text, followed by parts that are already HTML."""
     line = f'<span class="detail">{escape(detail)}</span>' if detail else ""
     head = f'<p><span class="title">{escape(title)}</span>{line}</p>' if title else ""
     return f'<div class="bifactor-card"><style>{STYLE}</style>{head}{"".join(parts)}</div>'
 
 
 def sentence(text: str, colour: str) -> str:
-    """A sentence behind a coloured sign."""
+    """Sentence after a coloured sign."""
     return f'<p><span class="sign" style="background:{colour}"></span>{escape(text)}</p>'
 
 
 def figures(pairs: Iterable[tuple[object, object]]) -> str:
-    """Numbers with what they are, those that are None left out."""
+    """Numbers with their names; values of None are left out."""
     return numbers([(value, name) for value, name in pairs if value is not None])
 
 

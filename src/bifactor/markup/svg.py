@@ -10,18 +10,18 @@ import numpy as np
 from bifactor.arrays import Array
 
 NEAR = 1e3
-"""The ratio of ticks from which on they may be written in two ways, as on a logarithmic axis."""
+"""Ratio of ticks above which decimal and scientific notation may be mixed, as on a logarithmic axis."""
 
 POINTS = 200
-"""Of a long curve that are kept."""
+"""Points kept of a long curve."""
 
 CELLS = 24
-"""Of a density, along each side."""
+"""Cells of a density along each side."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The size of a chart in pixels, the margins around its axes, and about how many ticks each has."""
+    """Size of a chart in pixels, margins around its axes, and approximate number of ticks per axis."""
 
     width: int = 460
     height: int = 270
@@ -42,12 +42,12 @@ class Frame:
 
 PAGE = Frame()
 CARD = Frame(300, 170, 66, 10, 8, 40, 4)
-"""For a page of its own, and for a card in a notebook."""
+"""Frames for a report page and for a card in a notebook."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From numbers to pixels."""
+    """Map from numbers to pixels."""
 
     low: float
     high: float
@@ -57,7 +57,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Array, start: float, end: float, log: bool = False, room: float = 0.04) -> "Axis":
-        """An axis with all the values on it, and some room around them."""
+        """Axis that covers all values, with a margin around them."""
         numbers = np.log10(values) if log else np.asarray(values, np.float64)
         low, high = float(numbers.min()), float(numbers.max())
         if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
@@ -70,7 +70,7 @@ class Axis:
         return self.start + (number - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers along the axis, about so many."""
+        """About this many round numbers along the axis."""
         span = self.high - self.low
         if self.log and span >= 1:
             step = max(1, int(np.ceil(span / about)))
@@ -97,7 +97,7 @@ def line_chart(
     mark: int | None = None,
     frame: Frame = PAGE,
 ) -> str:
-    """A curve; with `errors` its points have bars, and the point `mark` stands out; `whole_x` has ticks at integers."""
+    """Curve; `errors` adds error bars, `mark` highlights a point, and `whole_x` puts ticks at integers."""
     extent = y if errors is None else np.concatenate([y - errors, y + errors])
     across = Axis.over(x, *frame.across, log_x)
     up = Axis.over(extent, *frame.up, log_y, 0.08)
@@ -117,7 +117,7 @@ def line_chart(
 
 
 def bar_chart(values: Array, x_name: str, y_name: str, frame: Frame = PAGE) -> str:
-    """Bars numbered from 1; axes alone where there are none."""
+    """Bars numbered from 1; only the axes if there are no values."""
     across = Axis(0.4, max(len(values), 1) + 0.6, *frame.across)
     up = Axis(0.0, 1.06 * (float(np.max(values, initial=0.0)) or 1.0), *frame.up)
     parts = [_axes(frame, across, up, x_name, y_name, whole=True)]
@@ -131,7 +131,7 @@ def bar_chart(values: Array, x_name: str, y_name: str, frame: Frame = PAGE) -> s
 
 
 def density(observed: Array, predicted: Array) -> str:
-    """How predictions are spread for each observed value: the darker, the more of them."""
+    """Distribution of the predictions for each observed value; darker cells hold more of them."""
     both = np.concatenate([observed, predicted])
     low, high = np.quantile(both, [0.001, 0.999]) if both.size > 2000 else (both.min(), both.max())
     levels = np.unique(observed)
@@ -181,18 +181,18 @@ def _axes(frame: Frame, across: Axis, up: Axis, x_name: str, y_name: str, whole:
 
 
 def thinned(count: int) -> Array:
-    """Of so many points the first, the last and some between, dense at the beginning."""
+    """Indices of at most POINTS of `count` points: the first, the last and some between, dense at the beginning."""
     if count <= POINTS:
         return np.arange(count)
     return np.unique(np.concatenate([[0], np.geomspace(1, count - 1, POINTS - 1).round()]).astype(np.int64))
 
 
 def labels(ticks: Sequence[float]) -> list[str]:
-    """Ticks in as few digits as say where they are, to a thousandth of a step, and so tell them apart."""
+    """Labels with the fewest digits that place all ticks to within a thousandth of a step."""
     step = min((abs(b - a) for a, b in pairwise(ticks)), default=max(map(abs, ticks), default=0.0))
     powers = [_by_power(tick) for tick in ticks]
     sizes = [abs(tick) for tick in ticks if tick]
-    if any(powers) and max(sizes) < NEAR * min(sizes):  # all alike, and not 80000 beside 1.2e5
+    if any(powers) and max(sizes) < NEAR * min(sizes):  # the same notation for all, not 80000 beside 1.2e5
         powers = [tick != 0 for tick in ticks]
     for digits in range(17):
         texts = [_short(tick, digits, power) for tick, power in zip(ticks, powers, strict=True)]
@@ -202,12 +202,12 @@ def labels(ticks: Sequence[float]) -> list[str]:
 
 
 def _by_power(value: float) -> bool:
-    """Whether a number is so large or small that it is written by a power of ten."""
+    """Whether a number is so large or small that it needs a power of ten."""
     return value != 0 and not 1e-3 <= abs(value) < 1e5
 
 
 def _short(value: float, digits: int, power: bool) -> str:
-    """So many digits after the first one."""
+    """Format with this many digits after the first one."""
     if not power:
         return f"{value:.{max(digits, 5) + 1}g}"
     mantissa, exponent = f"{value:.{digits}e}".split("e")

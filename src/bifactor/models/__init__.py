@@ -1,4 +1,4 @@
-"""What has been fitted: predict, recommend, fold in, save and load. Nothing here needs scikit-learn."""
+"""Fitted models: predict, recommend, fold in, save and load. Nothing here needs scikit-learn."""
 
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model

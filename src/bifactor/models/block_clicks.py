@@ -1,4 +1,4 @@
-"""Models of clicks fitted to data in blocks: weights are chosen on some users in memory, then all blocks are fitted."""
+"""Models of clicks for data in blocks: weights are chosen with some users in memory, then all blocks are fitted."""
 
 from dataclasses import replace
 
@@ -21,9 +21,9 @@ from bifactor.tables.store.picked import picked
 
 
 def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None, given: Choices) -> Model:
-    """`fit_clicks` for data in blocks. There are no item-to-item scores, which need all data in memory."""
+    """`fit_clicks` for data in blocks, without item-to-item scores, which need all data in memory."""
     if given.item_share or (given.item_share is None and given.item_alpha is not None):
-        raise InputError("Item-to-item scores need all data in memory, and these are in blocks. Pass item_share=0.")
+        raise InputError("Item-to-item scores need all data in memory, but these are in blocks. Pass item_share=0.")
     given = replace(given, item_share=0.0)
     f = Partitioned("squared", BlockView(store, Chosen()), settings.executor)
     rows, cols = f.marginals  # sums of weights
@@ -41,7 +41,7 @@ def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None,
 
 
 def _some_users(store: BlockStore, settings: Settings) -> Observations:
-    """What all users have chosen, or some of them where there are many."""
+    """Choices of all users, or of some of them if there are many."""
     stay = np.ones(store.shape[0], bool)
     if store.size > ENOUGH:
         order = np.random.default_rng(settings.seed).permutation(store.shape[0])

@@ -1,4 +1,4 @@
-"""Models fitted to data in blocks: what is left open is chosen on some rows in memory, then all blocks are fitted."""
+"""Models for data in blocks: open settings are chosen with some rows in memory, then all blocks are fitted."""
 
 from dataclasses import replace
 
@@ -34,14 +34,14 @@ from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import picked
 
 IN_MEMORY = ("student",)
-"""Noise that has a number for each observation, which blocks do not hold."""
+"""Noise models with a number for each observation, which blocks do not store."""
 
 ENOUGH = 2_000_000
-"""Observations that a ridge is chosen on: those of some rows, or columns where these are more, where there are more."""
+"""Observations used to choose a ridge; of more, those of some rows, or of some columns if there are more columns."""
 
 
 def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
-    """Chooses what is to be chosen, and fits; `fit_model` for data in blocks."""
+    """Choose open settings and fit: `fit_model` for data in blocks."""
     settings = _possible(replace(settings, implicit=False))
     loss, executor = settings.loss, settings.executor
     _check(data, loss)
@@ -55,19 +55,19 @@ def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) 
 
 
 def _check(data: BlockView, loss: Loss) -> None:
-    """`InputError` where the loss does not take some values, as far as is known before a pass over all blocks."""
+    """Raise `InputError` if the loss does not accept some values, as far as known before a pass over all blocks."""
     store = data.store
     values = np.array([store.least, store.largest]) if store.levels is None else store.levels
     loss.targets.check(data.how.of(values) if isinstance(data.how, Labels) else values, type(loss).__name__)
 
 
 def _possible(settings: Settings) -> Settings:
-    """`InputError` where something cannot be fitted to blocks."""
+    """Raise `InputError` if these settings are not possible with blocks."""
     if settings.posterior and settings.noise in IN_MEMORY:
-        raise InputError(f"noise={settings.noise!r} needs all data in memory, and these are in blocks. Pass another.")
+        raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
     if settings.loss.located:
         raise InputError(
-            f"{type(settings.loss).__name__} fits thresholds, which estimators do for data in memory only. "
+            f"{type(settings.loss).__name__} fits thresholds, which estimators support for data in memory only. "
             "Pass another loss, or use solvers.Refitted with operators.Partitioned."
         )
     return settings
@@ -101,10 +101,10 @@ def _with_posterior(
 
 
 def _tuned(data: BlockView, intercept: float, settings: Settings) -> tuple[int, float, RidgePath | None]:
-    """Rank and ridge, by some of the rows where there are many.
+    """Rank and ridge, chosen with some of the rows if there are many.
 
-    A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations of a row
-    plus that of those of a column. Some of the rows have fewer in each column, so what is best for them is scaled.
+    A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations per row
+    plus the root of those per column. A sample of rows has fewer per column, so its best ridge is scaled.
     """
     most = min(data.shape) if settings.n_components is None else min(*data.shape, settings.n_components)
     if settings.alpha is not None and (settings.alpha > 0 or settings.n_components is not None):
@@ -119,12 +119,12 @@ def _tuned(data: BlockView, intercept: float, settings: Settings) -> tuple[int, 
 
 
 def _spread(rows: Array, cols: Array) -> float:
-    """√ of the observations of a row plus √ of those of a column, in the mean over observations."""
+    """√ of the observations of a row plus √ of those of a column, averaged over observations."""
     return sum(float(np.sum(counts.astype(np.float64) ** 1.5) / np.sum(counts)) for counts in (rows, cols))
 
 
 def some_of(data: BlockView, most: int, rng: np.random.Generator | None = None) -> Observations:
-    """All observations or, where there are more than asked for, those of some rows, or columns where these are more."""
+    """At most `most` observations: all, or those of some rows, or of some columns if there are more columns."""
     if data.store.size <= most:
         return _recoded(data, picked(data.store, np.ones(data.shape[0], bool)))
     side = int(data.shape[1] > data.shape[0])
@@ -161,7 +161,7 @@ def _median(store: BlockStore) -> Array:
 
 
 def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> float:
-    """argmin over a of Σ w ℓ(a; y), as `fitting.constant` finds it; by passes where there are many values."""
+    """argmin over a of Σ w ℓ(a; y), as in `fitting.constant`; by passes over the blocks if there are many values."""
     store = data.store
     if data.levels is not None:
         return constant_of(loss, data.levels[0].astype(np.float64), data.levels[1].astype(np.float64))

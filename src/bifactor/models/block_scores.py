@@ -1,4 +1,4 @@
-"""How well a fit predicts entries in blocks that it has not seen."""
+"""Scores of a fit on held-out entries in blocks."""
 
 from typing import Any, NamedTuple
 
@@ -17,26 +17,26 @@ from bifactor.operators import Partitioned
 from bifactor.operators.entries_bound import SymbolicEntries
 
 SHOWN = 200_000
-"""Entries whose values and predictions are told, at most."""
+"""Largest number of entries whose values and predictions are returned."""
 
 
 class Judge(NamedTuple):
-    """What it takes to score predictions."""
+    """Settings for scoring predictions."""
 
     loss: Loss
     intercept: float
     clip: tuple[float, float] | None
     null: float
-    """The best constant, which predictions are compared with."""
+    """The best constant, for comparison."""
     step: int
-    """Of how many entries one is told."""
+    """One in this many entries is returned."""
 
 
 def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tuple[dict[str, Any], Array, Array]:
-    """As `scores.scores` has them; and values and predictions of some entries."""
+    """Scores as in `scores.scores`, and values and predictions of some entries."""
     data = BlockView(held.store, held.how, plain=True)
     if held.store.size == 0:
-        raise InputError("There is too little to hold out. Leave out --holdout.")
+        raise InputError("There are too few entries to hold some out. Leave out --holdout.")
     null = block_constant(data, model.loss, executor)
     f = Partitioned(model.loss, data, executor)
     judge = Judge(model.loss, model.intercept, model.clip, null, -(-held.store.size // SHOWN))
@@ -56,7 +56,7 @@ def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tu
 
 
 def scored(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], judge: Judge) -> Passed:
-    """Sums over the entries of a block, and some of them."""
+    """Sums over the entries of a block, and some of the entries."""
     loss, y = judge.loss, bound.fit.y.astype(np.float64)
     x = Free().pair(tall[0], shared[0])
     z = bound.bound.measure(x) if y.size else np.zeros(0, x.dtype)

@@ -1,4 +1,4 @@
-"""The blocks of a store with other values: labels as −1 and +1, and what was chosen as ones with weights."""
+"""Blocks of a store with recoded values: labels as −1 and +1, and choices as ones with weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bifactor.models.two_classes import above, signs
 from bifactor.tables import BlockStore
 
 Recode = Callable[[Loaded], Loaded]
-"""Can be pickled, and its repr tells it from others."""
+"""A function of a loaded block. It can be pickled, and its repr identifies it."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Each entry once, as 1, with the weight that its count stands for; see `choice_weights.as_choices`."""
+    """Each entry once, as 1, with a weight from its count; see `choice_weights.as_choices`."""
 
     def __call__(self, loaded: Loaded) -> Loaded:
         layout, y, given = loaded
         outer, inner = layout.outer, layout.inner
-        again = (outer[1:] == outer[:-1]) & (inner[1:] == inner[:-1])  # entries of one place are neighbours
+        again = (outer[1:] == outer[:-1]) & (inner[1:] == inner[:-1])  # entries at the same place are adjacent
         if again.any() or np.any(y <= 0):
             first = np.flatnonzero(np.concatenate([[True], ~again]))
             counts = np.add.reduceat(y.astype(np.float64), first)
@@ -68,7 +68,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Recoded:
-    """A block whose values are made anew when it is loaded."""
+    """A block whose values are recoded when it is loaded."""
 
     part: Part
     how: Recode
@@ -95,7 +95,7 @@ class Recoded:
 
 @dataclass(frozen=True, eq=False)
 class BlockView:
-    """A store as a fit sees it."""
+    """A store with the values that a fit uses."""
 
     store: BlockStore
     how: Recode | None = None
@@ -125,7 +125,7 @@ class BlockView:
 
     @property
     def levels(self) -> tuple[Array, Array] | None:
-        """The distinct values and how often each occurs, where these are few and have no weights."""
+        """Distinct values and their counts; None if there are many values, or weights."""
         values, counts = self.store.levels, self.store.level_counts
         if values is None or counts is None or self.weighted or isinstance(self.how, Chosen):
             return None
@@ -133,7 +133,7 @@ class BlockView:
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
-        """How many entries each row and each column has, by one pass over the blocks."""
+        """Numbers of entries of each row and each column, by one pass over the blocks."""
         longer, shorter, space = np.zeros(max(self.shape), np.int64), np.zeros(min(self.shape), np.int64), Workspace()
         for part in self.parts:
             outer, inner = part.load(space).layout.counts

@@ -1,4 +1,4 @@
-"""The card of a fit: what it was made of, how, and how well it does."""
+"""The card of a fit: its data, settings and quality."""
 
 import platform
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors"
 
 
 def model_card(fit: Fit) -> dict[str, Any]:
-    """What every fit can say of itself, beside what its card says already."""
+    """Facts that every fit provides, in addition to those already in its card."""
     model, data = fit.model, fit.card.get("data")
     return {
         "machine": about_machine(),
@@ -37,7 +37,7 @@ def about_names(fit: Fit) -> dict[str, Any]:
 
 
 def about_data(path: Path, data: Observations | BlockStore) -> dict[str, Any]:
-    """A file, or the blocks of a store, without its place on this machine."""
+    """Description of a file, or of the blocks of a store, without its path on this machine."""
     origin = data.origin
     assert origin is not None
     if isinstance(data, BlockStore):
@@ -63,7 +63,7 @@ def about_data(path: Path, data: Observations | BlockStore) -> dict[str, Any]:
 
 
 def about_fit(model: Model) -> dict[str, Any]:
-    """The run, its history thinned; all of it is in the file of the factors."""
+    """The run, with a thinned history; the whole history is in the file with the factors."""
     result = model.result
     history = result.history
     some = thinned(result.n_iter + 1)
@@ -89,7 +89,7 @@ def about_fit(model: Model) -> dict[str, Any]:
 
 
 def about_noise(model: Model) -> dict[str, Any] | None:
-    """Of a posterior: its noise, how that was chosen, and how many components live."""
+    """Noise of a posterior, how it was chosen, and the number of active components."""
     posterior, choice = model.posterior, model.choice
     if posterior is None:
         return None
@@ -115,7 +115,7 @@ def about_noise(model: Model) -> dict[str, Any] | None:
 
 
 def noise_in_words(noise: dict[str, Any]) -> str:
-    """What `about_noise` found, for people."""
+    """The result of `about_noise` in words."""
     kinds = {
         "one": "the same for all entries",
         "student": f"Student's t, {noise['degrees'] or 0:.3g} degrees of freedom",
@@ -145,7 +145,7 @@ def about_path(model: Model) -> dict[str, Any] | None:
 
 
 def about_machine() -> dict[str, Any]:
-    """Versions, and when."""
+    """Versions, system and date."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
@@ -155,7 +155,7 @@ def about_machine() -> dict[str, Any]:
 
 
 def spectrum(model: Model) -> Array:
-    """The singular values of UVᵀ, the offsets aside."""
+    """Singular values of UVᵀ without offsets."""
     return triplets(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])[1]
 
 

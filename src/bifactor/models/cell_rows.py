@@ -1,4 +1,4 @@
-"""Factors of the rows of a whole table, with those of the columns held: small convex problems, one for each row."""
+"""Factors of the rows of a whole table for fixed factors of columns: one small convex problem for each row."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, HALVINGS, R
 from bifactor.operators.table import Table
 
 NUMBERS = 20_000_000
-"""That the blocks of curvature of rows may take at a time."""
+"""Largest number of numbers in the curvature blocks of rows at a time."""
 
 CELLS, FOLDS = 4_000_000, 5
-"""Cells whose rows are found at a time without some of them, and the parts these are split into."""
+"""Cells that are cross-validated at a time, and the number of folds."""
 
 
 def best_rows(table: Table, V: Array, first: int, ridge: float) -> Array:
-    """argmin over the columns of U from `first` on of f(UVᵀ) + ½ρ‖U‖², the others ones; Newton's method in each row."""
+    """argmin over the columns of U from `first` on of f(UVᵀ) + ½ρ‖U‖²; the others are ones. Newton's method per row."""
     m, width = table.shape[0], V.shape[1]
     U = np.zeros((m, width), V.dtype)
     U[:, :first] = 1
@@ -32,7 +32,7 @@ def best_rows(table: Table, V: Array, first: int, ridge: float) -> Array:
 
 
 def left_out_loss(table: Table, V: Array, first: int, ridge: float) -> float:
-    """Σ w·ℓ over all cells, each with a row that was found without it, from other four fifths."""
+    """Σ w·ℓ over all cells; a fifth of them at a time is predicted by rows fitted to the other four fifths."""
     m, n = table.shape
     rng, total, height = np.random.default_rng(0), 0.0, max(1, CELLS // n)
     for start in range(0, m, height):
@@ -50,7 +50,7 @@ def left_out_loss(table: Table, V: Array, first: int, ridge: float) -> float:
 
 
 def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array:
-    """Each row has its own steps. Rows that are done are left alone."""
+    """Newton's method with separate step lengths for rows; rows that have converged are left alone."""
     eps = float(np.finfo(U.dtype).eps)
     enough = max(ENOUGH, eps**2)
     U, busy, left, start = np.array(U), np.arange(len(U)), table, np.zeros(len(U))
@@ -71,7 +71,7 @@ def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array
 
 
 def _step(table: Table, U: Array, V: Array, first: int, ridge: float) -> tuple[Array, Array, Array]:
-    """The objective of each row, its slopes, and Newton's step."""
+    """The objective of each row, its gradient, and Newton's step."""
     values, slopes, packed = table.passes.rows(Free().pair(U, V), first)
     own = U[:, first:]
     slopes = slopes + own * own.dtype.type(ridge)
@@ -81,7 +81,7 @@ def _step(table: Table, U: Array, V: Array, first: int, ridge: float) -> tuple[A
 
 @dataclass(frozen=True)
 class Line:
-    """Rows U, steps to take off their columns from `first` on, the objectives here, and what the steps promise."""
+    """Rows U, steps to subtract from their columns from `first` on, the objectives here, and the promised decreases."""
 
     table: Table
     U: Array
@@ -93,7 +93,7 @@ class Line:
     promised: Array
 
     def shortened(self, rounding: float) -> tuple[Array, Array]:
-        """The rows after steps that lower their objectives, halved where they must be; and where one was found."""
+        """The rows after steps that lower their objectives, halved if necessary; and which rows have such a step."""
         found, pending, a, left = np.array(self.U), np.arange(len(self.U)), 1.0, self.table
         done = np.ones(len(self.U), bool)
         for _ in range(HALVINGS):
@@ -102,7 +102,7 @@ class Line:
             reached = left.passes.row_values(Free().pair(trial, self.V))
             reached += 0.5 * self.ridge * np.sum(trial[:, self.first :] ** 2, axis=1, dtype=np.float64)
             before = self.here[pending]
-            # Losses of a row may cancel, so that their sum is small beside its rounding.
+            # Losses of a row may cancel, so that their sum is small compared with its rounding error.
             noise = rounding * (np.abs(before) + self.table.shape[1])
             lower = reached <= before - DECREASE * a * self.promised[pending] + noise
             found[pending[lower]] = trial[lower]

@@ -1,4 +1,4 @@
-"""What was chosen, as ones with weights that say how sure they are."""
+"""Choices as ones with weights that express confidence."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from bifactor.tables import Observations
 
 
 def weights_of(counts: Array) -> Array:
-    """What counts stand for: 1 + log r above 1."""
+    """Weights of counts r: 1 + log r if r > 1, else r."""
     if np.any(counts < 0):
-        raise InputError(f"A value is {counts.min():g}, but what was chosen counts above 0. Leave it out.")
+        raise InputError(f"A value is {counts.min():g}, but choices have counts above 0. Leave it out.")
     return np.where(counts > 1, 1 + np.log(np.maximum(counts, 1)), counts)
 
 
 def as_choices(data: Observations) -> Observations:
-    """Each entry once, as 1, with the weight that its count stands for: 1 + log r above 1. Pairs count as 1."""
+    """Each entry once, as 1, with the weight of its count r: 1 + log r if r > 1, else r. Pairs count as 1."""
     values = data.values if data.values.size == data.rows.size else np.ones(data.rows.size)
     counts = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
     weights_of(counts.data)
@@ -40,7 +40,7 @@ def as_choices(data: Observations) -> Observations:
 
 
 def chosen_entries(weights: sparse.csr_array) -> Observations:
-    """The stored entries of a matrix, as ones that are so sure."""
+    """The stored entries of a matrix, as ones with these weights."""
     rows, cols = weights.tocoo().coords
     shape = (int(weights.shape[0]), int(weights.shape[1]))
     return Observations(rows.astype(np.int64), cols.astype(np.int64), np.ones_like(weights.data), shape, weights.data)

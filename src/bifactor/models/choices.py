@@ -1,4 +1,4 @@
-"""What was chosen, as it is read: clicks, plays and purchases with a line for each."""
+"""Reading of choices: clicks, plays and purchases with one line for each."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from bifactor.tables import Observations, read
 def lines_of(
     source: Any, row: Any, col: Any, value: Any, weight: Any, hints: tuple[str, ...] | None = None, **how: Any
 ) -> Observations:
-    """Choices, with counts where there is a column of these; `how` is as for `tables.read`."""
+    """Choices, with counts if there is a column of them; `how` is as for `tables.read`."""
     if value is None and weight is None:
         data = read(source, row=row, col=col, wide=False, values=False, hints=hints, **how)
         return replace(data, values=np.ones(data.rows.size))
@@ -24,11 +24,11 @@ def lines_of(
 
 
 def later_lines(source: Any, hints: tuple[str, ...], **how: Any) -> Observations:
-    """More choices, in the columns that a fit was made from; counts are read where the fit had some."""
+    """More choices, in the same columns as those of a fit; counts are read if the fit had them."""
     data = read(source, wide=False, values=None, hints=hints, **how)
     return data if data.values.size else replace(data, values=np.ones(data.rows.size))
 
 
 def matrix_of(data: Observations) -> sparse.csr_array:
-    """Choices by their weights."""
+    """Matrix of the weights of choices."""
     return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)

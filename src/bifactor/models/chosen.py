@@ -1,4 +1,4 @@
-"""What makes a model one of clicks, and how it was chosen."""
+"""Settings of a model of clicks, and how they were chosen."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from bifactor.tables import Observations
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings of a model of clicks, and how well it ranked what was held out."""
+    """Settings of a model of clicks, and how well it ranked held-out choices."""
 
     unobserved: float
     alpha: float
@@ -19,26 +19,26 @@ class Trial:
     item_alpha: float
     ndcg: float
     users: int
-    """How many were held out; first guesses are judged by some of them."""
+    """Number of held-out users; first guesses are evaluated with some of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemToItem:
-    """Scores by what was chosen together, in the last columns of the factors: see `models.item_regression`."""
+    """Scores from items chosen together, in the last columns of the factors: see `models.item_regression`."""
 
     share: float
-    """Of these in the scores, from 0 to below 1."""
+    """Their share in the scores, at least 0 and below 1."""
     alpha: float
     """The ridge of the regression."""
     carried: Array
-    """What each column adds to the last factors of the rows that have chosen it."""
+    """Contribution of each column to the last factors of the rows that have chosen it."""
 
     @property
     def rank(self) -> int:
         return int(self.carried.shape[1])
 
     def rows(self, data: Observations) -> Array:
-        """The last factors of rows, by what they have chosen."""
+        """The last factors of rows, from their choices."""
         weights = np.ones(data.values.size, self.carried.dtype) if data.weights is None else data.weights
         chosen = sparse.csr_array((weights, (data.rows, data.cols)), shape=(data.shape[0], len(self.carried)))
         return chosen @ self.carried
@@ -46,24 +46,24 @@ class ItemToItem:
 
 @dataclass(frozen=True)
 class Clicks:
-    """All entries count as 0, and a row's ridge grows with what is known of it."""
+    """All entries count as 0, and the ridge of a row grows with its known entries."""
 
     unobserved: float
     """The weight of all entries, w₀."""
     tried: tuple[Trial, ...] = ()
     """How it was chosen."""
     interrupted: bool = False
-    """Whether the choice was ended from the keyboard."""
+    """Whether the choice was interrupted from the keyboard."""
     items: ItemToItem | None = None
     known: tuple[Array, Array] | None = None
-    """Of each row and of each column, whether something was chosen there; None for all. Of others nothing is said."""
+    """Masks of the rows and columns with choices; None for all. Entries of others have no weight."""
 
     def part(self, side: int) -> Array | None:
-        """The rows (side 0), or columns (1), whose entries count as not chosen, as numbers; None for all."""
+        """Mask of the rows (side 0), or columns (1), whose entries count as not chosen, as numbers; None for all."""
         return None if self.known is None or self.known[side].all() else self.known[side].astype(np.float64)
 
     def with_known(self, side: int, count: int, places: Array) -> "Clicks":
-        """With `count` rows or columns, of which these are known as well."""
+        """The same with `count` rows or columns, of which those at `places` are known as well."""
         if self.known is None:
             return self
         known = np.zeros(count, bool)
@@ -72,7 +72,7 @@ class Clicks:
         return replace(self, known=(self.known[0], known) if side else (known, self.known[1]))
 
     def with_columns(self, count: int) -> "Clicks":
-        """For a matrix with more columns, of which nothing is known."""
+        """The same for a matrix with more columns, without known entries."""
         if self.items is None:
             return self
         more = count - len(self.items.carried)

@@ -1,4 +1,4 @@
-"""What is left open in a model of clicks, chosen by the ranking of positives held out of users who are held out."""
+"""Choice of the settings of a model of clicks by the ranking of held-out positives of held-out users."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,52 +20,52 @@ from bifactor.tables import Observations
 
 Pair = tuple[float, float]
 Fixed = tuple[float | None, float | None]
-"""Numbers that are given; None for those that are not."""
+"""Given numbers; None for those to be chosen."""
 
 UNOBSERVED, ALPHA = 0.2, 0.01
-"""w₀ and λ where too little is known to choose them."""
+"""w₀ and λ if there are too few data to choose them."""
 
 ODDS, ITEM_ALPHA = 0.3, 200.0
-"""Of item-to-item scores, and the ridge of their regression, where one is given and the other cannot be chosen."""
+"""Odds of item-to-item scores, and the ridge of their regression, if one is given and the other cannot be chosen."""
 
 STARTS = ((UNOBSERVED, ALPHA), (0.1, 0.03), (0.02, 0.1))
-"""Where a search for w₀ and λ begins: good pairs lie along such a line."""
+"""Starting points of a search for w₀ and λ: good pairs lie along this line."""
 
 STEPS = (2.0, 1.6), (1.4, 1.25)
-"""Factors of w₀ and of λ by which a search goes on, and then ends."""
+"""Factors of w₀ and of λ between neighbouring points of a search, at first and at the end."""
 
 LEAST, LARGEST = (1e-4, 1e-4), (30.0, 30.0)
 
 ITEM_STARTS = ((ODDS, ITEM_ALPHA), (3.0, 50.0))
 ITEM_STEP = 2.0, 2.0
 ITEM_LEAST, ITEM_LARGEST = (0.05, 1.0), (20.0, 1e4)
-"""The same for odds and ridge of item-to-item scores."""
+"""The same for the odds and ridge of item-to-item scores."""
 
 MOST, ITEM_MOST = 20, 24
-"""Pairs that are tried, of weights in each of two rounds."""
+"""Number of pairs tried; for weights, in each of two rounds."""
 
 LAST = 5
-"""By how many the last steps of a search may go beyond that."""
+"""Number of pairs by which the last step of a search may exceed that."""
 
 TRIAL_RANK, TRIAL_TOL = 64, 1e-3
-"""Of fits that are only compared. Five iterations for each, where ten were taken, cost up to 2 % of the NDCG."""
+"""Rank and tolerance of trial fits. Five iterations for each instead of ten cost up to 2 % of the NDCG."""
 
 JUDGES, SHARE, FEW = 2000, 0.2, 30
-"""Users held out: at most so many, at most this share of all, and how many it takes to choose anything."""
+"""Held-out users: their largest number, their largest share, and the smallest number needed to choose anything."""
 
 FOLDS, SURE = 3, 600
-"""Where so many users are not held out at once, others are held out again, so many times at most."""
+"""Largest number of folds; more than one are used if a fold holds out fewer than SURE users."""
 
 ENOUGH = 2_000_000
-"""Entries that are fitted while choosing: those of some users, where there are more."""
+"""Largest number of entries in trial fits; of more, those of some users."""
 
 DEPTH = 20
-"""Places of the lists that are judged, by NDCG."""
+"""Length of the lists that are evaluated by NDCG."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Settings of a model of clicks; None for what is to be chosen."""
+    """Settings of a model of clicks; None for those to be chosen."""
 
     unobserved: float | None = None
     alpha: float | None = None
@@ -80,7 +80,7 @@ class Choices:
 
 @dataclass
 class Chosen:
-    """The settings that rank best, all that were tried, and whether that was ended from the keyboard."""
+    """The settings that rank best, all settings tried, and whether the choice was interrupted from the keyboard."""
 
     best: Trial
     tried: list[Trial]
@@ -88,7 +88,7 @@ class Chosen:
 
 
 def chosen(data: Callable[[], Observations], settings: Settings, given: Choices) -> Chosen:
-    """By users who are held out; the usual settings where there are too few of them."""
+    """Choose settings with held-out users; use the default ones if there are too few users."""
     splits = [] if given.complete else list(_splits(data(), settings.seed))
     found = Chosen(_usual(given), [])
     if splits:
@@ -102,7 +102,7 @@ def chosen(data: Callable[[], Observations], settings: Settings, given: Choices)
 
 
 def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
-    """Weights roughly by users of one fold, then by all who are held out, then item-to-item scores beside these."""
+    """Choose weights, roughly with one fold, then with all, and then item-to-item scores to add to them."""
     starts: tuple[Pair, ...] = STARTS
     for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
         seen = len(found.tried)
@@ -124,7 +124,7 @@ def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given
     best, seen, share = found.best, len(found.tried), given.item_share
     _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
     alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
-    first = seen if share is None else seen + 1  # without any is a choice, unless some were asked for
+    first = seen if share is None else seen + 1  # no item-to-item scores is a choice, unless a share is given
     found.tried.append(alone)
 
     def note(pair: Pair, ndcg: float) -> None:
@@ -151,7 +151,7 @@ def _users(folds: list["_Fold"]) -> int:
 
 
 def _usual(given: Choices) -> Trial:
-    """What is given, and usual numbers for the rest."""
+    """The given settings, and defaults for the others."""
     share = given.item_share
     if share is None:
         share = 0.0 if given.item_alpha is None else ODDS / (1 + ODDS)
@@ -161,7 +161,7 @@ def _usual(given: Choices) -> Trial:
 
 
 def _splits(data: Observations, seed: int) -> Iterator[Split]:
-    """Users who judge, and what the others have chosen; none where there are too few."""
+    """Splits into held-out users and the choices of the others; none if there are too few users."""
     values = np.ones(data.values.size) if data.weights is None else data.weights
     entries = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
     if entries.nnz > ENOUGH:
@@ -176,14 +176,14 @@ def _splits(data: Observations, seed: int) -> Iterator[Split]:
 
 
 def _single(weights: sparse.csr_array) -> sparse.csr_array:
-    """Weights in single precision, where they are in its range by far."""
+    """Weights in single precision if they are well within its range."""
     sizes = np.abs(weights.data)
     within = sizes.size == 0 or (sizes.min() > 1e-12 and sizes.max() < 1e12)
     return weights.astype(np.float32) if within else weights
 
 
 class _Fold:
-    """Fits to what some users have chosen, each begun where the one before it ended, judged by others."""
+    """Fits to the choices of some users, each started from the previous one, and evaluated with other users."""
 
     def __init__(self, split: Split, settings: Settings):
         train, known = _single(split.train), _single(split.known)
@@ -197,7 +197,7 @@ class _Fold:
         return self._judged(self._model(unobserved, alpha))
 
     def hold(self, unobserved: float, alpha: float) -> float:
-        """Fit once more, for item-to-item scores to stand beside: with fewer components these would seem better."""
+        """Fit again at full rank, to add item-to-item scores: with fewer components these would seem better."""
         self.last, self.rank = None, min(self.most, *self.data.shape)
         self.model = self._model(unobserved, alpha)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
@@ -210,7 +210,7 @@ class _Fold:
     def _model(self, unobserved: float, alpha: float) -> Model:
         problem = clicks_problem(self.data, Clicks(unobserved), alpha)
         result = run(problem, self.rank, None, self.last, self.settings)
-        if result.status is Status.INTERRUPTED:  # a fit that was cut short is no trial
+        if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
             raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
         return Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
@@ -220,7 +220,7 @@ class _Fold:
 
 
 class _Search:
-    """Pairs of numbers that were tried, and how each did in the mean of some folds; those that are given stay."""
+    """Search over pairs of numbers by the mean score of some folds; given numbers are fixed."""
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class _Search:
         self.tried = dict[Pair, float]()
 
     def best(self, starts: tuple[Pair, ...], step: Pair) -> Pair:
-        """From the best of some starts to a better pair beside it, until there is none."""
+        """Move from the best start to a better neighbouring pair until there is none."""
         best = max((self._nearest(start) for start in starts), key=self._scored)
         while len(self.tried) < self.most:
             beside = [
@@ -249,7 +249,7 @@ class _Search:
         return best
 
     def _nearest(self, pair: Pair) -> Pair:
-        """That can be tried."""
+        """The nearest pair within the limits, with the given numbers."""
         a, b = (
             min(max(at, low), high) if given is None else given
             for given, at, low, high in zip(self.given, pair, *self.ends, strict=True)

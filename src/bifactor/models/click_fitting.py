@@ -1,4 +1,4 @@
-"""Models of clicks fitted to data: what is left open is chosen, then all entries are fitted."""
+"""Models of clicks: open settings are chosen, then all entries are fitted."""
 
 from dataclasses import replace
 
@@ -15,9 +15,9 @@ from bifactor.tables import Observations
 
 
 def fit_clicks(data: Observations, settings: Settings, start: Model | None, given: Choices) -> Model:
-    """Values are 1, and weights say how sure they are."""
+    """Fit a model of clicks; values are 1, and weights express confidence."""
     if data.values.size == 0:
-        raise InputError("Nothing was chosen: no value is above 0. Pass at least one.")
+        raise InputError("There are no choices: no value is above 0. Pass at least one.")
     with settings.choosing as stage:
         found = chosen(lambda: data, replace(settings, stage=stage), given)
     best, most = found.best, settings.n_components or 0

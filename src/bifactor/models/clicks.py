@@ -36,7 +36,7 @@ def clicks_problem(data: Observations, clicks: Clicks, alpha: float, sides: Side
 
 
 def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
-    """a and b, what each row and each column pays."""
+    """a and b, the ridge weights of rows and columns."""
     weights = np.ones(data.values.size) if data.weights is None else data.weights
     m, n = data.shape
     rows = np.bincount(data.rows, weights, m) + unobserved * n
@@ -45,25 +45,25 @@ def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Strangers:
-    """Recommends to users by their histories."""
+    """Recommends to new users from their histories."""
 
     model: Model
     own: Array | None = None
-    """The factors of all who are asked for, item-to-item scores aside, where they are known."""
+    """Factors of these users without item-to-item scores, if already known."""
 
     def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
-        """Of each row of chosen entries, with their weights, and perhaps features."""
+        """Factors for each row of weighted choices, with optional features."""
         data = replace(chosen_entries(rows), row_features=features)
         return self.model.rows(data) if self.own is None else self.model.with_item_scores(self.own, data)
 
     def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
-        """For each row of chosen entries, with their weights, the n best columns that are not among these."""
+        """The n best columns for each row of weighted choices that are not among these."""
         seen = Pairs.stored(rows).__getitem__
         return best_columns(self.factors(rows), self.model.V, min(n, rows.shape[1]), seen)
 
 
 def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10) -> float:
-    """NDCG of a fifth of each history, held out and ranked by factors that are found from the rest."""
+    """NDCG of a held-out fifth of each history, ranked by factors computed from the rest."""
     parts = by_entry(histories, (4, 1), seed=0)
     if parts.test.nnz == 0:
         raise InputError("No row has two entries, so none can be held out. Pass rows with at least two.")

@@ -1,6 +1,6 @@
 """The range that predictions are clipped to.
 
-Moving a prediction to the nearest point of an interval that holds the truth never makes its error larger.
+Moving a prediction to the nearest point of an interval that contains the truth never increases its error.
 """
 
 from typing import Any
@@ -12,21 +12,21 @@ from bifactor.errors import InputError
 from bifactor.losses import Huber, Loss, Squared
 
 Range = tuple[float, float]
-"""From the least to the largest; infinite where there is no limit."""
+"""Lower and upper limit; infinite if there is no limit."""
 
 Clip = str | bool | Range
-"""What a user may ask for: "auto", all that was seen (True), nothing (False), or a range."""
+"""Setting of a user: "auto", the range of the data (True), no limits (False), or a range."""
 
 POINTS = 101
-"""Of a grid of equal steps, at most, that grades lie on: 1 to 5, ½ to 5, −10 to 10, 0 to 100."""
+"""Largest number of points of the regular grid of grades: 1 to 5, ½ to 5, −10 to 10, 0 to 100."""
 
 SHARE, TIMES = 0.01, 10
-"""How often an end of the scale must be taken, as a share of the values and in numbers. The ends of rounded numbers are
-rare, and say nothing of a limit."""
+"""How often an end of the scale must occur, as a share of the values and as a count. The extremes of rounded numbers
+are rare, and do not indicate a limit."""
 
 
 def clip_of(clip: Any, loss: Loss) -> Clip:
-    """What a user passed, checked; other losses than those of numbers predict nothing outside of their range."""
+    """Validate the setting of a user; losses for other data than numbers never predict values outside their range."""
     numbers = isinstance(loss, (Squared, Huber))
     if isinstance(clip, str) and clip == "auto":
         return "auto" if numbers else False
@@ -35,12 +35,12 @@ def clip_of(clip: Any, loss: Loss) -> Clip:
     else:
         found = _range(clip)
     if found is not False and not numbers:
-        raise InputError(f"clip={clip!r} goes with loss='squared' or 'huber', not with {type(loss).__name__}.")
+        raise InputError(f"clip={clip!r} needs loss='squared' or 'huber', not {type(loss).__name__}. Leave it out.")
     return found
 
 
 def clip_range(clip: Clip, values: Array) -> Range | None:
-    """The range for predictions of values like these; None for no limits."""
+    """Range of predictions for these values; None for no limits."""
     if clip is False:
         return None
     if clip == "auto":
@@ -50,14 +50,14 @@ def clip_range(clip: Clip, values: Array) -> Range | None:
     assert isinstance(clip, tuple)
     middle = float(np.median(values))
     if not clip[0] <= middle <= clip[1]:
-        raise InputError(f"clip={clip} leaves out the median of the values, {middle:g}. Pass the range of their scale.")
+        raise InputError(f"clip={clip} excludes the median of the values, {middle:g}. Pass the range of their scale.")
     return clip
 
 
 def grade_range(values: Array) -> Range | None:
-    """The scale, where values are grades: few points of equal steps, and an end that is often taken.
+    """The scale if values are grades: a few equally spaced points, and an end that occurs often.
 
-    An end that is not taken by one in a hundred values, and ten of them, is no limit: counts have none above.
+    An end with fewer than one in a hundred values, or fewer than ten, is not a limit: counts have no upper limit.
     """
     distinct = _few(values)
     if distinct is None:
@@ -66,7 +66,7 @@ def grade_range(values: Array) -> Range | None:
 
 
 def levels_range(distinct: Array, counts: Array) -> Range | None:
-    """The same of distinct values in order, and how often each occurs."""
+    """The same, from sorted distinct values and their counts."""
     low, high = float(distinct[0]), float(distinct[-1])
     if not 2 <= distinct.size <= POINTS or not np.isfinite(high - low):
         return None
@@ -80,8 +80,8 @@ def levels_range(distinct: Array, counts: Array) -> Range | None:
 
 
 def _few(values: Array) -> Array | None:
-    """The distinct values in order, where there are two at least and no more than grades may have."""
-    some = np.unique(values[:: max(1, values.size // (10 * POINTS))])  # saves sorting many numbers
+    """Sorted distinct values, if there are at least two and at most POINTS."""
+    some = np.unique(values[:: max(1, values.size // (10 * POINTS))])  # avoids sorting many numbers
     distinct = np.unique(values) if some.size <= POINTS else some
     return distinct.astype(np.float64) if 2 <= distinct.size <= POINTS else None
 
@@ -90,19 +90,19 @@ def _range(clip: Any) -> Range:
     try:
         low, high = (float(end) for end in clip)
     except (TypeError, ValueError):
-        raise InputError(f"clip={clip!r} is not 'auto', True, False or a pair (lowest, highest).") from None
+        raise InputError(f"clip={clip!r} is unknown. Pass 'auto', True, False or a pair (lowest, highest).") from None
     if not low < high:
-        raise InputError(f"clip={clip!r} does not rise. Pass the lowest value of the scale, then the highest.")
+        raise InputError(f"clip={clip!r} is not increasing. Pass the lowest value of the scale, then the highest.")
     return low, high
 
 
 def stored_range(limits: Range | None) -> list[float | None] | None:
-    """As JSON has it, which knows no infinity."""
+    """The range for JSON, which has no infinity."""
     return None if limits is None else [end if np.isfinite(end) else None for end in limits]
 
 
 def restored_range(stored: Any) -> Range | None:
-    """What `stored_range` made; `ValueError` where it did not make this."""
+    """The inverse of `stored_range`; raises `ValueError` for anything else."""
     if stored is None:
         return None
     numbers = isinstance(stored, list) and all(type(end) in (int, float, type(None)) for end in stored)
@@ -110,12 +110,12 @@ def restored_range(stored: Any) -> Range | None:
         raise ValueError(f"clip is {str(stored)[:40]!r}, not a range")
     low, high = (limit if end is None else float(end) for end, limit in zip(stored, (-np.inf, np.inf), strict=True))
     if not low <= high:
-        raise ValueError(f"clip is {low} to {high}, which does not rise")
+        raise ValueError(f"clip is {low} to {high}, which is not increasing")
     return low, high
 
 
 def in_words(limits: Range) -> str:
     low, high = limits
     if np.isinf(low) or np.isinf(high):
-        return f"{high:g} at most" if np.isinf(low) else f"{low:g} at least"
+        return f"at most {high:g}" if np.isinf(low) else f"at least {low:g}"
     return f"{low:g} to {high:g}"

@@ -19,40 +19,40 @@ from bifactor.solvers import PCG, RankContinuation
 from bifactor.solvers.parts.growth import grown
 
 FIXED, EFFECTS = (1, 0), 0
-"""One column of ones in U, whose partner in V has the effects of the columns; and which one that is."""
+"""One column of ones in U, whose partner in V has the effects of the columns; and the number of that column."""
 
 LIGHT = 0.01
-"""The ridge on column effects, as a share of that on the rest: too light to bias them, enough to keep finite the effect
-of a column whose entries are all alike."""
+"""Ridge on column effects, as a share of that on the rest: too small to bias them, but enough to keep the effect of a
+column with equal entries finite."""
 
 NULL_RIDGE = 1e-6
-"""On the column effects of the null model, for the same reason."""
+"""Ridge on the column effects of the null model, for the same reason."""
 
 SOLVER = RankContinuation(PCG(exact=True), stage_decrease=1e-4)
-"""Losses of counts are large numbers of which components explain a small share. Where stages ended at the usual 0.005,
-two components of 300 genes explained 32.4 % of the deviance in the place of 33.5."""
+"""Losses of counts are large numbers of which components explain a small share. When stages ended at the default 0.005,
+two components of 300 genes explained 32.4 % of the deviance instead of 33.5 %."""
 
 CELLS, FEWEST_ROWS = 6_000_000, 500
-"""Cells of the rows that a ridge is chosen on, and such rows at the least."""
+"""Largest number of cells used to choose a ridge, and smallest number of rows."""
 
 SETTLED = 1e-9
-"""The change of effects that ends their fitting."""
+"""Change of effects that ends their fit."""
 
 
 def component_ridge(rho: float) -> Ridge:
-    """(ρ/2)(‖U‖² + ‖V‖²) over the components, and LIGHT times that over the effects of columns."""
+    """(ρ/2)(‖U‖² + ‖V‖²) over the components, and LIGHT times that for the effects of columns."""
     return Ridge(rho, components=(LIGHT, 1.0))
 
 
 def fit_components(table: Table, settings: Settings, earlier: Model | None = None) -> Model:
-    """Chooses the ridge where it is to be chosen, and fits."""
+    """Choose the ridge unless it is given, and fit."""
     intercept = constant_of(table)
     problem, start = _begun(table.shifted(intercept))
     rank, ridge, path, found = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     given, wide = resumed(earlier, penalized, rank), start.padded(start.width + rank)
     x, usual = wide, SOLVER if given is None and found is None else PCG(exact=True)
-    if found is not None and given is None:  # what is chosen has been fitted, but for cells that were held out
+    if found is not None and given is None:  # the chosen fit lacks only the held-out cells
         room = wide.width - found.width
         x = grown(penalized, found, room) if room else found
     solver = usual if settings.solver is None else settings.solver
@@ -64,10 +64,10 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
 
 
 def refitted(table: Table, settings: Settings) -> Table:
-    """The table with parameters of its loss that fit best, beside components under a ridge that is on the safe side.
+    """The table with the best parameters of its loss, fitted together with components under a conservative ridge.
 
-    Effects of columns alone would leave to the spread what components explain, and components that are free would
-    explain the spread.
+    With effects of columns alone, the dispersion would absorb what components explain; without a ridge, components
+    would explain the dispersion.
     """
     shifted = table.shifted(constant_of(table))
     _, start = _begun(shifted)
@@ -82,7 +82,7 @@ def refitted(table: Table, settings: Settings) -> Table:
 
 
 def _begun(table: Table) -> tuple[Objective, Factors]:
-    """The problem without a ridge, and its start, the effects of columns."""
+    """The problem without a ridge, and its start: the effects of columns."""
     problem = Objective(table, fixed=(np.ones((table.shape[0], 1)), None))
     start = problem.zero(0)
     start.right[:, EFFECTS] = table.best_effects(1, start.right[:, EFFECTS], LIGHT)
@@ -90,10 +90,10 @@ def _begun(table: Table) -> tuple[Objective, Factors]:
 
 
 def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
-    """The rank and the ridge, and a fit to begin from; of a large table, by some of its rows, evenly spread.
+    """Rank, ridge and a fit to start from; for a large table, chosen with some evenly spaced rows.
 
-    A ridge says how much factors of rows and columns vary, whatever their number: on labels of 700, 1500, 3000 and 6038
-    rows those that predicted best were 4.8, 2.8, 2.6 and 2.0.
+    A ridge describes how much the factors of rows and columns vary, regardless of their number: on labels of 700, 1500,
+    3000 and 6038 rows the best ones were 4.8, 2.8, 2.6 and 2.0.
     """
     (m, n), rng, table = problem.shape, np.random.default_rng(settings.seed), problem.f
     assert isinstance(table, Table)
@@ -113,7 +113,7 @@ def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
 
 @dataclass(frozen=True)
 class Deviance:
-    """The deviance of a table under a null model, the effects of columns alone, and what is left of it."""
+    """Deviance of a table under a null model, the effects of columns alone, and the remaining deviance of a fit."""
 
     null: float
     left: float
@@ -125,14 +125,14 @@ class Deviance:
 
 
 def null_effects(table: Table) -> Array:
-    """What a null model has in the place of z, one number per column."""
+    """z of the null model, one number per column."""
     return table.best_effects(1, np.zeros(table.shape[1]), NULL_RIDGE, SETTLED)
 
 
 def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]:
-    """That of a fit to the table, and the share of the null deviance that each component explains in its turn.
+    """Deviance of a fit to the table, and the share of the null deviance that each component explains.
 
-    These begin with no component but the effects of the fit, and add one after the other.
+    Components are added one after the other, starting from the effects of the fit alone.
     """
     shifted, lowest = table.shifted(model.intercept), _lowest(table)
     k = sum(FIXED)
@@ -142,7 +142,7 @@ def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]
 
 
 def left_out(table: Table, model: Model, null: Array) -> Deviance:
-    """That of cells which were each predicted from other four fifths of their rows."""
+    """Deviance of cells, a fifth of which at a time is predicted from the other four fifths."""
     assert model.ridge is not None
     lowest = _lowest(table)
     left = left_out_loss(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)
@@ -150,13 +150,13 @@ def left_out(table: Table, model: Model, null: Array) -> Deviance:
 
 
 def rows_of(table: Table, model: Model) -> Array:
-    """The scores of new rows."""
+    """Scores of new rows."""
     assert model.ridge is not None
     return best_rows(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)[:, sum(FIXED) :]
 
 
 def constant_of(table: Table) -> float:
-    """The best z where it is the same in all cells, but for their offsets; cells that are not stored count by row."""
+    """The best constant z, apart from offsets; cells that are not stored are counted by row."""
     s = table.sheet
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
     y = np.concatenate([np.full(s.shape[0], s.rest), s.y.astype(np.float64)])
@@ -170,7 +170,7 @@ def _value_of_null(table: Table, null: Array) -> float:
 
 
 def _lowest(table: Table) -> float:
-    """The sum of losses of perfect predictions."""
+    """Sum of the losses of perfect predictions."""
     s = table.sheet
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
     stored, rest = (table.loss.lowest(np.asarray(y, np.float64)) for y in (s.y, np.array([s.rest])))
@@ -178,9 +178,9 @@ def _lowest(table: Table) -> float:
 
 
 def _rotated(U: Array, V: Array) -> tuple[Array, Array]:
-    """The same z by singular vectors times the roots of their singular values.
+    """Factors of the same z: singular vectors times the roots of their singular values.
 
-    Of each right singular vector the largest entry is positive, as scikit-learn has it.
+    The largest entry of each right singular vector is positive, as in scikit-learn.
     """
     k = sum(FIXED)
     A, s, B = triplets(U[:, k:], V[:, k:])

@@ -1,4 +1,4 @@
-"""How long a fit takes, told by one pass over its data."""
+"""Estimate of the duration of a fit from single passes over its data."""
 
 import time
 
@@ -7,18 +7,18 @@ from bifactor.models.tuning import MOST
 from bifactor.problems.problem import Problem
 
 PASSES = {"rank and ridge": 1400, "ridge": 900, "nothing": 450}
-"""Values and gradients at full rank that take as long as a fit, by what it has to choose.
+"""Evaluations of value and gradient at full rank that take as long as a fit, by the settings to be chosen.
 
-Medians over five sets of 100,000 to 2,500,000 numbers; single ones are between a third and twice of it, and so are
-labels. Below 100,000 numbers a fit may take longer than that, and a few seconds at most.
+Medians over five data sets of 100,000 to 2,500,000 numbers; single ones are between a third and twice the median, and
+so are labels. Below 100,000 numbers a fit may take longer than estimated, but at most a few seconds.
 """
 
 SWEEPS = 40
-"""Of a posterior. A sweep takes as many passes as there are columns, nearly."""
+"""Sweeps of a posterior. A sweep takes nearly as many passes as there are columns."""
 
 
 def expected_seconds(problem: Problem, n_components: int | None, alpha: float | None, posterior: bool) -> float:
-    """Seconds that choosing what is left open and fitting will take, as a rule within a factor of three."""
+    """Estimated seconds for the choice of settings and the fit, usually within a factor of three."""
     if posterior:
         columns = min(*problem.shape, ENOUGH["separate"] if n_components is None else n_components)
         choosing = len(CANDIDATES) * min(1.0, MANY / problem.y.size)
@@ -29,7 +29,7 @@ def expected_seconds(problem: Problem, n_components: int | None, alpha: float | 
 
 
 def _pass_seconds(problem: Problem, columns: int) -> float:
-    """The least of three, after one that may have to compile."""
+    """The minimum of three passes, after one that may have to compile."""
     x, seconds = problem.zero(columns), []
     for _ in range(4):
         started = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Why a column is recommended: what each column that a row has chosen adds to the score.
+"""Explanations of recommendations: the contribution of each chosen column to a score.
 
-The factors of a row are u = M⁻¹ Σₖ wₖvₖ over the columns k that it has chosen, with M = Σₖ wₖvₖvₖᵀ + w₀VᵀV + ρI. So the
-score of column j is a sum over them, of wₖ·vⱼᵀM⁻¹vₖ (Hu, Koren and Volinsky 2008, section 5). Item-to-item scores are
-such sums in themselves. Features of the row add what is left to its score.
+The factors of a row are u = M⁻¹ Σₖ wₖvₖ over the columns k that it has chosen, with M = Σₖ wₖvₖvₖᵀ + w₀VᵀV + ρI. The
+score of column j is therefore the sum of wₖ·vⱼᵀM⁻¹vₖ over k (Hu, Koren and Volinsky 2008, section 5). Item-to-item
+scores are such sums too. Features of the row contribute the rest of its score.
 """
 
 from typing import Any
@@ -16,27 +16,27 @@ from bifactor.validation import is_count
 
 
 def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array]:
-    """The n columns that carry the score of `col` for a row, most first, and what each adds."""
+    """The n columns that contribute most to the score of `col` for a row, and their contributions."""
     reasons = Reasons(fit)
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
     if np.ndim(row) or np.ndim(col):
-        raise InputError("One recommendation is explained at a time. Pass one row and one column.")
+        raise InputError("Only one recommendation can be explained at a time. Pass one row and one column.")
     (i,), (j,) = fit.places(row, "row"), fit.places(col, "column")
     if i < 0 or j < 0:
         side, name = ("row", row) if i < 0 else ("column", col)
-        raise InputError(f"There was no {side} named {name!r} in the fit. Check the name.")
+        raise InputError(f"The fit has no {side} named {name!r}. Check the name.")
     (chosen,), (added,) = reasons.of(int(i), np.array([j]), int(n))
     return fit.cols[chosen], added
 
 
 class Reasons:
-    """Of any row of a fit to clicks, what carries the scores of some columns."""
+    """Contributions to the scores of columns, for any row of a fit to clicks."""
 
     def __init__(self, fit: Fit):
         model = fit.model
         if model.clicks is None or model.ridge is None:
-            raise InputError("Only scores of clicks are sums over what was chosen. Fit a Recommender (--implicit).")
+            raise InputError("Only recommendations from clicks can be explained. Fit a Recommender (--implicit).")
         self._seen, self._ridge, self._weight = fit.seen, model.ridge, model.clicks.unobserved
         self._V, self._items = model.alone().V.astype(np.float64), model.clicks.items
         self._asked = model.V[:, self._V.shape[1] :].astype(np.float64)
@@ -44,7 +44,7 @@ class Reasons:
         self._gram = self._weight * (self._V.T @ (self._V if part is None else part[:, None] * self._V))
 
     def of(self, row: int, columns: Array, n: int) -> tuple[Array, Array]:
-        """For each of these columns the n that carry it, most first, and what they add: both of columns × n or less."""
+        """For each of these columns, the n that contribute most, and their contributions: both columns × n or fewer."""
         V, chosen, sure = self._V, self._seen[row], self._seen.sure(row)
         ridge = self._ridge * (sure.sum() + self._weight * len(V))
         M = self._gram + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])

@@ -1,4 +1,4 @@
-"""Factor analysis of a table with holes, by variational Bayes."""
+"""Factor analysis of a table with missing entries, by variational Bayes."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -17,16 +17,16 @@ from bifactor.models.factor_rows import Table
 from bifactor.validation import is_at_least_zero, is_count, require_rank, require_seed
 
 LARGEST_RANK = 30
-"""Of a fit that is not told: components that explain nothing are dropped on the way."""
+"""Largest default rank; components that explain nothing are dropped during the fit."""
 
 ROUNDS_ON_ALL = 12
-"""After rounds on a sample of rows, at most so many on all."""
+"""Largest number of rounds on all rows, after rounds on a sample of rows."""
 
 GROWTH, FURTHEST, EARLY = 1.2, 8.0, 2
-"""By how much a step may be longer than the one before, how long at most, and the rounds before the first such."""
+"""Growth of the step from round to round, its largest length, and the number of rounds before it grows."""
 
 OnRound = Callable[[int, float, float], Any]
-"""Called after each round with its number, the bound and the change; the fit ends where it returns True."""
+"""Called after each round with its number, the bound and the change; the fit ends if it returns True."""
 
 
 def fit_factors(
@@ -40,39 +40,38 @@ def fit_factors(
     seed: int = 0,
     on_round: OnRound | None = None,
 ) -> FactorModel:
-    """Factors of a table with holes, with noise for each column and a ridge for each component that the data choose.
+    """Fit factors to a table with missing entries, with noise per column and a ridge per component learned from data.
 
     Parameters
     ----------
     Y : array, n × q
-        NaN where nothing is known. Columns should have a mean of about 0 and a variance of about 1.
+        The table, with NaN for missing entries. Columns should have means of about 0 and variances of about 1.
     rank : int, optional
-        By default min(30, q − 1, n − 1). Components that explain nothing are dropped.
+        Number of components, by default min(30, q − 1, n − 1). Those that explain nothing are dropped.
     noise : "columns" or "one"
-        Whether each column has noise of its own, or all the same.
+        Whether each column has its own noise variance, or all have the same.
     max_iter : int
-        Rounds at most, each over all rows and then over all columns.
+        Maximum number of rounds, each over all rows and then over all columns.
     tol : float
-        The end, when the predictions of holes change by less in a round, by root mean square; where there are no holes,
-        those of all cells.
+        The fit ends when a round changes the predictions of missing entries by less than this, by root mean square; if
+        no entry is missing, those of all entries.
     sample : int, optional
-        Rounds on so many random rows until these end, then a few on all of them.
+        Run the rounds on this many random rows until they converge, then a few on all rows.
     seed : int
-        Which rows these are.
+        Seed of the choice of these rows.
     on_round : callable, optional
         Called after each round with its number, the bound and the change of predictions; during rounds on a sample, the
-        bound is that of its rows. Rounds that went too far are counted and not told. The fit ends where it returns
-        True.
+        bound is that of its rows. Rejected rounds are counted but not reported. The fit ends if it returns True.
     """
     Y = checked_table(Y)
     check_settings(noise, max_iter, tol)
     if sample is not None and not is_count(sample, 2):
-        raise InputError(f"sample={sample!r} is not a number of rows. Pass an integer ≥ 2, or None for all.")
+        raise InputError(f"sample={sample!r} is not an integer ≥ 2. Pass a number of rows, or None for all.")
     require_seed(seed)
     known = ~np.isnan(Y)
     rows, columns = known.any(axis=1), known.any(axis=0)
     if not rows.any():
-        raise InputError(f"No entry of Y, {Y.shape[0]}×{Y.shape[1]}, is known. Pass at least one that is not NaN.")
+        raise InputError(f"No entry of Y, {Y.shape[0]}×{Y.shape[1]}, is known. Pass at least one known entry.")
     Y = Y[rows] if not rows.all() else Y
     Y = Y[:, columns] if not columns.all() else Y
     n, q = Y.shape
@@ -91,11 +90,10 @@ def fit_factors(
 
 
 class _Fit:
-    """Rounds, counted, until predictions rest.
+    """Rounds until predictions converge.
 
-    A round goes further than its own result, in the same direction, by a factor that grows as long as the bound rises
-    (R. Salakhutdinov and S. Roweis, Adaptive overrelaxed bound optimization methods, ICML 2003). Measured: half as
-    many rounds, or fewer.
+    Steps are extrapolated by a factor that grows as long as the bound increases (R. Salakhutdinov and S. Roweis,
+    Adaptive overrelaxed bound optimization methods, ICML 2003). Measured: half as many rounds, or fewer.
     """
 
     def __init__(self, one_noise: bool, tol: float, on_round: OnRound | None):
@@ -113,7 +111,7 @@ class _Fit:
                 state, factor = safe, 1.0
                 self.n_iter += age < most
                 continue
-            if self._ends(age, value, sums.change / factor) or age == most:  # by a step that is not lengthened
+            if self._ends(age, value, sums.change / factor) or age == most:  # change of a step without extrapolation
                 break
             safe = improved(table, state, sums, age, self.one_noise)
             factor = min(GROWTH * factor, FURTHEST) if age >= EARLY and safe.before is not None else 1.0
@@ -129,7 +127,7 @@ class _Fit:
 
 
 def _model(state: State, value: float, fit: _Fit, seen: Array) -> FactorModel:
-    """With columns of which nothing is known as before the data, and noise as large as a standardised column."""
+    """The fitted model; columns without entries have their prior, and the noise of a standardised column."""
     columns, rank, q = state.columns, state.columns.rank, seen.size
     means, noise = np.zeros((rank + 1, q)), np.ones(q)
     covariances = np.zeros((q, rank + 1, rank + 1))
@@ -142,8 +140,8 @@ def _model(state: State, value: float, fit: _Fit, seen: Array) -> FactorModel:
 
 def check_settings(noise: Any, max_iter: Any, tol: Any) -> None:
     if noise not in ("columns", "one"):
-        raise InputError(f"noise={noise!r} is neither 'columns' nor 'one'.")
+        raise InputError(f"noise={noise!r} is unknown. Pass 'columns' or 'one'.")
     if not is_count(max_iter, 1):
-        raise InputError(f"max_iter={max_iter!r} is not a number of rounds. Pass an integer ≥ 1.")
+        raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1. Pass the maximum number of rounds.")
     if not is_at_least_zero(tol):
-        raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to go on to max_iter.")
+        raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to continue until max_iter.")

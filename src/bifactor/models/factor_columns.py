@@ -1,4 +1,4 @@
-"""Factor analysis of a table with holes, by columns: loadings, means, noise and ridges from sums over the rows."""
+"""Columns of a factor analysis: loadings, means, noise and ridges from sums over the rows."""
 
 from dataclasses import dataclass
 from math import lgamma, log
@@ -13,19 +13,19 @@ from bifactor.kernels.lanes_reference import matrices, packed_of
 from bifactor.models.factor_rows import Columns, Sums, Table, diagonal, lanes
 
 MEAN_PRECISION = 0.01
-"""Of the prior of a column's mean: columns are about standardised, so this says next to nothing."""
+"""Precision of the prior of a column's mean: columns are roughly standardised, so it is nearly uninformative."""
 
 NOISE = (1.0, 0.02)
-"""(a, b) of the prior τᵃ·exp(−bτ) of a column's precision τ = 1/ψ, as of two cells with errors of 0.02."""
+"""(a, b) of the prior τᵃ·exp(−bτ) of a column's precision τ = 1/ψ, equivalent to two cells with errors of 0.02."""
 
 RIDGE = (2.0, 0.2)
-"""(c, v₀) of the prior of a ridge α, α^{c/2}·exp(−αc·v₀/2): it is drawn to 1/v₀, with the strength of c loadings."""
+"""(c, v₀) of the prior of a ridge α, α^{c/2}·exp(−αc·v₀/2): it pulls towards 1/v₀, with the strength of c loadings."""
 
 VANISHED = 1e-3
 """Mean square of loadings below which a component is dropped, unless they stand out from the noise of their columns."""
 
 NOTHING = 1e-10
-"""Squares of loadings that count as no less, so that coordinates stay finite."""
+"""Lower limit of squares of loadings, which keeps coordinates finite."""
 
 SETTLED = 6
 """Rounds before components are dropped."""
@@ -33,26 +33,26 @@ SETTLED = 6
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Between two rounds: the columns, the ridge of each component, and what the bound needs beside."""
+    """State between two rounds: the columns, the ridge of each component, and further terms of the bound."""
 
     columns: Columns
     precisions: Array
     logs: float
     """Σ log det of the covariances of columns."""
     before: tuple[Array, Array] | None = None
-    """The means of columns of the round before, in the coordinates of this one, and its noise."""
+    """Means of columns of the previous round, in the coordinates of this one, and its noise."""
 
 
 class Turn(NamedTuple):
-    """New coordinates of scores, u → R⁻¹(u − t), and loadings, v → Rᵀv, and the ridges that are best there."""
+    """New coordinates of scores, u → R⁻¹(u − t), and loadings, v → Rᵀv, and the best ridges for them."""
 
     onto: Array
-    """(u, 1) times this are the new ones, with a one behind."""
+    """Matrix that maps (u, 1) to the new scores, followed by a one."""
     precisions: Array
 
 
 def start(table: Table, rank: int, one_noise: bool) -> State:
-    """The singular vectors of the table with zeros for its holes, and no doubt about them."""
+    """The singular vectors of the table with zeros for missing entries, with covariance 0."""
     n, q = table.shape
     loadings = _directions(table.values, rank) / max(n, 1) ** 0.5
     squares = table.squares / np.maximum(table.counts, 1)
@@ -65,7 +65,7 @@ def start(table: Table, rank: int, one_noise: bool) -> State:
 
 
 def _directions(values: Array, rank: int) -> Array:
-    """The leading right singular vectors, as rows that are as long as the singular values."""
+    """The leading right singular vectors times their singular values, as rows."""
     if rank == 0:
         return np.zeros((0, values.shape[1]))
     tall = values.shape[0] >= values.shape[1]
@@ -76,7 +76,7 @@ def _directions(values: Array, rank: int) -> Array:
 
 
 def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) -> State:
-    """The columns that are best for these sums, then their noise, then the ridges."""
+    """Update the columns for these sums, then their noise, then the ridges."""
     turn = best_turn(state, sums, table.counts if age >= SETTLED else None)
     moments, linear = turned(sums.moments, turn.onto), turn.onto @ sums.linear
     rank = len(turn.precisions)
@@ -95,7 +95,7 @@ def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) 
 
 
 def extrapolated(state: State, factor: float) -> State:
-    """So many times as far from the round before as this one is, in the means of columns and the logarithm of noise."""
+    """Extrapolate the step from the previous round by `factor`, in the means of columns and the logarithm of noise."""
     if state.before is None:
         return state
     (means, noise), columns = state.before, state.columns
@@ -110,15 +110,15 @@ def _with_ridges(columns: Columns, logs: float, before: tuple[Array, Array] | No
 
 
 def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
-    """Where the priors cost least. All coordinates have the same predictions, and a round moves between them slowly.
+    """Coordinates with the lowest cost of the priors; predictions do not depend on them, and rounds change them slowly.
 
-    With M = ΣE[uuᵀ]/n and K = ΣE[vvᵀ] the bound is, beside what no turn changes and with the best ridges,
+    With M = ΣE[uuᵀ]/n and K = ΣE[vvᵀ], the bound with the best ridges is, up to constants,
 
         −½n·tr(R⁻¹MR⁻ᵀ) − (n − q)·log det R − ½(q + c)·Σ log((RᵀKR)ₖₖ + c·v₀).
 
     It is largest for R = LQ·diag(x)^½ with M = LLᵀ, Q the eigenvectors of LᵀKL, w its eigenvalues and x the positive
-    root of (n + c)w·x² − (nw − (n − q)cv₀)·x − ncv₀ = 0. The prior of the means gives the best t. Where
-    `counts` of cells are given, components that have vanished are left out.
+    root of (n + c)w·x² − (nw − (n − q)cv₀)·x − ncv₀ = 0. The prior of the means gives the best t. If `counts` of cells
+    are given, vanished components are dropped.
     """
     K, cross = loading_moments(state.columns)
     n, q, rank, (c, v0) = float(sums.total[-1]), state.columns.means.shape[1], state.columns.rank, RIDGE
@@ -143,9 +143,9 @@ def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
 
 
 def tidied(state: State, value: float) -> tuple[State, float]:
-    """With components that are orthogonal on average, the largest first, and of a sign that is always the same.
+    """The state with components that are orthogonal on average, the largest first, with reproducible signs.
 
-    A rotation changes no more of the bound than the ridges do; returns what that is then.
+    A rotation changes the bound only through the ridges; its new value is returned too.
     """
     columns, (c, v0) = state.columns, RIDGE
     K, q = loading_moments(columns)[0], columns.means.shape[1]
@@ -161,7 +161,7 @@ def tidied(state: State, value: float) -> tuple[State, float]:
 
 
 def ridges(squares: Array, q: int) -> Array:
-    """The best of each component, from ΣE[v²]."""
+    """The best ridge of each component, from ΣE[v²]."""
     c, v0 = RIDGE
     return (q + c) / (squares + c * v0)
 
@@ -179,7 +179,7 @@ def turned(packed: Array, onto: Array) -> Array:
 
 
 def _best_noise(table: Table, columns: Columns, moments: Array, linear: Array, one_noise: bool) -> Array:
-    """ψ from the expected squares of errors and its prior."""
+    """ψ from the expected squared errors and its prior."""
     first, second = triangle(columns.rank + 1)
     double = np.where(first == second, 1.0, 2.0)
     errors = table.squares - 2 * np.sum(columns.means * linear, axis=0) + double @ (moments * columns.moments)
@@ -190,7 +190,7 @@ def _best_noise(table: Table, columns: Columns, moments: Array, linear: Array, o
 
 
 def bound(table: Table, state: State, sums: Sums, one_noise: bool) -> float:
-    """The lower bound of log p(Y, τ, α) with the scores that are best for this state."""
+    """Lower bound of log p(Y, τ, α) with the best scores for this state."""
     columns, rank, q = state.columns, state.columns.rank, table.shape[1]
     noise, mu = columns.noise, columns.means[-1]
     errors = table.squares - 2 * mu * table.sums + table.counts * columns.moments[-1]
@@ -205,5 +205,5 @@ def bound(table: Table, state: State, sums: Sums, one_noise: bool) -> float:
 
 
 def _gamma(x: Array, a: float, b: float) -> float:
-    """Σ of the log density of x, in proportion to xᵃ·exp(−bx)."""
+    """Σ of the log density of x, which is proportional to xᵃ·exp(−bx)."""
     return float(np.sum(a * np.log(x) - b * x)) + x.size * ((a + 1) * log(b) - lgamma(a + 1))

@@ -1,4 +1,4 @@
-"""Factor analysis that has been fitted: scores of rows, predictions, draws and likelihoods."""
+"""Fitted factor analysis: scores of rows, predictions, draws and likelihoods."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from bifactor.kernels.pool import run, shares
 from bifactor.models.factor_rows import Columns, Rows, Span, Table, lanes
 
 KEPT = 1 << 23
-"""Numbers of covariances of rows that are kept; of larger tables they are computed again where they are needed."""
+"""Largest number of numbers in stored covariances of rows; for larger tables they are recomputed when needed."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowPosterior:
-    """The scores of rows, given what is known of them: uᵢ ~ N(mᵢ, Cᵢ)."""
+    """Scores of rows, given their known entries: uᵢ ~ N(mᵢ, Cᵢ)."""
 
     means: Array
     """n × r."""
     table: Table
     columns: Columns
     kept: Array | None
-    """Covariances of rows, or of patterns of holes that rows share, packed; None where they would take much memory."""
+    """Packed covariances of rows, or of the patterns of missing entries; None if they would take too much memory."""
 
     def __len__(self) -> int:
         return len(self.means)
@@ -76,7 +76,7 @@ class FactorModel:
     loadings: Array
     """v, q × r: components are orthogonal to each other on average over the posterior, the largest first."""
     covariances: Array
-    """Of (v, μ) of each column, q × (r + 1) × (r + 1)."""
+    """Covariances of (v, μ) of each column, q × (r + 1) × (r + 1)."""
     noise: Array
     """ψ."""
     precisions: Array
@@ -92,17 +92,17 @@ class FactorModel:
         return Columns(np.ascontiguousarray(means), packed_of(self.covariances), self.noise)
 
     def rows(self, Y: Any) -> RowPosterior:
-        """The scores of rows, seen or not, with NaN for holes. Of a row without entries they are those of the prior."""
+        """Scores of rows, new or not, with NaN for missing entries. A row without entries has those of the prior."""
         return RowPosterior.of(self.columns, checked_table(Y, len(self.mean)))
 
     def expected(self, rows: RowPosterior) -> Array:
-        """The mean of each cell, n × q."""
+        """Mean of each cell, n × q."""
         return rows.means @ self.loadings.T + self.mean
 
     def predict(self, rows: RowPosterior) -> tuple[Array, Array]:
         """Mean and variance of a new measurement of each cell, both n × q.
 
-        The variance is vᵀCv + mᵀSm + tr(CS) + ψ, and with the mean of the column in v.
+        The variance is vᵀCv + mᵀSm + tr(CS) + ψ, where v includes the mean of the column.
         """
         columns, rank = self.columns, len(self.precisions)
         size, variance = rank * (rank + 1) // 2, np.empty(rows.table.shape)
@@ -132,7 +132,7 @@ class FactorModel:
     def sample(self, rows: RowPosterior, rng: Any, loadings: tuple[Array, Array] | None = None) -> Array:
         """A joint draw of new measurements, n × q: one u for each row, one v and μ for all rows, and noise.
 
-        `loadings` are those of `sample_loadings`, for several calls that share them.
+        `loadings` is a result of `sample_loadings`, if several calls share it.
         """
         rng = generator(rng)
         V, mu = self.sample_loadings(rng) if loadings is None else loadings
@@ -145,7 +145,7 @@ class FactorModel:
         return scores @ V.T + mu + rng.standard_normal((len(scores), len(mu))) * np.sqrt(self.noise)
 
     def log_likelihood(self, Y: Any) -> Array:
-        """log p of what is known of each row, over all scores that it may have, at the means of v and μ."""
+        """Log-likelihood of the known entries of each row, with its scores integrated out, at the means of v and μ."""
         Y = checked_table(Y, len(self.mean))
         plain = Columns(self.columns.means, np.zeros_like(self.columns.spread), self.noise)
         table, found = Table(Y), np.empty(len(Y))
@@ -173,10 +173,10 @@ def checked_table(Y: Any, q: int | None = None) -> Array:
     Y = floating(Y, "Y")
     if Y.ndim != 2 or is_complex(Y) or 0 in Y.shape[1:] or (q is None and len(Y) == 0):
         raise InputError(
-            f"Y has shape {Y.shape} and dtype {Y.dtype}. Pass a table of real numbers, with NaN for holes."
+            f"Y has shape {Y.shape} and dtype {Y.dtype}. Pass a table of real numbers, with NaN for missing entries."
         )
     if q is not None and Y.shape[1] != q:
-        raise InputError(f"Y has {Y.shape[1]} columns, but the fit had {q}. Pass the columns of the fit.")
+        raise InputError(f"Y has {Y.shape[1]} columns, but the fit has {q}. Pass the columns of the fit.")
     if np.isinf(Y).any():
-        raise InputError("Y contains infinity. Pass NaN where nothing is known.")
+        raise InputError("Y contains infinity. Pass NaN for missing entries.")
     return Y

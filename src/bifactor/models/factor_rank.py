@@ -1,4 +1,4 @@
-"""How many factors a table with holes has."""
+"""Number of factors of a table with missing entries."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import numpy as np
 from bifactor.models.factor_analysis import LARGEST_RANK, fit_factors
 
 SEARCHED = 2000
-"""Rows, chosen at random, that the number is found from."""
+"""Largest number of rows used, chosen at random."""
 
 
 def best_rank(Y: Any, *, seed: int = 0, **settings: Any) -> int:
-    """The number of components for which the bound of the evidence is largest, up to 30.
+    """The number of components with the largest bound of the evidence, up to 30.
 
-    The bound rises with the number and then falls, so it is enough to compare neighbours. `settings` are those of
-    `fit_factors`.
+    The bound increases with the number and then decreases, so it is enough to compare neighbours. `settings` are those
+    of `fit_factors`.
     """
     if len(Y) > SEARCHED:
         Y = Y[np.sort(np.random.default_rng(seed).choice(len(Y), SEARCHED, replace=False))]

@@ -1,4 +1,4 @@
-"""Factor analysis of a table with holes, by rows: the scores of each from what is known of it, and sums over all."""
+"""Rows of a factor analysis: scores from the known entries of each row, and sums over all rows."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,29 +15,29 @@ from bifactor.kernels.lanes_reference import matrices, packed_of
 from bifactor.kernels.pool import run, shares
 
 BLOCK = 1 << 17
-"""Numbers that the matrices of a block of rows take: they stay in the cache from one operation to the next."""
+"""Size of the matrices of a block of rows, in numbers: they stay in the cache between operations."""
 
 ALIKE = 8
-"""Rows for each pattern of holes, on average, from which on a covariance is found for each pattern and not each row."""
+"""Mean number of rows per pattern of missing entries above which covariances are computed per pattern, not per row."""
 
 MANY = 1024
-"""Rows that share one mask at most; more have the same mask again."""
+"""Largest number of rows that share one mask; further rows get another copy of it."""
 
 GROUPS = 16
-"""Sums over blocks are taken in so many groups, whatever the number of threads."""
+"""Number of groups of blocks that are summed separately, regardless of the number of threads."""
 
 WATCHED = 4_000_000
-"""Predictions of cells that are compared with those of the round before."""
+"""Number of predictions that are compared with those of the previous round."""
 
 
 def diagonal(rank: int) -> Array:
-    """Places of the diagonal in a packed triangle."""
+    """Positions of the diagonal in a packed triangle."""
     return np.arange(rank) * np.arange(3, rank + 3) // 2
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is known of the columns: q(vⱼ, μⱼ) = N(means, spread), the mean last, and the noise ψⱼ."""
+    """Posterior of the columns: q(vⱼ, μⱼ) = N(means, spread), the mean last, and the noise ψⱼ."""
 
     means: Array
     """(r + 1) × q: loadings, and means of columns in the last line."""
@@ -58,7 +58,7 @@ class Columns:
 
     @cached_property
     def shared(self) -> tuple[Array, Array, Array]:
-        """What each cell adds to the precision of its row, to its linear term by its value, and by being known."""
+        """Contributions of a cell to the precision of its row, and to its linear term per value and as a constant."""
         size = self.rank * (self.rank + 1) // 2
         precision, cross = self.moments[:size] / self.noise, self.moments[size:-1] / self.noise
         return precision, self.means[:-1] / self.noise, cross
@@ -66,12 +66,12 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a table: zeros for holes, and which cells are known, of each row or of rows that are alike."""
+    """Some rows of a table: values with zeros for missing entries, and masks of rows, or of groups of equal rows."""
 
     values: Array
     masks: Array
     counts: Array | None = None
-    """How many rows have each mask, where masks are shared."""
+    """Number of rows with each mask, if masks are shared."""
 
     @property
     def known(self) -> Array:
@@ -80,13 +80,13 @@ class Block:
 
 
 class Rows(NamedTuple):
-    """The posterior of the scores of rows: means r × n, and covariances of rows, or of masks that they share."""
+    """Posterior of the scores of rows: means r × n, and covariances of rows, or of shared masks."""
 
     means: Array
     covariances: Array
     linear: Array
     logs: Array
-    """log det of the covariances, negative."""
+    """−log det of the covariances."""
 
     @classmethod
     def of(cls, columns: Columns, block: Block) -> Self:
@@ -108,7 +108,7 @@ class Rows(NamedTuple):
     def moments(self, counts: Array | None) -> tuple[Array, Array]:
         """Σ E[uuᵀ] and Σ E[u] over the rows of each mask."""
         if counts is None:
-            lanes(self.covariances, len(self.means)).add_squares(self.covariances, self.means)  # needed no more
+            lanes(self.covariances, len(self.means)).add_squares(self.covariances, self.means)  # no longer needed
             return self.covariances, self.means
         spans = _spans(counts)
         squares = np.empty((len(spans), len(self.means), len(self.means)))
@@ -119,20 +119,20 @@ class Rows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Over the known cells of each column, with e = (u, 1): Σ E[eeᵀ] and Σ E[e]y; and over all rows."""
+    """Sums over the known cells of each column, with e = (u, 1): Σ E[eeᵀ] and Σ E[e]y; and over all rows."""
 
     moments: Array
     linear: Array
     total: Array
     evidence: float
-    """½Σ (bᵀCb + log det C): what the scores add to the bound."""
+    """½Σ (bᵀCb + log det C): contribution of the scores to the bound."""
     squares: float
-    """By which predictions have changed, and of how many cells."""
+    """Sum of squared changes of predictions, over this many cells."""
     cells: int
 
     @property
     def change(self) -> float:
-        """By root mean square."""
+        """Root mean square change of predictions."""
         return (self.squares / self.cells) ** 0.5 if self.cells else np.inf
 
 
@@ -141,7 +141,7 @@ Span = tuple[slice, slice]
 
 
 class Table:
-    """A table with holes, in blocks of rows. Rows with the same holes are put together where there are many."""
+    """A table with missing entries, in blocks of rows. Rows with equal masks are grouped if there are many."""
 
     def __init__(self, Y: Array):
         known = ~np.isnan(np.ascontiguousarray(Y))
@@ -161,7 +161,7 @@ class Table:
         self._before: dict[int, Array] = {}
 
     def spans(self, rank: int) -> list[Span]:
-        """Masks, and rows that have them, of blocks whose matrices fit the cache."""
+        """Masks and their rows in blocks whose matrices fit into the cache."""
         size = block_size(rank)
         if self.repeated is None:
             spans = [slice(a, min(a + size, len(self.masks))) for a in range(0, len(self.masks), size)]
@@ -180,15 +180,15 @@ class Table:
         return Block(self.values[rows], self.masks[masks].astype(np.float64), counts)
 
     def repeat(self, span: Span, values: Array) -> Array:
-        """Of each row, what is known of each mask of a block."""
+        """Repeat the values of the masks of a block for each of their rows."""
         return values if self.repeated is None else np.repeat(values, self.repeated[span[0]], axis=0)
 
     def work(self, columns: Columns) -> float:
-        """Steps of a simple loop that take about as long as a pass over all rows."""
+        """Cost of a pass over all rows, in steps of a simple loop."""
         return len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
 
     def collect(self, columns: Columns) -> Sums:
-        """One pass over all rows: their scores, and sums of these for the columns."""
+        """One pass over all rows: their scores, and sums of them for the columns."""
         spans = self.spans(columns.rank)
         count = min(GROUPS, len(spans))
         groups = [range(len(spans) * g // count, len(spans) * (g + 1) // count) for g in range(count)]
@@ -228,7 +228,7 @@ class Table:
         return Sums(moments, linear, total, evidence, change, cells)
 
     def _moved(self, k: int, columns: Columns, block: Block, means: Array) -> tuple[float, int]:
-        """Squares by which predictions of holes, or of all cells where there are none, differ from those before."""
+        """Squared changes of the predictions of missing cells, or of all cells if none is missing."""
         predicted = means.T @ columns.means[:-1] + columns.means[-1]
         before = self._before.get(k)
         self._before[k] = predicted
@@ -245,23 +245,23 @@ def block_size(rank: int) -> int:
 
 
 def lanes(packed: Array, rank: int) -> ModuleType:
-    """The kernels for matrices side by side. Small ones take NumPy four times as long, and less than numba to load."""
+    """Kernels for batches of matrices. For small ones NumPy is four times slower, but faster than loading numba."""
     return kernels.find("lanes", packed.dtype, packed.size / 8, rank)
 
 
 def _patterns(known: Array) -> tuple[Array, Array, Array]:
-    """A row of each pattern, the pattern of each row, and how many rows it has."""
+    """A row of each pattern, the pattern of each row, and the number of rows of each pattern."""
     bits = np.packbits(known, axis=1)
     wide = bits.shape[1] > 8
     padded = np.zeros((len(bits), bits.shape[1] if wide else 8), np.uint8)
     padded[:, : bits.shape[1]] = bits
-    keys = padded.view(np.dtype((np.void, padded.shape[1])) if wide else np.uint64)[:, 0]  # numbers are sorted faster
+    keys = padded.view(np.dtype((np.void, padded.shape[1])) if wide else np.uint64)[:, 0]  # integers are sorted faster
     _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     return first, inverse, counts
 
 
 def _split(counts: Array, parts: Array) -> Array:
-    """Each count as a sum of so many that differ by one at most."""
+    """Split each count into this many parts that differ by at most one."""
     number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     whole, pieces = np.repeat(counts, parts), np.repeat(parts, parts)
     found: Array = whole // pieces + (number < whole % pieces)

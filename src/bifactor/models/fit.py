@@ -1,4 +1,4 @@
-"""A fitted matrix with names: how to predict and recommend from it, add rows to it, and keep it in a folder."""
+"""A fitted matrix with names: predict, recommend, add rows, and save to a folder."""
 
 import os
 import warnings
@@ -24,28 +24,28 @@ from bifactor.validation import require_finite
 from bifactor.words import counted
 
 UNKNOWN = ("mean", "raise")
-"""What to do about names that were not in the fit."""
+"""How to treat names that were not in the fit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(ShownFit):
-    """What has been fitted: a matrix of low rank, and the names of its rows and columns.
+    """A fitted low-rank matrix with the names of its rows and columns.
 
-    `bifactor.load("fit")` reads the folder that `bifactor complete … -o fit`, or `MatrixCompletion.save("fit")`, wrote.
+    `bifactor.load("fit")` reads a folder written by `bifactor complete … -o fit` or `MatrixCompletion.save("fit")`.
     Nothing here needs scikit-learn.
 
     Attributes
     ----------
     model : Model
-        Factors, offsets and intercept, and the loss they are seen through.
+        Factors, offsets, intercept and loss.
     rows, cols : Names
-        Of the rows and the columns; numbers from 0 where the data had none.
+        Names of the rows and columns; numbers from 0 if the data had none.
     seen : Pairs or StoredPairs
-        The columns that each row was known in; after a fit to a block store they are read from there when needed.
+        The known columns of each row; after a fit to a block store they are read from there when needed.
     classes : array of two, optional
-        Of labels: what −1 and +1 stand for. Predictions are probabilities of the second.
+        For labels, the classes that −1 and +1 stand for. Predictions are probabilities of the second.
     card : dict
-        Versions, data, settings and scores, as far as they are known.
+        Versions, data, settings and scores, as far as known.
     """
 
     model: Model
@@ -64,7 +64,7 @@ class Fit(ShownFit):
 
     @property
     def header(self) -> tuple[str, ...]:
-        """What the row, the column and the value were called where the data came from."""
+        """Headers of the row, column and value columns in the data."""
         data = self.card.get("data")
         columns = data.get("columns") if isinstance(data, dict) else None
         return (
@@ -72,21 +72,21 @@ class Fit(ShownFit):
         )
 
     def places(self, names: Any, side: str) -> Array:
-        """The place of each name among the rows, or the columns, -1 where it is not known; of a mask those of True."""
+        """Index of each name among the rows, or the columns, -1 if unknown; for a mask, the indices of True."""
         known, given = self.rows if side == "row" else self.cols, np.atleast_1d(names)
         if given.ndim > 1:
-            raise InputError(f"The {side} names have {given.ndim} dimensions. Pass a list of names.")
+            raise InputError(f"The {side} names have {given.ndim} dimensions. Pass a flat list of names.")
         if given.dtype == bool and known.values.dtype != bool:
             if given.size != len(known):
-                raise InputError(f"A mask has {given.size} places for {len(known)} {side}s. Pass one for each.")
+                raise InputError(f"A mask has {given.size} elements for {len(known)} {side}s. Pass one for each.")
             return np.flatnonzero(given)
         try:
             return known.indices(given)
         except TypeError:
-            raise InputError(f"Some {side} names have no hash, as sets and dicts. Pass a list of names.") from None
+            raise InputError(f"Some {side} names are not hashable, such as dicts. Pass a list of names.") from None
 
     def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
-        """The places of pairs; a single name on one side goes with all of the other."""
+        """Indices of pairs; a single name is broadcast against the other side."""
         i, j = self.places(rows, "row"), self.places(cols, "column")
         if 1 in (i.size, j.size):
             i, j = np.broadcast_arrays(i, j)
@@ -97,7 +97,7 @@ class Fit(ShownFit):
         return i, j
 
     def scores(self, i: Array, j: Array) -> Array:
-        """z at places, before the link of the loss; by what is expected of the other one where one of the two is -1."""
+        """z at indices, before the link of the loss; -1 stands for an unknown row or column."""
         return self.model.expected_scores(i, j)
 
     def decision_function(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
@@ -106,22 +106,22 @@ class Fit(ShownFit):
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; its offset counts as 0. "
-                "Pass unknown='raise' to be stopped by such names.",
+                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; its offset is taken as 0. "
+                "Pass unknown='raise' to raise an error instead.",
                 UserWarning,
                 stacklevel=3,
             )
         return single_or_all(self.scores(i, j), rows, cols)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
-        """The places of pairs, -1 for a name that was not in the fit unless such names are to be refused."""
+        """Indices of pairs, -1 for a name that was not in the fit; raises `InputError` if unknown="raise"."""
         if unknown not in UNKNOWN:
-            raise InputError(f"unknown={unknown!r} is neither 'mean' nor 'raise'.")
+            raise InputError(f"unknown={unknown!r} is not possible. Pass 'mean' or 'raise'.")
         i, j = self.pairs(rows, cols)
         for places, names, side in ((i, rows, "row"), (j, cols, "column")):
             if unknown == "raise" and np.any(places < 0):
                 name = listed(np.broadcast_to(np.atleast_1d(names), places.shape)[places < 0])[0]
-                raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass unknown='mean'.")
+                raise InputError(f"The fit has no {side} named {name!r}. Check the name, or pass unknown='mean'.")
         return i, j
 
     @overload
@@ -133,17 +133,16 @@ class Fit(ShownFit):
     ) -> tuple[Array, Array]: ...
 
     def predict(self, rows: Any, cols: Any, unknown: str = "mean", return_std: bool = False) -> Any:
-        """What is to be expected at the pairs (rows[t], cols[t]) of names; of labels, the probability of the upper one.
+        """Predictions at the pairs (rows[t], cols[t]) of names; for labels, the probability of the upper class.
 
         Parameters
         ----------
         rows, cols : names, or sequences of them
-            A single one on one side goes with all of the other; for two single ones the result is a single number.
+            A single name is broadcast against the other side; for two single names the result is a scalar.
         unknown : {"mean", "raise"}
-            What to do about a name that was not in the fit: let it count with an offset of 0, with a warning, or
-            raise `InputError`.
+            How to treat a name that was not in the fit: use an offset of 0, with a warning, or raise `InputError`.
         return_std : bool
-            Also return the standard deviation of a new measurement, where the fit has a posterior.
+            Also return the standard deviation of a new measurement. Only with a posterior.
         """
         told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
@@ -151,12 +150,12 @@ class Fit(ShownFit):
         return told, single_or_all(self.std(*self.pairs(rows, cols)), rows, cols)
 
     def std(self, i: Array, j: Array) -> Array:
-        """The standard deviation of new measurements at places, -1 for a name that was not in the fit."""
+        """Standard deviation of new measurements at indices, -1 for a name that was not in the fit."""
         posterior, i, j = self.model.doubt(i, j)
         return posterior.predictive_std(i, j).astype(self.model.U.dtype)
 
     def predict_interval(self, rows: Any, cols: Any, level: float = 0.9, unknown: str = "mean") -> tuple[Array, Array]:
-        """Where new measurements at pairs of names are expected with this probability: lower and upper ends.
+        """Lower and upper ends of intervals that contain new measurements at pairs of names with probability `level`.
 
         The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
         """
@@ -166,11 +165,11 @@ class Fit(ShownFit):
         return lower, upper
 
     def encoded(self, values: Array) -> Array:
-        """Values as the loss wants them: classes of labels as −1 and +1."""
+        """Values encoded for the loss: classes of labels as −1 and +1."""
         return values if self.classes is None else signs(values, self.classes)
 
     def known(self, rows: Any, cols: Any) -> Array:
-        """Of each pair what was in the fit: "both", "row", "column" or "neither"."""
+        """Which names of each pair were in the fit: "both", "row", "column" or "neither"."""
         return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(
@@ -184,63 +183,64 @@ class Fit(ShownFit):
         level: float = 0.9,
         random_state: Any = None,
     ) -> tuple[Array, Array]:
-        """For each row the n columns with the largest prediction, best first, and these predictions, not clipped.
+        """For each row, the n columns with the largest predictions, best first, and these predictions, not clipped.
 
-        Both are of as many columns as the row has that has most of them left, n at most. Where others have fewer, NaN
-        fills their predictions, and their names -1 among integers, NaN among numbers, NaT among dates, else None. Of
-        clicks, a row without any gets the most popular columns, and the share of rows that chose each; a warning says
-        so.
+        Both results have at most n columns: as many as any row has left. If other rows have fewer, their predictions
+        are padded with NaN, and their names with -1 for integers, NaN for numbers, NaT for dates, otherwise None. In a
+        fit to clicks, a row without choices gets the most popular columns, with the share of rows that chose each, and
+        a warning.
 
         Parameters
         ----------
         rows : sequence of names, optional
-            By default all.
+            The rows; by default all.
         n : int
+            Number of columns.
         filter_seen : bool
-            Leave out columns in which an entry of the row is known.
+            Leave out columns with a known entry in the row.
         items : sequence of names, optional
             Columns to choose from, or a mask of all columns; by default all.
         by : {"mean", "lower", "draw"}
-            Rank by predictions; by what they are at least with probability `level`, so that the safe ones come first;
-            or by one draw of the factors, which gives the others a chance (Thompson sampling). In the place of
-            predictions these numbers are told, of what is below the noise. The last two need a posterior.
+            Rank by predictions; by a lower bound that holds with probability `level`, so that safe choices come first;
+            or by one draw of the factors, which gives the others a chance (Thompson sampling). These numbers, without
+            noise, are returned instead of predictions. The last two need a posterior.
         level : float
-            For "lower"; below ½ it is a bound from above, which puts first what is worth trying.
+            Probability for "lower"; below ½ it gives an upper bound, which favours columns worth exploring.
         random_state : int, RandomState, Generator or None
-            For "draw".
+            Seed for "draw".
         """
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
             name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
-            raise InputError(f"There was no row named {name!r} in the fit. Check the name, or fold it in first.")
+            raise InputError(f"The fit has no row named {name!r}. Check the name, or fold it in first.")
         ordered = order(self.model, None if rows is None else index, by, level, random_state)
         known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
         return recommended(self, ordered, known, n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
-        """Of clicks: the n columns that a row has chosen which carry its score of another, and what each adds to it.
+        """For clicks: the n chosen columns of a row that contribute most to the score of another, and how much.
 
-        With all columns that were chosen, the parts add up to the score.
+        The contributions of all chosen columns add up to the score, except for that of features of the row.
         """
         from bifactor.models.explanation import contributions
 
         return contributions(self, row, col, n)
 
     def fold_in(self, data: Observations) -> "Fit":
-        """With the rows of some data, found from their entries there, while all columns stay as they are.
+        """A fit with the rows of some data, computed from their entries, while all columns stay fixed.
 
-        A row that was in the fit is recomputed from these entries alone. Entries in columns that are not known are left
-        out; a new row of which nothing else is known gets an offset and factors of 0. Rows without names are new ones.
-        `bifactor.tables.read` makes observations of files and frames.
+        A row that was in the fit is recomputed from these entries alone. Entries in unknown columns are left out; a new
+        row without other entries gets an offset and factors of 0. Rows without names are new.
+        `bifactor.tables.read` reads observations from files and frames.
         """
         data = data if self.model.clicks is None else as_choices(data)
         if data.values.size != data.rows.size:
-            raise InputError("There are pairs without values, from which nothing can be found. Pass entries.")
+            raise InputError("The data are pairs without values, so rows cannot be folded in. Pass values.")
         cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values
         along = self.places(cols, "column")
         here = data.part(along[data.cols] >= 0)
         if here.values.size == 0:
-            raise InputError("No entry is in a column of the fit, so nothing can be found from it. Check the names.")
+            raise InputError("No entry is in a column of the fit, so rows cannot be folded in. Check the names.")
         rows, places = self.rows.extended(self._new_names(data), "row")
         model, values = self.model, self.encoded(here.values)
         model.loss.targets.check(values, type(model.loss).__name__)
@@ -252,7 +252,7 @@ class Fit(ShownFit):
         return replace(self, model=model, rows=rows, seen=seen)
 
     def _new_names(self, data: Observations) -> Array:
-        """The names of the rows of some data or, where they have none, numbers that no row has."""
+        """Names of the rows of some data or, if there are none, unused numbers."""
         if data.row_names is not None:
             return data.row_names.values
         integers = self.rows.values.dtype.kind in "iu" and len(self.rows) > 0
@@ -260,14 +260,14 @@ class Fit(ShownFit):
         return np.arange(first, first + data.shape[0])
 
     def score(self, rows: Any, cols: Any, values: Any, weights: Any = None, unknown: str = "mean") -> float:
-        """The fraction of deviance explained, D², at some pairs; see `MatrixCompletion.score`."""
+        """Fraction of deviance explained, D², at some pairs; see `MatrixCompletion.score`."""
         i, j = self.known_pairs(rows, cols, unknown)
         y = floating(values, "values").ravel()
-        require_finite(y, "values", "Leave out entries that are not known.")
+        require_finite(y, "values", "Leave out missing entries.")
         w = None if weights is None else floating(weights, "weights").ravel()
         if y.size == 0 or y.size != i.size or (w is not None and w.size != y.size):
             raise InputError(
-                f"{counted(i.size, 'pair')} cannot have {counted(y.size, 'value')}. Pass one, and one weight, for each."
+                f"There are {counted(y.size, 'value')} for {counted(i.size, 'pair')}. Pass a value and weight for each."
             )
         shape = (len(self.rows), len(self.cols))
         here = Observations(i, j, self.encoded(y), shape, w).weighed()
@@ -281,17 +281,18 @@ class Fit(ShownFit):
         report: str | None = None,
         error_bars: bool = True,
     ) -> None:
-        """Write everything into a new folder, which appears whole or not at all.
+        """Write everything to a new folder, atomically.
 
         Parameters
         ----------
         folder : path
+            The folder to create.
         force : bool
-            Replace a fit that is in that place.
+            Replace an existing fit.
         report : str, optional
-            An HTML page to keep beside it.
+            An HTML page to add to the folder.
         error_bars : bool
-            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars are made from.
+            Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars need.
         """
         from bifactor.models.store import save
 

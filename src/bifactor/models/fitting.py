@@ -1,4 +1,4 @@
-"""Models fitted to data: what is left open is chosen, then all entries are fitted."""
+"""Fits of models: open settings are chosen, then all entries are fitted."""
 
 import os
 from collections.abc import Callable
@@ -31,21 +31,21 @@ from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 PLATEAU = 30.0
-"""Under a ridge a fit ends where ten iterations lower the objective by no more than this many times `tol`. With the
-default, errors held out were then within 0.5 % of those after 300 iterations, up or down, on six sets of ratings at two
-ranks and two ridges, and within 0.2 % in 19 of 24 cases."""
+"""With a ridge, a fit ends when ten iterations lower the objective by no more than this many times `tol`. With the
+default, held-out errors were within ±0.5 % of those after 300 iterations on six sets of ratings at two ranks and two
+ridges, and within ±0.2 % in 19 of 24 cases."""
 
 LARGEST = 20.0
-"""Of a link: beyond, labels are all alike and counts without end, or zero."""
+"""Limit of z for losses with a link: beyond it, labels are certain, and counts are huge or zero."""
 
 
 FIRST = 5
-"""Components beside which thresholds are first fitted, where their number is left to the data."""
+"""Number of components for the first fit of thresholds, if the rank is chosen from the data."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to fit; the estimators' parameters, checked."""
+    """How to fit: the validated parameters of an estimator."""
 
     loss: Loss
     n_components: int | None
@@ -53,41 +53,41 @@ class Settings:
     alpha: float | None
     """None for the one that predicts best."""
     posterior: bool
-    """Whether factors have a posterior, with priors in the place of a ridge."""
+    """Whether factors have a posterior, with priors instead of a ridge."""
     noise: NoiseModel | None
-    """Of the posterior; None for the one that predicts best."""
+    """Noise of the posterior; None for the one that predicts best."""
     offsets: bool
     solver: Solver | None
     max_iter: int
     tol: float
     seed: int
     clip: Clip = False
-    """Where predictions are kept, see `MatrixCompletion`."""
+    """Range of predictions, see `MatrixCompletion`."""
     progress: bool = False
     callback: Callable[..., bool | None] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     stage: Stage | None = None
-    """Called with what is being chosen before the fit."""
+    """Called with the setting that is being chosen before the fit."""
     expect: Callable[[float], None] | None = None
-    """Called with the estimated seconds of choosing and fitting; None saves the few passes that this costs."""
+    """Called with the estimated duration in seconds; None saves the few passes that the estimate costs."""
     implicit: bool | None = False
-    """Whether the columns that a row is known in count as features of it, and the other way round.
+    """Whether the known columns of a row are features of it, and vice versa.
 
-    None where a posterior has them if that predicts better, and a ridge has not.
+    None: for a posterior, if that predicts better; not for a ridge.
     """
     executor: Executor | None = None
     """Where passes over blocks run; None for this machine."""
     keep_features: bool = False
-    """Whether features count even where a posterior predicts held-out entries clearly worse with them."""
+    """Whether features are used even if a posterior predicts held-out entries clearly worse with them."""
 
     @property
     def choosing(self) -> AbstractContextManager[Stage | None]:
-        """Who is told of choices while they are made."""
+        """Context that reports the progress of choices."""
         return nullcontext(self.stage) if self.stage is not None else choice_bar(self.progress)
 
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
-    """Chooses what is to be chosen, and fits."""
+    """Choose open settings and fit."""
     settings = replace(settings, loss=settings.loss.suited(data.values))
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     clip = clip_range(settings.clip, data.values)
@@ -124,9 +124,9 @@ def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Sett
 
 
 def _located(problem: Problem, settings: Settings) -> Problem:
-    """With thresholds that fit best beside factors under a ridge that is on the safe side.
+    """The problem with the best thresholds, fitted together with factors under a conservative ridge.
 
-    Those of the levels' shares are for z = 0, and too close to each other for z that vary.
+    Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies.
     """
     ridge = CAUTIOUS * steepest(problem, problem.zero(0))
     rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
@@ -166,9 +166,9 @@ def chosen_noise(
     some: Callable[[np.random.Generator], Observations],
     refused: tuple[str, ...] = (),
 ) -> tuple[Candidate, NoiseChoice | None]:
-    """How a posterior is fitted to so many observations, and how that was chosen, on `some` of them.
+    """Settings of a posterior for this many observations, and how they were chosen with `some` of them.
 
-    Kinds of noise that cannot be fitted to them are `refused`.
+    Kinds of noise in `refused` are not tried.
     """
     solver, rng = settings.solver, np.random.default_rng(settings.seed)
     if isinstance(solver, Variational):
@@ -186,7 +186,7 @@ def chosen_noise(
 
 
 def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
-    """A callback that ends a run after so many sweeps, if it is not ended before."""
+    """A callback that ends a run after this many sweeps, or when `callback` does."""
     if sweeps is None:
         return callback
 
@@ -198,7 +198,7 @@ def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
 
 
 def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
-    """A fit within the limits of the settings."""
+    """Run a solver with the limits of the settings."""
     return solve(
         problem,
         rank,
@@ -207,7 +207,7 @@ def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None,
         rng=settings.seed,
         max_iter=settings.max_iter,
         tol=settings.tol,
-        objective_tol=0.0 if settings.posterior else PLATEAU * settings.tol,  # a bound may be anything
+        objective_tol=0.0 if settings.posterior else PLATEAU * settings.tol,  # a bound can have any value
         callback=settings.callback,
         checkpoint=settings.checkpoint,
         progress=settings.progress,
@@ -221,11 +221,11 @@ def as_problem(
     fixed: tuple[Array | None, Array | None] | None = None,
     sides: Sides | None = None,
 ) -> Problem:
-    """The data, and what is to be fitted to them beside a fixed intercept."""
+    """The problem of fitting the data with a fixed intercept."""
     operator: Operator = Entries(data.rows, data.cols, data.shape)
     operator = operator if sides is None else sides.seen_by(operator)
     y, loss = data.values, settings.loss
-    if loss.quadratic:  # the same as a shift of the loss, and compiled
+    if loss.quadratic:  # equivalent to a shifted loss, and compiled
         y = y - y.dtype.type(intercept)
     elif intercept:
         loss = Shifted(loss, intercept)
@@ -233,9 +233,9 @@ def as_problem(
 
 
 def constant(data: Observations, loss: Loss) -> float:
-    """argmin over a of Σ w ℓ(a; y), by Newton's method; no further out than where a link says all that it can.
+    """argmin over a of Σ w ℓ(a; y), by Newton's method, within ±LARGEST for losses with a link.
 
-    0 where thresholds, which are fitted, hold it.
+    0 if the loss has thresholds, which contain the intercept.
     """
     if loss.located:
         return 0.0
@@ -244,14 +244,14 @@ def constant(data: Observations, loss: Loss) -> float:
 
 
 def constant_of(loss: Loss, y: Array, w: Array) -> float:
-    """The same of values with weights."""
-    if loss.quadratic:  # of values that are all alike a mean would be off by rounding
+    """The same for values with weights."""
+    if loss.quadratic:  # the mean of equal values would have a rounding error
         return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
     return offset_constant(loss, y, w, np.zeros_like(y))
 
 
 def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
-    """argmin over a of Σ w ℓ(a + offset; y), likewise."""
+    """argmin over a of Σ w ℓ(a + offset; y), in the same way."""
 
     def slopes(a: float) -> tuple[float, float]:
         z = a + offset
@@ -262,7 +262,7 @@ def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
 
 
 def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, limit: float) -> float:
-    """Where a function of one number, which is convex, has its minimum within ±limit, from its two derivatives."""
+    """Minimiser of a convex function of one number within ±limit, from its first two derivatives."""
     for _ in range(100):
         slope, bend = slopes(a)
         step = float(np.clip(-slope / bend, -1.0, 1.0)) if bend > 0 else 0.0
@@ -273,7 +273,7 @@ def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, limi
 
 
 def resumed(start: Model | None, problem: Objective, rank: int, sides: Sides | None = None) -> Given | None:
-    """Where an earlier fit left off, if it fits."""
+    """Start from an earlier fit, if its shape and rank match."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
     factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)

@@ -1,4 +1,4 @@
-"""Factors of new rows, with those of the columns held: small convex problems, one for each row."""
+"""Factors of new rows for fixed factors of columns: one small convex problem for each row."""
 
 import numpy as np
 
@@ -14,21 +14,21 @@ from bifactor.validation import require_rows
 def fold_in(problem: Problem, V: Array, ridge: float | Array, centre: Array | None = None) -> Array:
     """argmin over U of f(UVᴴ) + ½Σ ρᵢₖ|uᵢₖ − cᵢₖ|², by Newton's method in each row.
 
-    `problem` holds the entries that are known of the new rows, and perhaps `all_cells`. Columns that it fixes stay, as
-    in U = [1, b, …]. A row of which nothing is known comes out as zeros, unless all cells say otherwise of it.
+    `problem` contains the known entries of the new rows, and optionally `all_cells`. Its fixed columns do not change,
+    as in U = [1, b, …]. A row without known entries gets zeros, unless `all_cells` contribute to it.
 
     Parameters
     ----------
     ridge : number, or an array
-        ρ: one for each column that is looked for, or with a row for each row, or a column of one for each row.
+        ρ: a number, one number for each unknown column, a matrix, or a matrix of one column with one number per row.
     centre : array, optional
-        c, as large as U; by default 0.
+        c, of the shape of U; by default 0.
     """
     if centre is not None:
         return _around(problem, V, ridge, centre)
     operator = problem.operator
     if not isinstance(operator, Entries):
-        raise InputError("Rows are found one by one from their entries only. Use operators.Entries.")
+        raise InputError("Rows can be folded in only from entries. Use operators.Entries.")
     width, columns = V.shape[1], problem.kind.unknown(V.shape[1])[0]
     U = problem.kind.zero(problem.shape, width - problem.kind.fixed_columns, V.dtype).left
     if columns.size == 0:
@@ -47,7 +47,7 @@ def fold_in(problem: Problem, V: Array, ridge: float | Array, centre: Array | No
 
 
 def _around(problem: Problem, V: Array, ridge: float | Array, centre: Array) -> Array:
-    """U = C + E: as columns that are fixed, beside those of E, C counts in f and is free of the ridge."""
+    """U = C + E: as fixed columns in addition to those of E, C enters f without a ridge."""
     unknown = problem.kind.unknown(V.shape[1])[0]
     start = problem.kind.zero(problem.shape, V.shape[1] - problem.kind.fixed_columns, V.dtype).left
     start[:, unknown] += centre[:, unknown]
@@ -62,13 +62,13 @@ def _ridges(ridge: float | Array, shape: tuple[int, int]) -> Array:
         return np.broadcast_to(given, shape).copy()
     except ValueError:
         raise InputError(
-            f"ridge has the shape {given.shape}, but {shape[0]} rows are looked for, in {shape[1]} columns. "
-            "Pass one number, one for each column, or a matrix of one column for each row."
+            f"ridge has shape {given.shape}, but there are {shape[0]} rows and {shape[1]} unknown columns. "
+            "Pass one number, one for each column, or a matrix of one column with one for each row."
         ) from None
 
 
 def _forms(problem: Problem, V: Array) -> tuple[Array, Array]:
-    """w·VᴴTV of all cells, and s of each row."""
+    """w·VᴴTV of `all_cells`, and s of each row."""
     wide = np.result_type(V.dtype, np.float64)
     cells = problem.f.cells
     forms, shares = np.zeros((len(cells), V.shape[1], V.shape[1]), wide), np.ones((problem.shape[0], len(cells)))

@@ -1,4 +1,4 @@
-"""Whether a fitted state explains what was measured: Pearson's χ², its degrees of freedom, and what they say."""
+"""Whether a fitted state explains the measurements: Pearson's χ², its degrees of freedom and p-value."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from scipy import stats
 from bifactor.arrays import Array
 
 LEAST = 1.0
-"""Expected counts of a cell of χ²; rarer outcomes of a setting are pooled."""
+"""Smallest expected count of a cell of χ²; rarer outcomes of a setting are pooled."""
 
 ZERO = 1e-5
-"""Eigenvalues of a state below this are taken for zero: runs approach those only slowly."""
+"""Eigenvalues of a state below this count as zero: runs converge to zero slowly."""
 
 LEVEL = 1e-3
-"""How improbable χ² has to be under the true state before the data count as not explained."""
+"""Probability of χ² under the true state below which the data count as not explained."""
 
 
 class MisfitWarning(UserWarning):
@@ -23,24 +23,23 @@ class MisfitWarning(UserWarning):
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """How far the measurements are from what the fitted state predicts.
+    """Distance of the measurements from the predictions of the fitted state.
 
     Attributes
     ----------
     chi2 : float
-        Of counts Σ (y − Np)²/(Np), Pearson's. Outcomes of a setting that are expected less than once are pooled,
-        beginning with the rarest, until each pool is expected once or more. Of expectation values Σ (tr(ρP) − v)²/σ².
+        For counts, Pearson's Σ (y − Np)²/(Np). Outcomes of a setting with expected counts below one are pooled, rarest
+        first, until each pool has an expected count of at least one. For expectation values, Σ (tr(ρP) − v)²/σ².
     dof : int
-        Degrees of freedom: the number of outcomes or pools less one, summed over settings, or the number of Pauli
-        strings; less the 2dr − r² − 1 parameters of a state of rank r in d = 2ⁿ dimensions. r counts the eigenvalues of
-        the fitted state above 10⁻⁵, which may be fewer than were allowed. Where few settings were measured it may be 0
-        or negative.
+        Degrees of freedom: the number of outcomes or pools minus one, summed over settings, or the number of Pauli
+        strings; minus the 2dr − r² − 1 parameters of a state of rank r in d = 2ⁿ dimensions. r counts the eigenvalues
+        of the fitted state above 10⁻⁵, which may be fewer than allowed. With few settings, it may be 0 or negative.
     p_value : float or None
-        The probability of a χ² as large or larger with so many degrees of freedom; None where there are none. Rough
-        where counts are few, or where more eigenvalues were allowed than the true state has.
+        Probability of a χ² at least as large with this many degrees of freedom; None if there are none. Rough if counts
+        are few, or if more eigenvalues were allowed than the true state has.
     explained : bool
-        False where χ² is larger than chance makes it even for the true state, of which no parameter was fitted, at a
-        level of 1/1000. For sparse counts the exact variance of χ² is taken into account.
+        False if χ² is too large even for the true state, without fitted parameters, at a level of 1/1000. For sparse
+        counts the exact variance of χ² is used.
     """
 
     chi2: float
@@ -55,24 +54,24 @@ class GoodnessOfFit:
 
 
 def goodness_of_fit(chi2: float, free: int, parameters: int, variance: float) -> GoodnessOfFit:
-    """From χ², the mean `free` and the variance that it has for the true state, and the number of parameters."""
+    """Goodness of fit from χ², its mean `free` and variance for the true state, and the number of parameters."""
     dof = free - parameters
     p_value = float(stats.chi2.sf(chi2, dof)) if dof > 0 else None
     explained = True
     if free > 0:
-        # The gamma distribution with this mean and variance; the χ² distribution where the variance is 2·free.
+        # The gamma distribution with this mean and variance; the χ² distribution if the variance is 2·free.
         explained = bool(stats.gamma.sf(chi2, free**2 / variance, scale=variance / free) >= LEVEL)
     return GoodnessOfFit(float(chi2), int(dof), p_value, explained)
 
 
 def n_parameters(U: Array) -> int:
-    """How many real numbers describe the states of unit trace that have the rank of UUᴴ."""
+    """Number of real parameters of the states of unit trace with the rank of UUᴴ."""
     rank = int(np.count_nonzero(np.linalg.svd(U, compute_uv=False) ** 2 > ZERO))
     return 2 * U.shape[0] * rank - rank**2 - 1
 
 
 def pearson(y: Array, expected: Array) -> tuple[float, int, float]:
-    """χ² of counts, row by row the outcomes of a setting; and its mean and variance for the true state.
+    """χ² of counts, with one row per setting, and its mean and variance for the true state.
 
     For multinomial counts both are exact: k − 1 and 2(k − 1) + (Σ 1/p − k² − 2k + 2)/N for k cells.
 
@@ -93,7 +92,7 @@ def pearson(y: Array, expected: Array) -> tuple[float, int, float]:
 
 
 def pools(expected: Array) -> tuple[Array, Array]:
-    """The pool of each outcome of each setting, and how many pools each setting has."""
+    """The pool of each outcome of each setting, and the number of pools of each setting."""
     order = np.argsort(expected, axis=1, kind="stable")
     pool = np.zeros(expected.shape, dtype=np.int64)
     current, held = np.zeros(len(expected), dtype=np.int64), np.zeros(len(expected))
@@ -104,4 +103,4 @@ def pools(expected: Array) -> tuple[Array, Array]:
         full = held >= LEAST
         current, held = current + full, np.where(full, 0.0, held)
     count = np.maximum(current, 1)
-    return np.minimum(pool, count[:, None] - 1), count  # what is left over joins the last pool
+    return np.minimum(pool, count[:, None] - 1), count  # the rest joins the last pool

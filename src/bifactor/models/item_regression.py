@@ -1,13 +1,13 @@
-"""Item-to-item scores of low rank: each column of what was chosen explained by the others.
+"""Low-rank item-to-item scores: each column of choices is explained by the others.
 
-The B with a diagonal of zeros that minimises ‖X − XB‖² + Σₖⱼ λₖbₖⱼ² is bₖⱼ = −pₖⱼ/pⱼⱼ with P = (XᵀX + Λ)⁻¹ (H. Steck,
-Embarrassingly shallow autoencoders for sparse data, WWW 2019). Of XΛ^-½ take the leading singular values σ and right
-vectors W, and s = σ²/(σ² + 1). Then P ≈ Λ^-½(I − W diag(s)Wᵀ)Λ^-½, and off the diagonal B ≈ ACᵀ with
+The B with zero diagonal that minimises ‖X − XB‖² + Σₖⱼ λₖbₖⱼ² is bₖⱼ = −pₖⱼ/pⱼⱼ with P = (XᵀX + Λ)⁻¹ (H. Steck,
+Embarrassingly shallow autoencoders for sparse data, WWW 2019). Let σ and W be the leading singular values and right
+vectors of XΛ^-½, and s = σ²/(σ² + 1). Then P ≈ Λ^-½(I − W diag(s)Wᵀ)Λ^-½, and off the diagonal B ≈ ACᵀ with
 
     A = Λ^-½ W diag(s)^½,    C = diag(1/(1 − h)) Λ^½ W diag(s)^½,    hⱼ = Σₖ sₖwⱼₖ².
 
-So a row that has chosen x has the factors xA, and column j has cⱼ. The division by 1 − h is what is left of the zeros
-on the diagonal: without it a column would be explained by itself.
+So a row with the choices x has the factors xA, and column j has cⱼ. The division by 1 − h replaces the zero diagonal:
+without it a column would be explained by itself.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ from bifactor.svd import truncated_svd
 from bifactor.tables import Observations
 
 EXPONENT, LEAST = 0.5, 0.2
-"""λⱼ grows with this power of how often column j is chosen beside the mean, which counts as so much at least."""
+"""λⱼ is this power of how often column j is chosen relative to the mean, which is at least LEAST."""
 
 TOL, RESTARTS = 1e-3, 3
-"""Of singular vectors. Small ones have little weight."""
+"""Tolerance and restarts of singular vectors. Those of small singular values have little weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,11 @@ class Cooccurrence:
     values: Array
     vectors: Array
     unit: float
-    """X is what was chosen over this, so that λ means the same whatever weights are measured in."""
+    """X is the matrix of weights divided by this, so that λ does not depend on the unit of weights."""
 
     @classmethod
     def of(cls, data: Observations, rank: int, begin: Model) -> "Cooccurrence":
-        """From entries and their weights; factors of a model of these tell where to begin."""
+        """From entries and their weights, started from the factors of a model of the same entries."""
         weights = np.ones(data.values.size, begin.V.dtype) if data.weights is None else data.weights
         unit = float(np.sqrt(np.mean(np.square(weights, dtype=np.float64))))
         often = np.bincount(data.cols, np.square(weights / unit), data.shape[1])
@@ -53,7 +53,7 @@ class Cooccurrence:
         return cls(ridges, np.asarray(values, np.float64), vectors, unit)
 
     def regression(self, ridge: float) -> tuple[Array, Array]:
-        """A, for weights as they are given, and C."""
+        """A, for weights in their original unit, and C."""
         s = self.values**2 / (self.values**2 + ridge)
         root = (ridge * self.ridges)[:, None] ** 0.5
         part = self.vectors * np.sqrt(s)
@@ -63,7 +63,7 @@ class Cooccurrence:
 
 
 def with_items(model: Model, data: Observations, found: Cooccurrence, odds: float, ridge: float) -> Model:
-    """A model of clicks with item-to-item scores beside its own, which weigh `odds` to 1."""
+    """A model of clicks with item-to-item scores added to its own, weighted `odds` to 1."""
     assert model.clicks is not None
     carried, asked = found.regression(ridge)
     share = odds / (1 + odds)

@@ -1,4 +1,4 @@
-"""How well a fit to clicks ranks what it has not seen, beside a list of what is most popular."""
+"""How well a fit to clicks ranks held-out choices, compared with a list of the most popular items."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,12 @@ from bifactor.tables.store.picked import is_held_out, picked
 from bifactor.words import counted
 
 JUDGES = 20_000
-"""Users of whom something is held out, at most."""
+"""Largest number of users who are evaluated."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Recommends to the rows of a fit, by their places."""
+    """Recommends to rows of a fit, given by index."""
 
     fit: Fit
 
@@ -38,7 +38,7 @@ class Ranked:
 
 
 class Popular:
-    """Recommends to each row what most rows have chosen, and it has not."""
+    """Recommends to each row the most popular columns that it has not chosen."""
 
     def __init__(self, fit: Fit):
         self.seen = fit.seen
@@ -58,13 +58,13 @@ class Popular:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A ranking, and that of the most popular columns for the same rows."""
+    """Evaluation of a fit, and of the most popular columns for the same rows."""
 
     found: Evaluation
     popular: Evaluation
 
     def card(self) -> dict[str, Any]:
-        """All numbers, for a card or a machine."""
+        """All numbers, for a card or machine-readable output."""
         found = self.found
         told: dict[str, Any] = {}
         for name, mean in found.means.items():
@@ -82,28 +82,28 @@ class Judged:
 
     @property
     def first(self) -> str:
-        """The metric that counts: NDCG."""
+        """The main metric: NDCG."""
         return next(name for name in self.found.values if name.startswith("ndcg"))
 
 
 def judged(fit: Fit, split: Split, n: int = 10, seed: int = 0) -> Judged:
-    """The ranking of what is held out of some rows of a fit."""
+    """Evaluate the ranking of held-out choices of some rows of a fit."""
     return Judged(*(evaluate(one, split, n, seed=seed) for one in (Ranked(fit), Popular(fit))))
 
 
 def worth(card: dict[str, Any]) -> str:
-    """In a sentence whether a ranking beats what is popular."""
+    """A sentence that says whether a ranking is better than the most popular items."""
     gain, name = card["gain"], spelt(card["gain"]["metric"])
     interval = f"({gain['low']:+.4f} to {gain['high']:+.4f})"
     if gain["low"] > 0:
         return f"{name} is {gain['mean']:.4f} above that of the most popular items {interval}."
     if gain["high"] < 0:
-        return f"{name} is {-gain['mean']:.4f} below that of the most popular items {interval}: take these instead."
+        return f"{name} is {-gain['mean']:.4f} below that of the most popular items {interval}: use these instead."
     return f"{name} is not clearly better than that of the most popular items: {gain['mean']:+.4f} {interval}."
 
 
 def spelt(name: str) -> str:
-    """The name of a metric as people write it."""
+    """The usual spelling of the name of a metric."""
     kind, at, places = name.partition("@")
     capitals = {"ndcg": "NDCG", "map": "MAP", "mrr": "MRR"}
     return capitals.get(kind, kind.replace("_", " ")) + at + places
@@ -112,9 +112,9 @@ def spelt(name: str) -> str:
 def held_out(
     data: Observations | BlockStore, share: float, seed: int
 ) -> tuple[Observations | BlockStore, Split] | None:
-    """What is left to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
+    """Data to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
 
-    Judges are users, `JUDGES` at most, of whom something is held out and something is left. None where there are none.
+    At most `JUDGES` users are evaluated, who have held-out and other choices. None if there are no such users.
     """
     if isinstance(data, BlockStore):
         train, hidden = data.train(share, seed), data.held(share, seed)
@@ -139,22 +139,22 @@ def _judges(left: Array, held: Array, seed: int) -> Array:
 
 
 def _matrix(data: Observations) -> sparse.csr_array:
-    """What was chosen, with weights."""
+    """Matrix of the weights of choices."""
     return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
 
 
 def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
-    """What rows of a fit have chosen since, and how much of it cannot be judged, and why."""
+    """Split with later choices of rows of a fit, and numbers of choices that cannot be evaluated, by reason."""
     data = as_choices(data)
     if data.values.size == 0:
-        raise InputError("Nothing was chosen there: no value is above 0. Pass at least one choice.")
+        raise InputError("There are no choices: no value is above 0. Pass at least one choice.")
     assert data.row_names is not None
     assert data.column_names is not None
     rows, cols = fit.places(data.row_names.values, "row"), fit.places(data.column_names.values, "column")
     i, j = rows[data.rows], cols[data.cols]
     here = (i >= 0) & (j >= 0)
     shape = (len(fit.rows), len(fit.cols))
-    asked = np.arange(shape[0]) if isinstance(fit.seen, Pairs) else np.unique(i[here])  # of blocks, not all are read
+    asked = np.arange(shape[0]) if isinstance(fit.seen, Pairs) else np.unique(i[here])  # not all blocks are read
     train = _ones(asked, fit.seen.taken(asked), shape)
     every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
     test = without(every, train)
@@ -172,9 +172,9 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     if users.size == 0:
         why = (
             f"{aside['of_unknown_users']:,} are of users that were not in the fit, {aside['of_unknown_items']:,} of "
-            f"items that were not, and {aside['known_before']:,} were in the fit already"
+            f"items that were not in the fit, and {aside['known_before']:,} were already in the fit"
         )
-        raise InputError(f"None of {counted(aside['choices'], 'choice')} can be judged: {why}. Check the file.")
+        raise InputError(f"None of {counted(aside['choices'], 'choice')} can be evaluated: {why}. Check the file.")
     return Split(train, train[users], test[users], users), aside
 
 

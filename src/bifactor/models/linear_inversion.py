@@ -1,4 +1,4 @@
-"""Local Pauli measurements of n qubits, and the state that linear inversion makes of their counts.
+"""Local Pauli measurements of n qubits, and linear inversion of their counts.
 
 Conventions: a setting such as "XZY" has one letter per qubit, the first letter belongs to the first Kronecker factor
 and to the first bit of an outcome, and bit 0 is the +1 eigenvector.
@@ -26,10 +26,10 @@ EIGENVECTORS = {
     "Z": np.eye(2),
 }
 TOLERANCE = 1e-6
-"""How exactly a state handed in must be normalised, Hermitian and positive."""
+"""Tolerance for a given state to be normalised, Hermitian and positive."""
 
 JITTER = 0.1
-"""Size of the random part of the start: it leaves saddle points, and no outcome impossible."""
+"""Size of the random part of the start, which avoids saddle points and makes all outcomes possible."""
 
 X_PART, Z_PART = str.maketrans("IXYZ", "0110"), str.maketrans("IXYZ", "0011")
 
@@ -37,14 +37,14 @@ X_PART, Z_PART = str.maketrans("IXYZ", "0110"), str.maketrans("IXYZ", "0011")
 def linear_inversion(settings: Any, counts: Any = None) -> Array:
     """ρ = 2⁻ⁿ Σ_P ⟨P⟩ P, with each ⟨P⟩ averaged, shot by shot, over the settings that measure P.
 
-    The least-squares solution for the observed frequencies, Hermitian and of unit trace, but in general with negative
-    eigenvalues: `nearest_state` makes it a state. A P that no setting measures counts as 0, which is the solution of
-    least norm. It separates like this because the characters (−1)^{m·o} of the outcomes are orthogonal.
+    This is the least-squares solution for the observed frequencies, Hermitian and of unit trace, but in general with
+    negative eigenvalues: `nearest_state` makes it a state. A P that no setting measures counts as 0, which gives the
+    solution of least norm. The sum separates because the characters (−1)^{m·o} of the outcomes are orthogonal.
 
     Parameters
     ----------
     settings, counts
-        As in `StateTomography.fit_counts`, with the first bit of an outcome for the first letter of a setting.
+        As in `StateTomography.fit_counts`; the first bit of an outcome belongs to the first letter of a setting.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def linear_inversion(settings: Any, counts: Any = None) -> Array:
 
 
 def nearest_state(rho: Array) -> Array:
-    """argmin ‖σ − ρ‖_F over σ ⪰ 0 with tr σ = 1: the eigenvalues are shifted alike and cut off at 0.
+    """argmin ‖σ − ρ‖_F over σ ⪰ 0 with tr σ = 1: all eigenvalues are shifted equally and cut off at 0.
 
     References
     ----------
@@ -71,7 +71,7 @@ def nearest_state(rho: Array) -> Array:
     """
     rho = floating(rho, "rho")
     if rho.ndim != 2 or rho.shape[0] != rho.shape[1] or rho.size == 0:
-        raise InputError(f"rho has shape {rho.shape}. A density matrix is square.")
+        raise InputError(f"rho has shape {rho.shape}. Pass a square matrix.")
     require_finite(rho, "rho", "Check the counts it was made from.")
     values, vectors = np.linalg.eigh((rho + herm(rho)) / 2)
     descending = values[::-1]
@@ -82,7 +82,7 @@ def nearest_state(rho: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class NearState(Init):
-    """U₀ = the r leading eigenvectors of the valid state nearest to a given matrix, and a little noise; ‖U₀‖_F = 1."""
+    """U₀ = the r leading eigenvectors of the state nearest to a given matrix, plus a little noise; ‖U₀‖_F = 1."""
 
     matrix: Array
 
@@ -95,7 +95,7 @@ class NearState(Init):
 
 
 def state_factor(state: Any) -> Array:
-    """W with WWᴴ = the state, its columns ascending in size."""
+    """W with WWᴴ = the state, with columns of ascending length."""
     W = floating(state, "state")
     require_finite(W, "state", "Pass a vector or a density matrix.")
     if W.ndim == 1 and W.size:
@@ -103,9 +103,9 @@ def state_factor(state: Any) -> Array:
     elif W.ndim == 2 and W.shape[0] == W.shape[1] and np.allclose(W, herm(W), atol=TOLERANCE):
         values, vectors = np.linalg.eigh(W)
     else:
-        raise InputError(f"state has shape {W.shape} and is not a state. Pass a vector or a Hermitian matrix.")
+        raise InputError(f"state, of shape {W.shape}, is not a state. Pass a vector or a Hermitian matrix.")
     if values[0] < -TOLERANCE or abs(values.sum() - 1) > TOLERANCE:
-        raise InputError(f"state has trace {values.sum():g} and least eigenvalue {values[0]:g}. Normalise it first.")
+        raise InputError(f"state has trace {values.sum():g} and smallest eigenvalue {values[0]:g}. Normalise it first.")
     return vectors * np.sqrt(np.maximum(values, 0)).astype(values.dtype)
 
 
@@ -126,7 +126,7 @@ def symplectic(labels: Sequence[str]) -> tuple[Array, Array]:
 
 
 def eigenvectors(settings: Sequence[str]) -> Array:
-    """The 2ⁿ vectors of each setting as rows, outcome by outcome: (n_settings·2ⁿ) × 2ⁿ."""
+    """The 2ⁿ eigenvectors of each setting as rows, outcome by outcome: (n_settings·2ⁿ) × 2ⁿ."""
     blocks = []
     for setting in settings:
         rows = np.ones((1, 1))

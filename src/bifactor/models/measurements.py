@@ -1,4 +1,4 @@
-"""What was measured of some qubits: how a state is fitted to it, and how well a state explains it."""
+"""Measurements of qubits: how a state is fitted to them, and how well it explains them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from bifactor.validation import require_finite
 
 @dataclass(frozen=True, eq=False)
 class Measurements(ABC):
-    """Labels, such as settings or Pauli strings, and what was measured of each."""
+    """Labels, such as settings or Pauli strings, and their measurements."""
 
     labels: list[str]
 
@@ -38,33 +38,33 @@ class Measurements(ABC):
         return len(self.labels[0])
 
     def log_likelihood(self, U: Array) -> float:
-        """Of UUᴴ, up to a constant, for each shot or value."""
+        """Log-likelihood of UUᴴ per shot or value, up to a constant."""
         return float(self.log_likelihoods(U).sum() / self.total)
 
     def part(self, index: Array) -> Self:
-        """Some of the labels."""
+        """Measurements of some of the labels."""
         return replace(self, labels=[self.labels[k] for k in index], **self._arrays(index))
 
     @property
     @abstractmethod
     def total(self) -> float:
-        """How many shots, or values, there are."""
+        """Number of shots or values."""
 
     @abstractmethod
     def problem(self) -> Problem:
-        """Whose solution UUᴴ, scaled to unit trace, is the state that explains this best."""
+        """Problem whose solution UUᴴ, scaled to unit trace, is the state that best explains the measurements."""
 
     @abstractmethod
     def inverted(self) -> Array:
-        """A Hermitian matrix near that state, to begin with."""
+        """A Hermitian matrix near that state, for the start."""
 
     @abstractmethod
     def log_likelihoods(self, U: Array) -> Array:
-        """Of UUᴴ, up to a constant, one for each label."""
+        """Log-likelihoods of UUᴴ for each label, up to a constant."""
 
     @abstractmethod
     def goodness_of_fit(self, U: Array) -> GoodnessOfFit | None:
-        """Of UUᴴ; None where nothing is known of errors."""
+        """Goodness of fit of UUᴴ; None if errors are unknown."""
 
     @abstractmethod
     def _arrays(self, index: Array) -> dict[str, Any]: ...
@@ -72,13 +72,13 @@ class Measurements(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Counts(Measurements):
-    """How often each outcome of each setting was seen, n_settings × 2ⁿ; the first bit is that of the first letter."""
+    """Counts of the outcomes of each setting, n_settings × 2ⁿ; the first bit belongs to the first letter."""
 
     table: Array
 
     @classmethod
     def of(cls, settings: Any, counts: Any, n_qubits: int | None, reverse: bool) -> "Counts":
-        """From what a user passes, without settings of no shots; `reverse` for outcomes with the bits reversed."""
+        """Counts from user input, without settings that have no shots; `reverse` for outcomes with reversed bits."""
         labels, table = counts_of(settings, counts, n_qubits)
         shown = np.flatnonzero(table.sum(axis=1) > 0)
         found = cls(labels, table).part(shown)
@@ -95,7 +95,7 @@ class Counts(Measurements):
     def problem(self) -> Problem:
         shots = self.table.sum(axis=1)
         scale = np.sqrt(np.repeat(shots, self.table.shape[1]))
-        # With means N_s·tr(ρ Π) the trace comes out as 1 by itself: see ExpectedCounts.
+        # With means N_s·tr(ρ Π) the optimal trace is 1: see ExpectedCounts.
         operator = RankOne(scale[:, None] * eigenvectors(self.labels))
         return Problem(ExpectedCounts(), operator, self.table.ravel(), symmetric=True)
 
@@ -117,7 +117,7 @@ class Counts(Measurements):
 
 @dataclass(frozen=True, eq=False)
 class Expectations(Measurements):
-    """Estimates of tr(ρP) for Pauli strings P other than the identity, and their standard errors where they are known.
+    """Estimates of tr(ρP) for Pauli strings P other than the identity, and their standard errors if known.
 
     The unit trace is exact and costs nothing: the problem is Σ w (tr(XP) − v·tr X)² + κ(tr X − 1)². Along X = tρ that
     is t²A + κ(t − 1)², whose least value κA/(κ + A) grows with A, so for any κ > 0 the direction of the minimiser is
@@ -130,17 +130,17 @@ class Expectations(Measurements):
 
     @classmethod
     def of(cls, paulis: Any, values: Any, errors: Any, n_qubits: int | None) -> "Expectations":
-        """From what a user passes, without identities."""
+        """Estimates from user input, without identities."""
         labels = check_labels(paulis, "paulis", "IXYZ", n_qubits)
         v = _real(values, "values", len(labels))
         e = None if errors is None else _real(errors, "errors", len(labels))
         if e is not None and np.any(e <= 0):
-            raise InputError(f"errors holds {e.min():g}. Standard errors are > 0; leave out what is not known.")
+            raise InputError(f"errors contains {e.min():g}. Pass standard errors > 0, or leave out errors.")
         trivial = np.array([set(label) == {"I"} for label in labels])
         if np.any(np.abs(v[trivial] - 1) > TOLERANCE):
-            raise InputError(f"values has {v[trivial][0]:g} for the identity. That is the trace, 1: leave it out.")
+            raise InputError(f"values has {v[trivial][0]:g} for the identity instead of the trace 1. Leave it out.")
         if trivial.all():
-            raise InputError("paulis holds nothing but the identity. Pass strings that say something about the state.")
+            raise InputError("paulis contains only the identity, whose value is always 1. Pass other strings.")
         return cls(labels, v, e).part(np.flatnonzero(~trivial))
 
     @property
@@ -153,7 +153,7 @@ class Expectations(Measurements):
         w = w / w.mean()
         operator = Centred(Pauli(n, ["I" * n, *self.labels]), self.values)
         y = np.concatenate([[1.0], np.zeros(self.values.size)])
-        # κ = Σw/d puts the trace on a par with the curvature of the rest over low ranks.
+        # κ = Σw/d makes the curvature of the trace comparable to that of the rest at low rank.
         return Problem(Squared(), operator, y, np.concatenate([[w.sum() / d], w]), symmetric=True)
 
     def inverted(self) -> Array:
@@ -164,7 +164,7 @@ class Expectations(Measurements):
         return pauli_sum(coefficients)
 
     def log_likelihoods(self, U: Array) -> Array:
-        """−½ (tr(ρP) − v)²/σ², with σ = 1 where it is not known."""
+        """−½ (tr(ρP) − v)²/σ², with σ = 1 if it is unknown."""
         away = Pauli(self.n_qubits, self.labels).forward(U, U) - self.values
         return -0.5 * (away if self.errors is None else away / self.errors) ** 2
 
@@ -189,7 +189,7 @@ def _real(numbers: Any, name: str, size: int) -> Array:
 class Centred(Operator):
     """z₀ = tr X and zᵢ = A(X)ᵢ − vᵢ·tr X, for an operator whose first measurement is the trace.
 
-    On unit traces zᵢ is the residual A(X)ᵢ − vᵢ, and unlike that it is linear in X.
+    For unit trace zᵢ is the residual A(X)ᵢ − vᵢ and, unlike the latter, is linear in X.
     """
 
     def __init__(self, base: Operator, values: Array):

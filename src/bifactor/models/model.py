@@ -1,4 +1,4 @@
-"""A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept, seen through a loss: what all estimators share."""
+"""A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept with a loss, common to all estimators."""
 
 from dataclasses import dataclass, replace
 
@@ -25,19 +25,19 @@ from bifactor.solvers.parts.posterior import Posterior
 from bifactor.tables import Observations
 
 OFFSETS = (1, 1)
-"""The fixed columns that make offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
+"""Numbers of fixed columns for offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Factors, the fixed columns of ones in front, and what it takes to add rows and columns."""
+    """Factors, preceded by fixed columns of ones, and the settings needed to add rows and columns."""
 
     loss: Loss
     intercept: float
     fixed: tuple[int, int]
     """Columns of ones in U, whose partners are effects of columns, and in V, whose partners are effects of rows."""
     ridge: float | None
-    """None where factors have a posterior, and priors instead."""
+    """None if factors have a posterior, with priors instead."""
     U: Array
     V: Array
     result: Result
@@ -49,7 +49,7 @@ class Model:
     clicks: Clicks | None = None
     side: SideInformation | None = None
     clip: Range | None = None
-    """Where predictions are kept, for losses whose predictions are z itself."""
+    """Range of predictions, for losses whose predictions are z itself."""
 
     def __repr__(self) -> str:
         return f"Model({in_words(self)})"
@@ -68,20 +68,20 @@ class Model:
 
     @property
     def rank(self) -> int:
-        """Components, the effects aside."""
+        """Number of components, without effects."""
         return int(self.U.shape[1]) - self.fixed_columns
 
     @property
     def fixed_columns(self) -> int:
-        """Columns of the factors that belong to the effects."""
+        """Number of columns of the factors that belong to effects."""
         return sum(self.fixed)
 
     def scores(self, rows: Array, cols: Array) -> Array:
-        """z at some entries, the intercept included."""
+        """z at some entries, including the intercept."""
         return self.entries(self.U, self.V, rows, cols)
 
     def expected_scores(self, rows: Array, cols: Array) -> Array:
-        """The same, where -1 stands for a row or column of which nothing is known."""
+        """The same; -1 stands for an unknown row or column."""
         both = (rows >= 0) & (cols >= 0)
         if both.all():
             return self.scores(rows, cols)
@@ -96,17 +96,17 @@ class Model:
 
     @property
     def expects(self) -> bool:
-        """Whether anything is expected of rows or columns before their entries are seen."""
+        """Whether rows or columns have prior means other than 0."""
         parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
         return any(weights is not None for part in parts for weights in part.weights)
 
     @property
     def dropped_features(self) -> bool:
-        """Whether features, if there were any, are left out as they do harm; those of new rows are then, too."""
+        """Whether features, if any, are ignored because they do harm; those of new rows are then ignored too."""
         return self.choice is not None and not self.choice.chosen.features
 
     def entries(self, U: Array, V: Array, rows: Array, cols: Array) -> Array:
-        """z at some entries, by other factors."""
+        """z at some entries, from other factors."""
         if np.size(rows) == 0:
             return np.empty(0, U.dtype)
         operator = Entries(rows, cols, (U.shape[0], V.shape[0]))
@@ -114,18 +114,18 @@ class Model:
         return z + U.dtype.type(self.intercept)
 
     def predicted(self, z: Array) -> Array:
-        """What z predicts: the mean by the loss, clipped."""
+        """Predictions from z: the mean under the loss, clipped."""
         return self.loss.mean(self.clipped(z))
 
     def clipped(self, z: Array) -> Array:
         return z if self.clip is None else np.clip(z, *self.clip)
 
     def rows(self, new: Observations) -> Array:
-        """Factors of new rows; `new` has all the columns."""
+        """Factors of new rows; `new` has all columns."""
         return self.found(new, 0)[0]
 
     def found(self, new: Observations, side: int) -> tuple[Array, Gaussians | None]:
-        """Factors of new rows (side 0), or columns (1), and how sure they are where the model has a posterior.
+        """Factors of new rows (side 0), or columns (1), and their posterior if the model has one.
 
         `new` has these rows alone and all columns, or the other way round.
         """
@@ -149,9 +149,9 @@ class Model:
         return found.means.astype(self.U.dtype), found
 
     def with_found(self, side: int, count: int, new: Observations, places: Array) -> "Model":
-        """With `count` rows (side 0), or columns (1): row k of `new` is found and put in places[k], unless that is -1.
+        """A model with `count` rows (side 0), or columns (1); row k of `new` is computed and put at places[k], if ≥ 0.
 
-        Rows beyond those that the model has, and not found, are as if nothing were known of them.
+        Further rows beyond those of the model are treated as unknown.
         """
         k, stay = self.fixed[0], places >= 0
         ones = slice(k, self.fixed_columns) if side else slice(k)
@@ -174,7 +174,7 @@ class Model:
         return replace(model, V=whole) if side else replace(model, U=whole)
 
     def alone(self) -> "Model":
-        """Without item-to-item scores."""
+        """The model without item-to-item scores."""
         if self.clicks is None or self.clicks.items is None:
             return self
         items = self.clicks.items
@@ -183,7 +183,7 @@ class Model:
         return replace(self, U=self.U[:, :own], V=V, clicks=replace(self.clicks, items=None))
 
     def with_living(self) -> "Model":
-        """Without the components that explain nothing, by the posterior."""
+        """The model without the components that explain nothing, according to the posterior."""
         posterior = self.posterior_or_advice()
         stay = np.concatenate([np.ones(self.fixed_columns, bool), posterior.living(self.fixed_columns)])
         if stay.all():
@@ -192,7 +192,7 @@ class Model:
         return replace(self, U=self.U[:, stay], V=self.V[:, stay], posterior=cut)
 
     def with_side(self) -> "Model":
-        """With the weights of features for all to see; that of the one that is added to them is left out."""
+        """The model with the weights of features as `side`, without the weight of the added constant."""
         parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
         found: list[Array | None] = []
         for part, factor in zip(parts, (self.U, self.V), strict=False):
@@ -210,7 +210,7 @@ class Model:
         return replace(self, side=SideInformation(found[0], found[1]))
 
     def doubt(self, rows: Array, cols: Array) -> tuple[Posterior, Array, Array]:
-        """The posterior, and the places of pairs in it; -1 stands for a row or column of which nothing is known."""
+        """The posterior, and the indices of pairs in it; -1 stands for an unknown row or column."""
         posterior = self.posterior_or_advice()
         if np.any(rows < 0) or np.any(cols < 0):
             m, n = len(posterior.rows), len(posterior.cols)
@@ -220,11 +220,11 @@ class Model:
 
     def posterior_or_advice(self) -> Posterior:
         if self.posterior is None:
-            raise InputError("This fit has a ridge and no posterior, so no error bars. Fit numbers without alpha.")
+            raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without alpha.")
         return self.posterior
 
     def with_item_scores(self, own: Array, new: Observations, side: int = 0) -> Array:
-        """Factors of new rows, or columns, from their own; what else is chosen with a new column is not known."""
+        """Factors of new rows, or columns, with item-to-item scores, which are 0 for new columns."""
         items = None if self.clicks is None else self.clicks.items
         assert items is not None
         if side:
@@ -232,7 +232,7 @@ class Model:
         return np.hstack([own, items.rows(new)]).astype(own.dtype)
 
     def _columns(self, new: Observations, centre: Array | None) -> Array:
-        """Factors of new columns under the ridge, as rows of the matrix on its side."""
+        """Factors of new columns under the ridge, as rows of the transposed matrix."""
         turned = Observations(new.cols, new.rows, new.values, new.shape[::-1], new.weights)
         left, right = self.fixed
         clicks = self.clicks
@@ -243,7 +243,7 @@ class Model:
         return _exchanged(across._folded(turned, _exchanged(self.U, left, right), centre), right, left)
 
     def _folded(self, new: Observations, held: Array, centre: Array | None) -> Array:
-        """Rows that are expected at `centre`, by default 0, with the factors of the columns held."""
+        """Rows with prior mean `centre`, by default 0, for fixed factors of columns."""
         assert self.ridge is not None
         L, R = self._ones(new.shape)
         if new.values.size == 0:
@@ -264,18 +264,18 @@ class Model:
 
 
 def _rows_with(counts: Array) -> Array | None:
-    """Where there are entries, as numbers; None for all. Rows without any have not been there to choose."""
+    """Mask of rows with entries, as numbers; None for all. Rows without entries had no opportunity to choose."""
     return None if np.all(counts > 0) else (counts > 0).astype(np.float64)
 
 
 def _exchanged(F: Array, left: int, right: int) -> Array:
-    """The factors of rows as those of columns: the first `left` columns change places with the `right` next ones."""
+    """Factors of rows as factors of columns: swap the first `left` columns with the next `right` ones."""
     both = left + right
     return np.ascontiguousarray(F[:, [*range(left, both), *range(left), *range(both, F.shape[1])]])
 
 
 def _lengthened(F: Array, rows: int, ones: slice) -> Array:
-    """With rows of zeros at the end, but for the columns that are all ones."""
+    """F with rows of zeros appended, except for the columns of ones."""
     longer = np.zeros((rows, F.shape[1]), F.dtype)
     longer[: F.shape[0]] = F
     longer[F.shape[0] :, ones] = 1

@@ -1,6 +1,6 @@
-"""Which noise, prior and features a posterior is fitted with: those that predict entries held out best.
+"""Choice of the noise, prior and features of a posterior: those that best predict held-out entries.
 
-The variational bound does not tell: it is highest for noise by row and column on networks of trust, where that has the
+The variational bound is not a guide: on networks of trust it is highest for noise by row and column, which has the
 largest error of all.
 """
 
@@ -21,72 +21,72 @@ from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
-"""Each of them predicts best on some of the nine sets of `benchmarks/posterior.py`; others were not measured on all."""
+"""Each predicts best on some of the nine data sets of `benchmarks/posterior.py`; others were not measured on all."""
 
 ENOUGH = {"separate": 20, "shared": 10}
-"""Components where their number is left open, by the prior: with separate ones those that explain nothing die, and too
-many that share one make all of them weak."""
+"""Default number of components by prior: with separate priors, components that explain nothing vanish; with a shared
+prior, too many components weaken all of them."""
 
 MANY = 100_000
-"""Entries from which a choice is made; of more, those of some rows are taken."""
+"""Largest number of entries used for the choice; of more, those of some rows are taken."""
 
 SWEEPS, COLUMNS = 100, 10
-"""Of each candidate at most; more components are not needed to tell which predicts best."""
+"""Largest numbers of sweeps and components of a candidate; more components do not change which predicts best."""
 
 CLEAR = 2.0
-"""Standard errors by which it must be better to go without features, which rows and columns without entries may need;
-or with implicit ones, with which a fit takes two to four times as long."""
+"""Standard errors by which a fit must be better to drop features, which rows and columns without entries may need, or
+to use implicit ones, which make a fit two to four times slower."""
 
 LOOK, PATIENCE = 10, 2
-"""Sweeps after which held-out losses are looked at, and looks without a better one after which features are given up.
-"""
+"""Sweeps between evaluations of held-out losses, and evaluations without improvement after which a fit with features
+ends."""
 
 Features = tuple[Any, Any]
-"""Of rows and of columns."""
+"""Features of rows and of columns."""
 
 
 @dataclass(frozen=True)
 class NoiseChoice:
-    """The mean held-out loss of each candidate, half the mean square of errors."""
+    """Mean held-out loss of each candidate, half the mean squared error."""
 
     candidates: tuple["Candidate", ...]
     held_out: Array
     standard_error: Array
-    """Of the difference to the best."""
+    """Standard error of the difference to the best."""
     chosen: "Candidate"
-    """The best; with features unless these are clearly worse, and with the pattern of entries where that is clearly
-    better."""
+    """The best; with features unless they are clearly worse, and with the pattern of entries if that is clearly better.
+    """
     interrupted: bool = False
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C interrupted the choice."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to fit: noise and prior, and how many components there are at most."""
+    """A way to fit: noise, prior and maximum number of components."""
 
     solver: Variational
     rank: int
     features: bool = False
-    """Whether it is told the features of rows and columns."""
+    """Whether features of rows and columns are used."""
     sweeps: int | None = None
-    """After which held-out entries were predicted best, where more of them did harm."""
+    """Number of sweeps that predicted held-out entries best, if more sweeps did harm."""
 
     def with_pattern(self) -> "Candidate":
-        """With which entries are known as features."""
+        """The candidate with the pattern of known entries as features."""
         return replace(self, solver=replace(self.solver, implicit=True), sweeps=None)
 
     def without_features(self) -> "Candidate":
         return replace(self, features=False, sweeps=None)
 
     def told(self, features: Features) -> Variational:
-        """The solver, with features if it is to know them."""
+        """The solver, with features if the candidate uses them."""
         return self.solver.told(*features) if self.features else self.solver
 
 
 def candidates(
     noise: NoiseModel | None, rank: int | None, shape: tuple[int, int], implicit: bool = False
 ) -> tuple[Candidate, ...]:
-    """The solvers to choose from, for a noise that is given its two priors; None leaves either to the data."""
+    """Solvers to choose from; if the noise is given, its two priors. None leaves noise or rank to the data."""
     solvers = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
     bare = (Candidate(one, min(*shape, ENOUGH[one.prior] if rank is None else rank)) for one in solvers)
     return tuple(one.with_pattern() if implicit else one for one in bare)
@@ -101,10 +101,10 @@ def noise_choice(
     implicit: bool = False,
     keep: bool = False,
 ) -> NoiseChoice:
-    """Fits each candidate without a tenth of the entries, and scores it there.
+    """Fit each candidate without a tenth of the entries, and score it on them.
 
-    With `features` of rows or columns, all of them know these, and the best is fitted once more without, unless they
-    are to be kept in any case. `implicit` has the better of the two fitted with the pattern of entries, too.
+    If there are `features` of rows or columns, all candidates use them, and the best is fitted again without, unless
+    `keep` is set. With `implicit`, the better of the two is fitted with the pattern of entries too.
     """
     told = any(one is not None for one in features)
     trials = Trials(Holdout(problem, rng), features, stage, len(tried) + (told and not keep) + implicit)
@@ -118,7 +118,7 @@ def noise_choice(
 
 
 class Trials:
-    """Candidates fitted without some entries, and their losses there."""
+    """Candidates fitted without some entries, and their losses on them."""
 
     def __init__(self, holdout: Holdout, features: Features, stage: Stage | None, most: int):
         self.holdout, self.features, self.stage, self.most = holdout, features, stage, most
@@ -130,13 +130,13 @@ class Trials:
         return [self.holdout.mean(part) for part in self.losses]
 
     def scored(self, one: Candidate) -> bool:
-        """Fits one more; False where Ctrl-C ended that."""
+        """Fit another candidate; False if Ctrl-C interrupted it."""
         if self.stage is not None:
             self.stage("choosing the noise", len(self.losses), self.most)
         watch = Watch(self.holdout, min(self.means, default=np.inf), one.features)
         try:
             result = _fitted(watch, one.told(self.features), one.rank)
-        except KeyboardInterrupt:  # between fits; in one it is a status
+        except KeyboardInterrupt:  # between fits; during a fit it is a status
             if not self.losses:
                 raise
             return False
@@ -146,7 +146,7 @@ class Trials:
         return result.status is not Status.INTERRUPTED
 
     def gain(self, k: int) -> float:
-        """By how many standard errors the last is better than the one at k."""
+        """Number of standard errors by which the last candidate is better than number k."""
         apart = self.losses[k] - self.losses[-1]
         return self.holdout.mean(apart) / max(self.holdout.standard_error(apart), 1e-300)
 
@@ -157,10 +157,10 @@ class Trials:
 
 
 class Watch:
-    """Held-out losses on the way of a fit, and when it is given up: where it will not be the best.
+    """Callback that records held-out losses during a fit, and stops it if it will not be the best.
 
-    With `turning`, it is where it will be worse than it has been, as many features may explain ever more of the
-    entries that they are fitted to, and ever less of others.
+    With `turning`, it stops the fit when losses increase, as many features may fit the training entries better and
+    better, and others worse and worse.
     """
 
     def __init__(self, holdout: Holdout, best: float, turning: bool):
@@ -181,7 +181,7 @@ class Watch:
         return mean > self.best and mean >= before
 
     def ended(self, result: Result) -> tuple[Array, int | None]:
-        """The losses that count, and the sweep that they are of, unless it is the last."""
+        """The losses that count, and their sweep unless it is the last."""
         losses = self.holdout.losses(result.U, result.V)
         if self.turning and self.least is not None and self.least[0] < self.holdout.mean(losses):
             return self.least[1:]
@@ -189,7 +189,7 @@ class Watch:
 
 
 def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
-    """All data or, where they are many, those of some rows, or columns where these are more."""
+    """All data, or those of some rows if there are many data, or of some columns if there are more columns."""
     size = data.values.size
     if size <= MANY:
         return data

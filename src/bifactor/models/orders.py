@@ -1,4 +1,4 @@
-"""What the columns of a row are ranked by: the mean of z, a bound that holds with some probability, or a draw."""
+"""Ranking criteria for the columns of a row: the mean of z, a bound that holds with some probability, or a draw."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,55 +14,55 @@ from bifactor.solvers.parts.gaussians import variance_table
 from bifactor.solvers.parts.posterior import Posterior
 
 BY = ("mean", "lower", "draw")
-"""What columns may be ranked by."""
+"""Names of the ranking criteria."""
 
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """What is taken off z of some rows: a multiple of its standard deviation."""
+    """Margin subtracted from z of some rows: a multiple of its standard deviation."""
 
     posterior: Posterior
     rows: Array
     multiple: float
 
     def __call__(self, part: slice) -> Array:
-        """Of a part of the rows, in all columns."""
+        """Margin of a part of the rows, in all columns."""
         some = self.posterior.rows.take(self.rows[part])
         return self.multiple * np.sqrt(variance_table(some, self.posterior.cols))
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Columns are ranked by UVᵀ, less a margin."""
+    """Columns are ranked by UVᵀ minus a margin."""
 
     U: Array
     V: Array
     margin: Margin | None = None
 
     def part(self, rows: slice) -> "Order":
-        """Of some of its rows."""
+        """The order for some of its rows."""
         margin = None if self.margin is None else replace(self.margin, rows=self.margin.rows[rows])
         return Order(self.U[rows], self.V, margin)
 
 
 def order(model: Model, rows: Array | None, by: str, level: float, random_state: Any) -> Order:
-    """That of these rows, by their places; of all, where these are None. See `Fit.recommend`."""
+    """Ranking criterion for rows given by index, or for all if None. See `Fit.recommend`."""
     if by not in BY:
-        raise InputError(f"by={by!r} is not one of {', '.join(map(repr, BY))}.")
+        raise InputError(f"by={by!r} is unknown. Pass one of {', '.join(map(repr, BY))}.")
     if by == "mean":
         return Order(model.U if rows is None else model.U[rows], model.V)
     if model.posterior is None:
-        raise InputError(f"by={by!r} needs a posterior, and this fit has a ridge. Fit numbers without alpha.")
+        raise InputError(f"by={by!r} needs a posterior, but this fit has a ridge. Fit numbers without alpha.")
     places = np.arange(len(model.U)) if rows is None else rows
     if by == "draw":
         return _drawn(model, model.posterior, places, random_state)
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level={level!r} is not between 0 and 1.")
+        raise InputError(f"level={level!r} is not between 0 and 1. Pass a probability such as 0.9.")
     return Order(model.U[places], model.V, Margin(model.posterior, places, float(scipy.special.ndtri(level))))
 
 
 def _drawn(model: Model, posterior: Posterior, places: Array, random_state: Any) -> Order:
-    """By one draw of the factors; of a row that is asked for twice it is the same."""
+    """Rank by one draw of the factors, which is the same for repeated rows."""
     rng, dtype = generator(seed_of(random_state)), model.U.dtype
     V = posterior.cols.sample(rng)  # first, so that it does not depend on the rows
     once, back = np.unique(places, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Which pairs of rows and columns were fitted, row by row."""
+"""Pairs of rows and columns with known entries, row by row."""
 
 from dataclasses import dataclass
 
@@ -16,18 +16,18 @@ class Pairs:
     starts: Array
     columns: Array
     weights: Array | None = None
-    """How sure each pair is, in single precision; None where all weights are 1, or do not matter."""
+    """Weight of each pair, in single precision; None if all weights are 1, or are not needed."""
 
     @classmethod
     def of(cls, data: Observations, weighted: bool = False) -> "Pairs":
-        """Those of some data, with their weights on request."""
+        """Pairs of some data, optionally with weights."""
         kept = data.weights if weighted and data.weights is not None else np.ones(data.rows.size, bool)
-        # Counting is quicker than sorting: a sparse matrix puts them in order.
+        # Counting is faster than sorting: a sparse matrix orders them.
         return cls.stored(scipy.sparse.csr_array((kept, (data.rows, data.cols)), shape=data.shape))
 
     @classmethod
     def stored(cls, matrix: "scipy.sparse.csr_array") -> "Pairs":
-        """Those of a sparse matrix, whose numbers are weights."""
+        """Pairs of a sparse matrix, whose values are weights."""
         matrix.sum_duplicates()
         weights = None if np.all(matrix.data == 1) else matrix.data.astype(np.float32)
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
@@ -38,11 +38,11 @@ class Pairs:
 
     @property
     def counts(self) -> Array:
-        """How many columns each row has."""
+        """Number of columns of each row."""
         return np.diff(self.starts)
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """Whether these are pairs of a matrix of this shape, as they may not be in a file."""
+        """Whether these are valid pairs of a matrix of this shape, which is checked after reading a file."""
         starts, columns = self.starts, self.columns
         integers = starts.dtype.kind in "iu" and columns.dtype.kind in "iu"
         if not integers or starts.shape != (shape[0] + 1,) or columns.ndim != 1:
@@ -57,23 +57,23 @@ class Pairs:
         if columns.size == 0:
             return True
         rising = columns[1:] > columns[:-1]
-        rising[starts[(starts > 0) & (starts < columns.size)].astype(np.int64) - 1] = True  # in each row anew
+        rising[starts[(starts > 0) & (starts < columns.size)].astype(np.int64) - 1] = True  # separately in each row
         return bool(columns.min() >= 0 and columns.max() < shape[1] and rising.all())
 
     def known(self, columns: int) -> tuple[Array, Array]:
-        """Of each row, and of each of so many columns, whether it is in a pair."""
+        """Masks of the rows and of the columns, of the given number, that are in a pair."""
         return np.diff(self.starts) > 0, np.bincount(self.columns, minlength=columns) > 0
 
     def __getitem__(self, row: int) -> Array:
         return self.columns[self.starts[row] : self.starts[row + 1]]
 
     def sure(self, row: int) -> Array:
-        """The weights of a row."""
+        """Weights of a row."""
         part = slice(self.starts[row], self.starts[row + 1])
         return np.ones(self[row].size) if self.weights is None else self.weights[part].astype(np.float64)
 
     def with_rows(self, data: Observations, weighted: bool = False) -> "Pairs":
-        """With the rows of some data in the place of what was known of them; there may be more rows and columns."""
+        """The pairs with rows replaced by those of some data, which may have more rows and columns."""
         old = np.repeat(np.arange(self.starts.size - 1), self.counts)
         stay = ~np.isin(old, data.rows)
         rows = np.concatenate([old[stay], data.rows])
@@ -84,11 +84,11 @@ class Pairs:
         return Pairs.of(Observations(rows, cols, np.zeros(rows.size), data.shape, weights), weighted)
 
     def popularity(self, columns: int) -> Array:
-        """How many rows each of so many columns is in a pair with."""
+        """Number of rows of each column, for this number of columns."""
         return np.bincount(self.columns, minlength=columns)
 
     def joined(self, other: "Pairs") -> "Pairs":
-        """With the rows of others after its own."""
+        """The pairs followed by the rows of others."""
         weights = None
         if self.weights is not None or other.weights is not None:
             both = (np.ones(one.size, np.float32) if one.weights is None else one.weights for one in (self, other))
@@ -97,16 +97,16 @@ class Pairs:
         return Pairs(starts, np.concatenate([self.columns, other.columns]), weights)
 
     def counted(self, rows: Array) -> "Pairs":
-        """How many columns some rows have, but not which."""
+        """Numbers of columns of some rows, without the columns."""
         return Pairs.of_counts(self.counts[rows])
 
     @classmethod
     def of_counts(cls, counts: Array) -> "Pairs":
-        """Rows with so many columns, which are not told."""
+        """Rows with these numbers of columns, without the columns."""
         return cls(np.concatenate([[0], np.cumsum(counts)]), np.empty(0, np.int32))
 
     def taken(self, rows: Array) -> "Pairs":
-        """Those of some rows, in this order."""
+        """Pairs of some rows, in this order."""
         counts = self.counts[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], counts)

@@ -17,16 +17,16 @@ from bifactor.solvers.parts.weights import Weights, parts_of
 SIDES = ("row", "column")
 
 KINDS = ("features", "pattern")
-"""What weights may belong to; files of earlier versions have none."""
+"""Kinds of weights; files of earlier versions have none."""
 
 MOST = 1 << 28
-"""Numbers in the covariances of one side, which are found for a file where they were not held."""
+"""Largest number of numbers in the covariances of one side that are computed for a file if they were not stored."""
 
 NUMBERS = ("variance", "degrees", "row_strength", "column_strength")
 
 
 def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
-    """In the precision of the factors; their means are in a file of their own. Only a `whole` one has covariances."""
+    """Write a posterior in the precision of the factors, whose means are in another file; covariances if `whole`."""
     arrays: dict[str, Array] = {}
     for name, part in zip(SIDES, (posterior.rows, posterior.cols), strict=True):
         arrays |= {f"{name}_prior": part.prior, f"{name}_precision": part.precision}
@@ -41,14 +41,14 @@ def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
 
 
 def _covariance(part: Gaussians) -> Array | None:
-    """Those of rows whose data are in blocks are found again, unless they are too many."""
+    """Covariances; those of rows in blocks are computed again, unless there are too many."""
     if part.covariance is None and part.again is not None and len(part) * part.places.rank**2 <= MOST:
         return part.take(np.arange(len(part))).covariance
     return part.covariance
 
 
 def read(path: Path, x: Factors) -> Posterior:
-    """Around the factors of a fit, which are its means."""
+    """Read a posterior; the factors of the fit are its means."""
     arrays, told = files.read(path, "posterior")
     try:
         sides = [_side(arrays, name, x, which) for which, name in enumerate(SIDES)]
@@ -77,7 +77,7 @@ def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussi
 
 
 def _packed(weights: Weights, whole: bool) -> dict[str, Array]:
-    """By the names of fields; K only in a `whole` posterior."""
+    """Arrays by the names of fields; K only in a `whole` posterior."""
     names = ("mean", "columns", "average", "scatter")
     lines = {f"lines_{k}": K for k, K in enumerate(weights.lines if whole else ())}
     return {name: getattr(weights, name) for name in names} | lines

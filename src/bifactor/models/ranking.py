@@ -9,10 +9,10 @@ from bifactor.kernels.blas import matmul
 from bifactor.tables.names import WHOLE
 
 BLOCK = 20_000_000
-"""Scores that are held at a time."""
+"""Largest number of scores in memory at a time."""
 
 Seen = Callable[[int], Array]
-"""Of the number of a row, the columns that are left out."""
+"""Maps the number of a row to the columns that are left out."""
 
 
 def best_columns(
@@ -23,11 +23,11 @@ def best_columns(
     allowed: Array | None = None,
     margin: Callable[[slice], Array] | None = None,
 ) -> tuple[Array, Array]:
-    """For each row of U the `count` columns with the largest u·v, best first, and these numbers.
+    """For each row of U, the `count` columns with the largest u·v, best first, and these numbers.
 
-    `margin` tells of some rows what is taken off these numbers in all columns. There must be as many columns. Those
-    that are `seen` in a row, and those that are not `allowed`, are left out; where fewer remain the rest is -1, with
-    NaN for numbers.
+    `margin` returns numbers to subtract from u·v, for some rows and all columns. `count` must not exceed the number of
+    columns. Columns that are `seen` in a row, or not `allowed`, are left out; if fewer remain, the rest is -1, with NaN
+    for numbers.
     """
     columns, scores = np.empty((len(U), count), np.int64), np.empty((len(U), count), U.dtype)
     step = max(1, BLOCK // V.shape[0])
@@ -51,7 +51,7 @@ def best_columns(
 
 
 def gapped(names: Array, none: Array) -> Array:
-    """Names with gaps, of the kind that they are: -1 among integers, NaN among numbers, NaT among dates, else None."""
+    """Names with gaps marked by their type: -1 for integers, NaN for numbers, NaT for dates, otherwise None."""
     kind = names.dtype.kind
     if not none.any():
         return names

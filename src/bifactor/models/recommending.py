@@ -1,4 +1,4 @@
-"""What a fit recommends: its best columns of each row, and the most popular ones where nothing is known of a row."""
+"""Recommendations of a fit: the best columns of each row, or the most popular ones for rows without known entries."""
 
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 
 class Served(NamedTuple):
-    """Lists of columns by their places, best first, -1 where there are no more; one line for each row."""
+    """Lists of column indices, best first, padded with -1; one line for each row."""
 
     columns: Array
     predicted: Array
     popular: Array
-    """Which rows nothing is known of, so that what they get is what is popular."""
+    """Mask of rows without known entries, which get the most popular columns."""
 
 
 def recommended(
     fit: "Fit", order: Order, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
 ) -> tuple[Array, Array]:
-    """Names and predictions for rows that are ordered like this, and of which this is known; see `Fit.recommend`."""
+    """Names and predictions for rows with this order and these known entries; see `Fit.recommend`."""
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
     columns, predicted, strangers = served(fit, order, known, int(n), filter_seen, allowed_columns(fit, items))
     if strangers.any():
         warnings.warn(
-            f"{counted(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended "
-            "there, and their scores are the shares of rows that chose them.",
+            f"{counted(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended, "
+            "with the shares of rows that chose them as scores.",
             UserWarning,
             stacklevel=3,
         )
@@ -46,21 +46,21 @@ def recommended(
 
 
 def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, allowed: Array | None) -> Served:
-    """The same by places; `allowed` says which columns may be recommended."""
+    """The same by index; `allowed` is a mask of columns that may be recommended."""
     model = fit.model
     least = int(known.counts.min()) if filter_seen and len(order.U) else 0
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
     seen = known.__getitem__ if filter_seen else None
     columns, z = best_columns(order.U, order.V, count, seen, allowed, order.margin)
     predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
-    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may tell of them
+    strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may give factors
     if strangers.any():
         columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)
     return Served(columns, predicted, strangers)
 
 
 def popular(known: Seen, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
-    """The columns that most rows have chosen, most first, and the share of the rows with any choice that did."""
+    """The most popular columns, best first, and the share of the rows with any choice that chose each."""
     shares = known.popularity(columns) / max(1, int(np.count_nonzero(known.counts)))
     among = np.arange(columns) if allowed is None else np.flatnonzero(allowed)
     best = among[np.argsort(-shares[among], kind="stable")[:count]]
@@ -68,15 +68,15 @@ def popular(known: Seen, columns: int, count: int, allowed: Array | None = None)
 
 
 def allowed_columns(fit: "Fit", items: Any) -> Array | None:
-    """Which columns these names are, as a mask; None for all."""
+    """Mask of the columns with these names; None for all."""
     if items is None:
         return None
     places = fit.places(items, "column")
     if np.any(places < 0):
         name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
-        raise InputError(f"There was no column named {name!r} in the fit. Leave it out of items.")
+        raise InputError(f"The fit has no column named {name!r}. Leave it out of items.")
     if places.size == 0:
-        raise InputError("items is empty, so there is nothing to choose from. Pass at least one column.")
+        raise InputError("items is empty. Pass at least one column.")
     allowed = np.zeros(len(fit.cols), bool)
     allowed[places] = True
     return allowed

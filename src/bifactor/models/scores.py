@@ -1,4 +1,4 @@
-"""How well a fit predicts entries that it has not seen."""
+"""Scores of a fit on held-out entries."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from bifactor.words import counted
 
 
 def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:
-    """Errors at places, -1 for an unknown row or column, as numbers for a card; and the predictions."""
+    """Errors at indices, -1 for an unknown row or column, as numbers for a card; and the predictions."""
     model, z = fit.model, fit.model.clipped(fit.scores(i, j))
     predicted = model.predicted(z)
     loss = model.loss.value(z.astype(np.float64), values)
@@ -31,7 +31,7 @@ def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any],
 
 
 def tested(fit: Fit, data: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
-    """Scores at the entries of a file, by names; what is predicted there, and their values."""
+    """Scores at the entries of a file, by name; predictions; and values."""
     assert data.row_names is not None
     assert data.column_names is not None
     i = fit.places(data.row_names.values, "row")[data.rows]
@@ -47,7 +47,7 @@ def tested(fit: Fit, data: Observations, path: Path | None) -> tuple[dict[str, A
 def spoken(answer: dict[str, Any]) -> str:
     """Scores in a few words."""
     if "accuracy" in answer:
-        first = f"{answer['accuracy']:.1%} right"
+        first = f"{answer['accuracy']:.1%} correct"
     else:
         first = f"RMSE {answer['rmse']:.4f}, mean absolute error {answer['mae']:.4f}"
     unknown = f", {answer['unknown']:,} with a name that was not in the fit" if answer["unknown"] else ""

@@ -1,4 +1,4 @@
-"""How well a fit predicts: the fraction of deviance explained."""
+"""The fraction of deviance explained by a fit."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from bifactor.solvers.parts.posterior import Posterior
 from bifactor.tables import Observations
 
 FOLDS = 5
-"""Into which the entries of new rows are split, to predict each part from the others."""
+"""Number of parts of the entries of new rows; each is predicted from the others."""
 
 
 def explained(model: Model, data: Observations, z: Array, null_z: Array | None = None) -> float:
     """D² = 1 − deviance(z)/deviance(null z); R² for squared errors. Higher is better, 1 is perfect.
 
-    By default the null model is the best constant; thresholds are then those of the shares of levels.
+    By default the null model is the best constant; its thresholds are those of the shares of levels.
     """
     y, w = data.values.astype(np.float64), data.weights
     lowest, without = model.loss.lowest(y), model.loss
@@ -29,12 +29,12 @@ def explained(model: Model, data: Observations, z: Array, null_z: Array | None =
 
 
 def mean_noise(posterior: Posterior, data: Observations) -> float:
-    """The standard deviation of the noise, by root mean square over the entries, weights aside."""
+    """Standard deviation of the noise, as root mean square over the entries without weights."""
     return float(np.mean(posterior.noise(data.rows, data.cols)) ** 0.5)
 
 
 def left_out_scores(model: Model, data: Observations) -> Array:
-    """z at each entry of new rows, by factors that were found without it."""
+    """z at each entry of new rows, from factors computed without it."""
     z = np.empty(data.values.shape, model.V.dtype)
     fold = np.random.default_rng(0).permutation(data.values.size) % FOLDS
     for k in range(FOLDS):

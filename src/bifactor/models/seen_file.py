@@ -1,4 +1,4 @@
-"""What was fitted, in a file: all pairs or, where these are in the blocks of a store, where that is."""
+"""File of the fitted pairs: all pairs or, if these are in a block store, the location of the store."""
 
 import os
 from dataclasses import replace
@@ -16,7 +16,7 @@ from bifactor.running import files
 
 
 def told(seen: Seen, folder: Path) -> dict[str, Any] | None:
-    """What the card of a fit says of the store that it was fitted to."""
+    """Entry in the card of a fit about the store that it was fitted to."""
     if isinstance(seen, Pairs):
         return None
     place = os.path.abspath(seen.folder)
@@ -34,11 +34,11 @@ def write(path: Path, seen: Seen) -> None:
 
 
 def read(path: Path, store: Any, shape: tuple[int, int], clicks: bool) -> Seen:
-    """For a matrix of this shape; `store` is what `told` gave."""
+    """Read the pairs of a matrix of this shape; `store` is a result of `told`."""
     arrays, _ = files.read(path, "seen")
     if store is None:
         if not {"starts", "columns"} <= set(arrays):
-            raise FileError(f"{path} is damaged: it holds no pairs. Fit again.")
+            raise FileError(f"{path} is damaged: it contains no pairs. Fit again.")
         pairs = _unpacked(arrays)
         if not pairs.fits(shape):
             raise FileError(f"The files in {path.parent} do not belong together. Fit again.")
@@ -49,7 +49,7 @@ def read(path: Path, store: Any, shape: tuple[int, int], clicks: bool) -> Seen:
     try:
         home, content = folder_of(store, path.parent), str(store["content"])
     except (TypeError, KeyError):
-        raise FileError(f"The card in {path.parent} is damaged: it does not say where the data are.") from None
+        raise FileError(f"The card in {path.parent} is damaged: it does not locate the data. Fit again.") from None
     found = StoredPairs(home, content, counts[0], counts[1], as_choices if clicks else None)
     return found if "places" not in arrays else _with_added(found, arrays, path, shape)
 

@@ -1,4 +1,4 @@
-"""Estimators' parameters, checked, as the settings of a fit."""
+"""Validation of the parameters of estimators."""
 
 from typing import Any, get_args
 
@@ -14,7 +14,7 @@ from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
 NOISES = ("auto", *get_args(NoiseModel))
-"""What the noise of a posterior may be."""
+"""Kinds of noise of a posterior."""
 
 
 def settings(
@@ -33,23 +33,23 @@ def settings(
     keep_features: Any = False,
     clip: Any = False,
 ) -> Settings:
-    """What a user passed, or an `InputError` that says what is wrong with it."""
+    """Settings from the parameters of a user; raises `InputError` if one is invalid."""
     require_flag(offsets, "offsets")
-    least = 0 if offsets else 1  # there is nothing to fit without either
+    least = 0 if offsets else 1  # without offsets or components there is nothing to fit
     if n_components != "auto" and not is_count(n_components, least):
-        alone = "0 leaves offsets alone." if offsets else "Without offsets there must be a component."
+        alone = "0 fits offsets alone." if offsets else "Without offsets, at least one component is needed."
         raise InputError(f"n_components={n_components!r} is not an integer ≥ {least}, nor 'auto'. {alone}")
     if alpha is not None and alpha != "auto" and not is_at_least_zero(alpha):
-        raise InputError(f"alpha={alpha!r} is not a number ≥ 0, nor 'auto' or None.")
+        raise InputError(f"alpha={alpha!r} is not a number ≥ 0. Pass such a number, 'auto' or None.")
     if solver is not None:
         require_instance(solver, Solver, "solver")
     seen_through = loss_of(loss)
     posterior = _wants_posterior(seen_through, alpha, noise, solver)
     if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
-        raise InputError(f"implicit_features={implicit_features!r} is not True, False or 'auto'.")
+        raise InputError(f"implicit_features={implicit_features!r} is unknown. Pass True, False or 'auto'.")
     require_flag(keep_features, "keep_features")
     if not is_count(max_iter, 1):
-        raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1.")
+        raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1. Pass the maximum number of iterations.")
     return Settings(
         loss=seen_through,
         n_components=None if n_components == "auto" else int(n_components),
@@ -69,22 +69,22 @@ def settings(
 
 
 def _wants_posterior(loss: Loss, alpha: Any, noise: Any, solver: Solver | None) -> bool:
-    """Whether numbers are to have error bars; a ridge, another loss or another solver leaves none."""
+    """Whether to fit a posterior, with error bars; not with a ridge, another loss or another solver."""
     if noise not in NOISES:
-        raise InputError(f"noise={noise!r} is not one of {', '.join(map(repr, NOISES))}.")
+        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISES))}.")
     given = isinstance(solver, Variational)
     possible = isinstance(loss, Squared) and alpha is None and (solver is None or given)
     if given and not possible:
-        raise InputError("Variational is for loss='squared', with priors and no ridge. Leave out alpha, or the solver.")
+        raise InputError("Variational needs loss='squared' and no ridge. Leave out alpha, or the solver.")
     if noise != "auto" and given:
-        raise InputError(f"noise={noise!r} goes with no solver. Pass Variational({noise!r}).")
+        raise InputError(f"noise={noise!r} cannot be combined with a solver. Pass Variational({noise!r}).")
     if noise != "auto" and not possible:
-        raise InputError(f"noise={noise!r} goes with loss='squared', and with neither alpha nor a solver.")
+        raise InputError(f"noise={noise!r} needs loss='squared', without alpha or a solver. Leave them out.")
     return possible
 
 
 def seed_of(random_state: Any) -> int:
-    """A number that an int, RandomState, Generator or None stands for, as scikit-learn reads them."""
+    """Seed from an int, RandomState, Generator or None, with the conventions of scikit-learn."""
     if random_state is None:
         random_state = np.random.mtrand._rand
     elif is_count(random_state, 0) and random_state < 1 << 32:
@@ -93,6 +93,7 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.integers(np.iinfo(np.int32).max))
     if not isinstance(random_state, np.random.RandomState):
         raise InputError(
-            f"random_state={random_state!r} is not an integer from 0 to 2³² − 1, a RandomState, a Generator or None."
+            f"random_state={random_state!r} is not a seed. "
+            "Pass an integer from 0 to 2³² − 1, a RandomState, a Generator or None."
         )
     return int(random_state.randint(np.iinfo(np.int32).max))

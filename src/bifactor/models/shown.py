@@ -1,4 +1,4 @@
-"""A model as it is printed, and as notebooks show it."""
+"""Representations of a model, printed and in notebooks."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ShownFit:
-    """A fit, by its model and the pairs that were seen."""
+    """Representations of a fit, from its model and known pairs."""
 
     model: "Model"
     seen: "Seen"
@@ -20,17 +20,17 @@ class ShownFit:
         return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
 
     def _repr_html_(self) -> str:
-        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "pairs seen")])
+        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "known pairs")])
 
 
 def in_words(model: "Model") -> str:
-    """Size, loss and ridge."""
+    """Size, rank and loss."""
     m, n = (side.shape[0] for side in (model.U, model.V))
     return f"{m:,}×{n:,}, {counted(model.rank, 'component')}, {model.loss!r}"
 
 
 def model_card(model: "Model", title: str, more: Figures = ()) -> str:
-    """The run that found a model, and how its ridge was chosen."""
+    """Card of a model: its run, and how its ridge was chosen."""
     noise = None if model.posterior is None else f"±{model.posterior.variance**0.5:.4g}"
     shown = [
         (model.rank, "components"),

@@ -1,4 +1,4 @@
-"""Side information: what features of rows and columns say of their factors."""
+"""Side information: prediction of factors from features of rows and columns."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,43 +14,43 @@ from bifactor.tables import Observations
 from bifactor.words import counted
 
 SHARE = 0.25
-"""Of the ridge that the rows of a feature pay together, for its coefficients: Σᵢ aᵢfᵢ² times this.
+"""Ridge on the coefficients of a feature, as a share of Σᵢ aᵢfᵢ² over its rows.
 
 So the unit of a feature does not matter. On MovieLens 100k, with genres and years of films, age, gender and occupation
-of users, cold users, cold films and the others were all predicted best around it, both as ratings and as clicks.
+of users, values around it predicted best for cold users, cold films and others, both for ratings and for clicks.
 """
 
 PATTERN = 0.25
-"""The size of a pattern squared, on the scale on which coefficients pay as much as factors. On the same data."""
+"""Squared size of a pattern, on the scale on which coefficients and factors have the same ridge. From the same data."""
 
 
 @dataclass(frozen=True, eq=False)
 class SideInformation:
-    """Where factors are expected before any entry is seen: at fA for a row with the features f."""
+    """Prior means of factors: fA for a row with the features f."""
 
     rows: Array | None
     """A, with one line for each feature of a row and one column for each of the factors; None without features."""
     cols: Array | None
     patterns: tuple[int, int] = (0, 0)
-    """How many of these lines, at the end, are for the columns that a row is known in, and the other way round."""
+    """Number of these lines, at the end, for the known columns of a row, and vice versa."""
 
     @property
     def implicit(self) -> bool:
         return self.patterns != (0, 0)
 
     def centre(self, new: Observations, side: int) -> Array | None:
-        """fA for the rows of some data (side 0), or for the columns (1); None where nothing is known of them."""
+        """fA for the rows of some data (side 0), or for the columns (1); None if there are no features."""
         A, count = (self.rows, self.cols)[side], self.patterns[side]
         features = feature_matrix_of(new, side)
         if A is None:
             if features is not None:
-                raise InputError(f"The fit had no features of {_called(side)}. Leave them out, or fit with them.")
+                raise InputError(f"The fit has no features of {_called(side)}. Leave them out, or fit with them.")
             return None
         given, centre = len(A) - count, None
         if features is not None:
             if features.shape[1] != given:
                 found = f"There are {counted(features.shape[1], 'feature')} of {_called(side)}"
-                raise InputError(f"{found}, but the fit had {given}. Pass the same ones.")
+                raise InputError(f"{found}, but the fit has {given}. Pass the same ones.")
             centre = features @ A[:given]
         if count and new.rows.size:
             seen = pattern_of(new, side)[:, :count]
@@ -64,20 +64,21 @@ def feature_matrix_of(data: Observations, side: int) -> sparse.csr_array | None:
 
 
 def pattern_of(data: Observations, side: int) -> sparse.csr_array:
-    """Which columns each row is known in, or the other way round; see `operators.pattern`."""
+    """Known columns of each row, or vice versa; see `operators.pattern`."""
     return pattern(data.cols, data.rows, data.shape[::-1]) if side else pattern(data.rows, data.cols, data.shape)
 
 
 class Sides:
-    """The features of some data, on the scale on which their coefficients pay what factors pay.
+    """Features of some data, on the scale on which their coefficients have the same ridge as factors.
 
     Parameters
     ----------
     data : Observations
+        The data with features.
     implicit : bool
-        Count in the columns that each row is known in as features of it, and the other way round.
+        Use the known columns of each row as features too, and vice versa.
     weights : (rows, cols), optional
-        What factors pay, a and b, for each row and each column; by default 1.
+        Ridge weights of factors, a and b, for each row and each column; by default 1.
     """
 
     def __init__(self, data: Observations, implicit: bool = False, weights: tuple[Array, Array] | None = None):
@@ -102,22 +103,22 @@ class Sides:
         return all(matrix is None for matrix in self.matrices)
 
     def seen_by(self, operator: Operator) -> Operator:
-        """Measurements of the matrix with these features."""
+        """The operator for the matrix with these features."""
         return operator if self.none else Featured(operator, *self.matrices)
 
     def weights(self, side: int, own: Array) -> Array:
-        """What factors pay, `own` for each row, with what coefficients pay behind it."""
+        """Ridge weights of factors, `own` for each row, followed by those of coefficients."""
         return np.concatenate([own, np.full(self.scales[side].size, self._paid[side])])
 
     def unfolded(self, x: Factors) -> tuple[Array, Array, SideInformation | None]:
-        """(Ũ + FA, Ṽ + GB), A and B, from the factors of what an operator with these features sees."""
+        """(Ũ + FA, Ṽ + GB), A and B, from the factors of the problem with these features."""
         if self.none:
             return x.left, x.right, None
         (U, A), (V, B) = self._parted(0, x.left), self._parted(1, x.right)
         return U, V, SideInformation(A, B, self.patterns)
 
     def folded(self, U: Array, V: Array, side: SideInformation | None) -> tuple[Array, Array] | None:
-        """The factors that were unfolded to these; None where they had other features."""
+        """The inverse of `unfolded`; None if the features differ."""
         found = []
         for k, factor in enumerate((U, V)):
             matrix, A = self.matrices[k], None if side is None else (side.rows, side.cols)[k]
@@ -140,7 +141,7 @@ class Sides:
 
 
 def with_features_of(some: Observations, data: Observations, rows: Any, cols: Any) -> Observations:
-    """Some rows and columns of data, by their places there, with the features that these have."""
+    """Some rows and columns of data, given by index, with their features."""
     left, right = data.row_features, data.column_features
     return replace(
         some,
@@ -150,7 +151,7 @@ def with_features_of(some: Observations, data: Observations, rows: Any, cols: An
 
 
 def _scale(F: sparse.csr_array, weights: Array) -> Array:
-    """1/√(SHARE·Σᵢ aᵢfᵢ²), and 0 where no row with a weight has a feature."""
+    """1/√(SHARE·Σᵢ aᵢfᵢ²), or 0 if no row with a weight has the feature."""
     total = np.asarray(F.multiply(F).T @ weights).ravel()
     return np.divide(1.0, np.sqrt(SHARE * total), out=np.zeros_like(total), where=total > 0)
 

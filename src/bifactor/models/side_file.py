@@ -1,4 +1,4 @@
-"""What features say of factors, in a file."""
+"""File of the coefficients of features."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ SIDES = ("row", "column")
 
 
 def write(path: Path, side: SideInformation) -> None:
-    """The coefficients of each side that has features."""
+    """Write the coefficients of each side that has features."""
     parts = zip(SIDES, (side.rows, side.cols), strict=True)
     patterns = {f"{name}_pattern": str(count) for name, count in zip(SIDES, side.patterns, strict=True)}
     files.write(path, "side", {name: A for name, A in parts if A is not None}, patterns)
 
 
 def read(path: Path, width: int) -> SideInformation:
-    """For factors of so many columns."""
+    """Read coefficients for factors with this many columns."""
     arrays, told = files.read(path, "side")
     try:
         coefficients = [_coefficients(arrays, name, width) for name in SIDES]
@@ -38,7 +38,7 @@ def _coefficients(arrays: dict[str, Array], name: str, width: int) -> Array | No
         return None
     if A.dtype.kind != "f" or A.ndim != 2 or A.shape[1] != width or not np.all(np.isfinite(A)):
         raise ValueError(
-            f"the coefficients of {name}s are {A.dtype} of shape {A.shape}, for {width} columns of factors"
+            f"the coefficients of {name}s have dtype {A.dtype} and shape {A.shape}, for {width} columns of factors"
         )
     return A
 

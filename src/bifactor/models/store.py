@@ -1,17 +1,18 @@
 """Fits in folders.
 
-Which folders can be read: those of this format and of all earlier ones; a later one is refused. What a format holds is
-pinned by a folder of each in the tests.
+Folders of this format and of all earlier ones can be read; later ones are refused. The tests contain a folder of each
+format. Formats and their additions:
 
-1. card.json with the model's loss by its name, factors.safetensors (a `Result`), ids.safetensors with integers or text,
+1. card.json with the name of the loss, factors.safetensors (a `Result`), ids.safetensors with integers or text,
    seen.safetensors.
-2. The loss with its parameters, classes of labels, and names of other kinds: floating numbers, dates, booleans.
-3. posterior.safetensors, where there is no ridge: priors, noise and, unless they were left out, covariances.
-4. Of a model of clicks, the weight of what was not observed. side.safetensors, where rows or columns have features:
-   their coefficients. The range that predictions are clipped to.
-5. Of a model of clicks, the weights of the pairs, unless all are 1; folders of format 4 are read as if they were. With
-   item-to-item scores their share, their ridge, and items.safetensors. Of grades, the levels and the thresholds.
-6. Of a fit to a block store, where that is; seen.safetensors then holds how many observations rows and columns have.
+2. The loss with its parameters, classes of labels, and names of other types: floating-point numbers, dates, booleans.
+3. posterior.safetensors, if there is no ridge: priors, noise and, unless they were left out, covariances.
+4. For clicks, the weight of unobserved entries. side.safetensors, if rows or columns have features: their
+   coefficients. The range that predictions are clipped to.
+5. For clicks, the weights of the pairs, unless all are 1, as is assumed for folders of format 4. With item-to-item
+   scores, their share, their ridge, and items.safetensors. For grades, the levels and the thresholds.
+6. For a fit to a block store, its location; seen.safetensors then contains the numbers of observations of rows and
+   columns.
 """
 
 import errno
@@ -49,7 +50,7 @@ POSTERIOR, SIDE, ITEMS = "posterior.safetensors", "side.safetensors", "items.saf
 REPORT = "report.html"
 
 OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, SIDE, ITEMS})
-"""What a folder of a fit holds; a folder with more in it is somebody's, and never replaced."""
+"""Files in the folder of a fit; a folder with other files is never replaced."""
 
 FORMAT = 6
 
@@ -81,19 +82,20 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
             files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
         seen_file.write(temporary / SEEN, fit.seen)
-        files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which is how JSON escapes, too
+        files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which JSON uses too
         if report is not None:
             files.put(temporary / REPORT, report.encode("utf-8", "replace"))
 
 
 def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
-    """Read a fit from the folder that `bifactor complete`, or an estimator's `save`, wrote.
+    """Read a fit from a folder written by `bifactor complete` or by the method `save` of an estimator.
 
     Parameters
     ----------
     folder : path
+        The folder of the fit.
     loss : Loss, optional
-        Needed where the fit was made with a loss of your own: a folder says what it was called, and never holds code.
+        The loss, if the fit was made with a custom one: a folder contains its name, but never code.
     """
     folder = Path(folder)
     card = _card(folder)
@@ -109,20 +111,20 @@ def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
 
 
 def require_free(target: Path, force: bool) -> None:
-    """Raise `InputError`, before any work, where a fit cannot or must not be written to `target`."""
+    """Raise `InputError`, before any work, if a fit cannot or must not be written to `target`."""
     places.require_free(target, force, _foreign)
 
 
 def _foreign(folder: Path) -> str | None:
-    """What is in a folder, which is not empty, that `save` did not write there."""
+    """Why a non-empty folder is not one that `save` wrote; None if it is."""
     files_of_ours = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()} & OURS
     strange = sorted(set(os.listdir(folder)) - files_of_ours)
     if strange:
-        return f"holds {strange[0]}, which is not part of a fit"
+        return f"contains {strange[0]}, which is not part of a fit"
     try:
         _card(folder)
     except FileError:
-        return f"holds no {CARD} of a fit"
+        return f"contains no {CARD} of a fit"
     return None
 
 
@@ -133,23 +135,24 @@ def _card(folder: Path) -> dict[str, Any]:
             raise OSError(errno.EINVAL, "not a file")
         card = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise FileError(f"{folder} is not the folder of a fit: {CARD} cannot be read ({error.strerror}).") from None
+        fact = f"{folder} is not the folder of a fit: {CARD} cannot be read ({error.strerror})."
+        raise FileError(f"{fact} Check its name.") from None
     except (ValueError, RecursionError):
         raise FileError(f"{path} is damaged. Fit again.") from None
     number = card.get("format") if isinstance(card, dict) else None
     if number is None or not is_count(number, 1):
         raise FileError(f"{path} is not the card of a fit, or is damaged. Fit again.")
     if number > FORMAT:
-        raise FileError(f"{path} is of format {number}, and 1 to {FORMAT} can be read. Use a later bifactor.")
+        raise FileError(f"{path} has format {number}, but only 1 to {FORMAT} can be read. Use a later bifactor.")
     return card
 
 
 def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path) -> tuple[Model, Array | None]:
-    """The model that a card and factors make, and the classes of its labels."""
+    """Model from a card and factors, and the classes of its labels."""
     core = card.get("model")
     try:
         if not isinstance(core, dict):
-            raise ValueError("it says nothing of the model")
+            raise ValueError("it does not describe the model")
         if not isinstance(core.get("offsets"), bool):
             raise ValueError(f"offsets is {core.get('offsets')!r}, neither true nor false")
         intercept = _number(core, "intercept")
@@ -160,7 +163,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
         clicks = _clicks(core, result, folder)
         if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
-            raise ValueError(f"unobserved is {clicks.unobserved}, which goes with a ridge and no offsets")
+            raise ValueError(f"unobserved is {clicks.unobserved}, which needs a ridge and no offsets")
         clip = restored_range(core.get("clip"))
         found = _restored_loss(core.get("loss"), loss, folder)
     except ValueError as error:
@@ -170,7 +173,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     U, V = result.U, result.V
     ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
-        raise FileError(f"{folder / FACTORS} does not hold the factors of {folder / CARD}. Fit again.")
+        raise FileError(f"{folder / FACTORS} does not contain the factors of {folder / CARD}. Fit again.")
     model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks, clip=clip)
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
@@ -212,14 +215,14 @@ def _number(core: dict[str, Any], name: str) -> float:
 
 
 def _classes(stored: Any) -> Array | None:
-    """What −1 and +1 stand for, where there are labels."""
+    """Classes that −1 and +1 stand for, if there are labels."""
     if stored is None:
         return None
     if not isinstance(stored, list) or len(stored) != 2:
         raise ValueError(f"classes is {str(stored)[:40]!r}, not two numbers")
     lower, upper = (_number({"classes": value}, "classes") for value in stored)
     if not lower < upper:
-        raise ValueError(f"classes are {lower} and {upper}, which do not rise")
+        raise ValueError(f"classes are {lower} and {upper}, which are not increasing")
     return np.array([lower, upper])
 
 
@@ -232,7 +235,7 @@ def _names(path: Path) -> tuple[Names, Names]:
 
 
 def _stored_loss(loss: Loss) -> dict[str, Any]:
-    """A loss of the library by its name and parameters; any other by what it is called, to be compared on loading."""
+    """A loss of the library by its name and parameters; any other by its description, which is compared on loading."""
     for name, standard in LOSSES.items():
         if type(loss) is type(standard):
             parameters = {part.name: np.asarray(getattr(loss, part.name), float).tolist() for part in fields(loss)}  # type: ignore[arg-type]
@@ -255,9 +258,9 @@ def _restored_loss(stored: Any, given: Loss | None, folder: Path) -> Loss:
         except (InputError, TypeError) as error:
             raise ValueError(str(error).rstrip(".")) from None
     if name is not None or not isinstance(own, str):
-        raise ValueError(f"loss is {str(stored)[:40]!r}, which there is not")
+        raise ValueError(f"loss is {str(stored)[:40]!r}, which does not exist")
     if given is None:
-        raise InputError(f"{folder} was fitted with {own}, a loss of your own. Pass it: load(folder, loss=…).")
+        raise InputError(f"{folder} was fitted with {own}, a custom loss. Pass it: load(folder, loss=…).")
     if described(given) != own:
         raise InputError(f"{folder} was fitted with {own}, not {described(given)}. Pass that loss.")
     return given

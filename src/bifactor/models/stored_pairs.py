@@ -1,4 +1,4 @@
-"""Which pairs of rows and columns were fitted, where these are in the blocks of a store."""
+"""Pairs of rows and columns with known entries in the blocks of a store."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -16,25 +16,25 @@ from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import picked
 
 WINDOW = 1 << 24
-"""Pairs that are kept in memory, at least those of one block."""
+"""Number of pairs kept in memory; at least those of one block."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredPairs:
-    """Reads the pairs of the rows that are asked for from their blocks. Those of rows in a window are kept until others
-    are asked for, so that going through all rows in their order reads each block once."""
+    """Reads the pairs of rows from their blocks on request. Those in a window of rows are kept until others are
+    requested, so that going through all rows in order reads each block once."""
 
     folder: Path
     fingerprint: str
     counts: Array
-    """How many observations each row has."""
+    """Number of observations of each row."""
     column_counts: Array
     how: Any = None
-    """Makes choices of observations, for clicks."""
+    """Function that turns observations into choices, for clicks."""
     added: Pairs | None = None
-    """Of rows that were found later."""
+    """Pairs of rows that were added later."""
     places: Array | None = None
-    """Of each row its place among them; -1 for those that are in blocks."""
+    """Index of each row among these; -1 for rows in blocks."""
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -43,37 +43,37 @@ class StoredPairs:
 
     @property
     def store(self) -> BlockStore:
-        """`FileError` where it is not there any more, or another one is."""
+        """The store; raises `FileError` if it no longer exists, or has changed."""
         if "store" not in self._kept:
             try:
                 found = BlockStore.open(self.folder)
             except FileError as error:
                 raise FileError(
-                    f"What was fitted is needed to leave it out of lists: {error} Or ask for lists with what was seen."
+                    f"The fitted data are needed to leave out known columns: {error} Or include known columns in lists."
                 ) from None
             if found.fingerprint != self.fingerprint:
-                raise FileError(f"{self.folder} holds other data than those of the fit. Restore it, or fit again.")
+                raise FileError(f"{self.folder} does not contain the data of the fit. Restore it, or fit again.")
             self._kept["store"] = found
         store: BlockStore = self._kept["store"]
         return store
 
     def known(self, columns: int) -> tuple[Array, Array]:
-        """Of each row, and of each column, whether it is in a pair."""
+        """Masks of the rows and of the columns that are in a pair."""
         return self.counts > 0, self.column_counts > 0
 
     def __getitem__(self, row: int) -> Array:
         return self.taken(np.array([row]))[0]
 
     def sure(self, row: int) -> Array:
-        """The weights of a row."""
+        """Weights of a row."""
         return self.taken(np.array([row])).sure(0)
 
     def counted(self, rows: Array) -> Pairs:
-        """How many columns some rows have, but not which: for that no block is read."""
+        """Numbers of columns of some rows, without the columns; no block is read."""
         return Pairs.of_counts(self.counts[rows])
 
     def taken(self, rows: Array) -> Pairs:
-        """Those of some rows, in this order."""
+        """Pairs of some rows, in this order."""
         own = np.full(rows.size, -1) if self.places is None else self.places[rows]
         if self.added is not None and np.all(own >= 0):
             return self.added.taken(own)
@@ -84,7 +84,7 @@ class StoredPairs:
         return both.taken(np.where(own < 0, rows - first, len(there.counts) + own))
 
     def with_rows(self, data: Observations, weighted: bool = False) -> "StoredPairs":
-        """With the rows of some data in the place of what was known of them; there may be more rows."""
+        """The pairs with rows replaced by those of some data, which may have more rows."""
         m = data.shape[0]
         places = np.full(m, -1)
         if self.places is not None:
@@ -99,16 +99,16 @@ class StoredPairs:
         return replace(self, counts=counts, added=before.joined(fresh), places=places, _kept=dict(self._kept))
 
     def popularity(self, columns: int) -> Array:
-        """How often each column is in a pair."""
+        """Number of pairs of each column."""
         return np.pad(self.column_counts, (0, columns - self.column_counts.size))
 
     def _read(self, rows: Array) -> tuple[int, Pairs]:
-        """The pairs of a range of rows with all of these, and where the range begins."""
+        """The start of a range of rows that contains these, and the pairs of the range."""
         first, last = int(rows.min()), int(rows.max()) + 1
         low, high, kept = self._kept.get("window", (0, 0, None))
         if not low <= first < last <= high:
             low, high = self._window(first)
-            if last > high:  # far apart: these alone
+            if last > high:  # far apart: only these rows
                 stay = np.zeros(self.store.shape[0], bool)
                 stay[rows] = True
                 return 0, self._pairs(stay, 0, self.store.shape[0])
@@ -125,7 +125,7 @@ class StoredPairs:
         return Pairs.of(part, weighted=self.how is not None)
 
     def _window(self, row: int) -> tuple[int, int]:
-        """The rows of a block or, where blocks are of columns, as many from this one on as have few pairs together."""
+        """The rows of a block or, if blocks consist of columns, rows from this one on with at most WINDOW pairs."""
         store = self.store
         if not store.flipped:
             part = next(part for part in store.parts if row < part.stop)
@@ -135,11 +135,11 @@ class StoredPairs:
 
 
 Seen = Pairs | StoredPairs
-"""What a fit has seen."""
+"""Known pairs of a fit."""
 
 
 def seen_of(data: Observations | BlockStore, clicks: bool) -> Seen:
-    """The pairs of some data, with their weights where they are clicks."""
+    """The pairs of some data, with weights for clicks."""
     if isinstance(data, Observations):
         return Pairs.of(data, weighted=clicks)
     counts = BlockView(data, Chosen()).counts if clicks else data.marginals
@@ -148,7 +148,7 @@ def seen_of(data: Observations | BlockStore, clicks: bool) -> Seen:
 
 
 def folder_of(told: dict[str, Any], home: Path) -> Path:
-    """Where a store is that a card speaks of: where it was or, where both were moved, at the same place beside."""
+    """Location of the store of a card: the original one or, if both were moved, the same relative path."""
     was = Path(str(told["folder"]))
     beside = Path(os.path.normpath(home / str(told["beside"])))
     return beside if not was.is_dir() and beside.is_dir() else was

@@ -1,4 +1,4 @@
-"""States to compare with, by their names or from files."""
+"""States for comparison, by name or from files."""
 
 import os
 from pathlib import Path
@@ -13,24 +13,25 @@ from bifactor.tables.stored import stored_arrays
 
 
 def target_state(name: str | os.PathLike[str], n: int) -> Array:
-    """The vector or density matrix of n qubits that is meant.
+    """Vector or density matrix of a state of n qubits.
 
     Parameters
     ----------
     name : {"ghz", "w", "singlet"} or path
-        A state by its name, or an npy or npz file; of an npz file the array `rho`, or else the first.
+        Name of a state, or an npy or npz file; of an npz file, the array `rho` or else the first one.
     n : int
+        Number of qubits.
     """
     known = {"ghz": ghz, "w": w, "singlet": singlet}
     if str(name).lower() in known:
         return known[str(name).lower()](n)
     path = Path(name)
     if path.suffix not in (".npy", ".npz"):
-        raise InputError(f"The state {str(name)!r} is none of {', '.join(known)}, nor an npy or npz file. Pass either.")
+        raise InputError(f"The state {str(name)!r} is unknown. Pass {', '.join(known)}, or an npy or npz file.")
     loaded = _loaded(path)
     if loaded.dtype.kind not in "iufc" or loaded.shape not in ((2**n,), (2**n, 2**n)):
-        raise InputError(f"{path} holds an array of shape {loaded.shape}. {n} qubits need {2**n}, or its square.")
-    state_factor(loaded)  # refuses what is no state
+        raise InputError(f"{path} contains an array of shape {loaded.shape}. Pass {2**n} numbers, or {2**n}×{2**n}.")
+    state_factor(loaded)  # raises if it is not a state
     return loaded
 
 
@@ -38,7 +39,7 @@ def _loaded(path: Path) -> Array:
     require_file(path)
     arrays = stored_arrays(path)
     if not arrays:
-        raise FileError(f"{path} holds no array. Save it again with numpy.")
+        raise FileError(f"{path} contains no array. Save it again with NumPy.")
     return arrays["rho"] if "rho" in arrays else next(iter(arrays.values()))
 
 
@@ -50,14 +51,14 @@ def ghz(n: int) -> Array:
 
 
 def w(n: int) -> Array:
-    """All states with a single 1, alike."""
+    """Equal superposition of all states with a single 1."""
     state = np.zeros(2**n)
     state[2 ** np.arange(n)] = n**-0.5
     return state
 
 
 def singlet(n: int) -> Array:
-    """Total spin 0: of two spins, or of two pairs that have spin 1 each."""
+    """Total spin 0, of two spins, or of two pairs with spin 1 each."""
     if n == 2:
         return np.array([0, 1, -1, 0]) / 2**0.5
     if n == 4:

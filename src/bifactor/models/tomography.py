@@ -1,4 +1,4 @@
-"""States fitted to measurements of qubits: the fit, the choice of its rank, and what to say of a bad fit."""
+"""States fitted to measurements of qubits: the fit, the choice of its rank, and the warning about a bad fit."""
 
 import io
 import os
@@ -19,17 +19,17 @@ from bifactor.running.solve import solve
 from bifactor.solvers import Solver
 
 FOLDS = 5
-"""Parts of the settings or strings, each held out once, where the rank is left to the data."""
+"""Number of parts of the settings or strings, each held out once, when the rank is chosen from the data."""
 
 LOOSE = 1e-4
 """Tolerance of fits that are only compared with others."""
 
-CAUSES = "Check that labels and values belong together; errors of readout and drift also do this."
+CAUSES = "Check that labels and values belong together; readout errors and drift are other possible causes."
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a state is fitted."""
+    """Settings of the fit of a state."""
 
     solver: Solver
     max_iter: int
@@ -45,14 +45,14 @@ class State:
     """U: eigenvectors of ρ times the roots of its eigenvalues, descending."""
 
     result: Result
-    """The run, with the factor as it came out of it."""
+    """The run, with the factor as computed by the solver."""
 
     @property
     def eigenvalues(self) -> Array:
         return np.linalg.norm(self.factor, axis=0) ** 2
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write rho, factor and eigenvalues to an npz file, whole or not at all."""
+        """Write rho, factor and eigenvalues to an npz file, atomically."""
         arrays = {"rho": self.factor @ herm(self.factor), "factor": self.factor, "eigenvalues": self.eigenvalues}
         blob = io.BytesIO()
         np.savez(blob, **arrays)  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ class State:
 
 @dataclass(frozen=True)
 class RankChoice:
-    """A rank, the log-likelihood of what was held out for each rank that was tried, and whether Ctrl-C ended it."""
+    """A rank, the held-out log-likelihood of each rank tried, and whether Ctrl-C interrupted the choice."""
 
     rank: int
     held_out: dict[int, float]
@@ -69,7 +69,7 @@ class RankChoice:
 
 
 def fit_state(data: Measurements, rank: int, how: Settings) -> State:
-    """The state of rank ≤ r that explains the data best."""
+    """The state of rank ≤ r that best explains the data."""
     rng = np.random.default_rng(how.seed)
     init = NearState(data.inverted())
     result = solve(data.problem(), rank, how.solver, init, rng, max_iter=how.max_iter, tol=how.tol)
@@ -78,12 +78,12 @@ def fit_state(data: Measurements, rank: int, how: Settings) -> State:
 
 
 def choose_rank(data: Measurements, how: Settings) -> RankChoice:
-    """Of the ranks 1, 2, 4, … the lowest that predicts what was held out of its fit as well as the best of them does.
+    """The lowest of the ranks 1, 2, 4, … that predicts held-out data as well as the best of them.
 
     A fifth of the settings or strings is held out at a time. "As well" means up to one standard error of the
-    difference, setting by setting. No higher ranks are tried once such a rank explains what it was fitted to: of a very
-    mixed state, ranks that are too low may predict worse before they predict better. Where there are fewer than ten
-    settings or strings it is the full rank.
+    difference, setting by setting. No higher ranks are tried once such a rank explains its training data: for a very
+    mixed state, predictions may get worse with the rank before they get better. With fewer than ten settings or
+    strings, it is the full rank.
     """
     full, size = 2**data.n_qubits, len(data.labels)
     if size < 2 * FOLDS:
@@ -106,14 +106,14 @@ def choose_rank(data: Measurements, how: Settings) -> RankChoice:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Log-likelihoods of settings or strings that were held out, and whether fits explained the others."""
+    """Log-likelihoods of held-out settings or strings, and whether fits explained the others."""
 
     values: Array
     explained: bool
 
 
 def predict_held_out(data: Measurements, rank: int, folds: Sequence[Array], how: Settings) -> Prediction | None:
-    """By fits of one rank, each to all but one of the folds; None after Ctrl-C."""
+    """Predictions by fits of one rank, each to all but one of the folds; None after Ctrl-C."""
     values, explained = np.zeros(len(data.labels)), True
     for held in folds:
         rest = data.part(np.setdiff1d(np.arange(values.size), held))
@@ -127,7 +127,7 @@ def predict_held_out(data: Measurements, rank: int, folds: Sequence[Array], how:
 
 
 def _as_good_as_the_best(told: dict[int, Prediction]) -> int:
-    """The lowest rank that predicts and explains as much as the best, up to one standard error of the difference."""
+    """The lowest rank that predicts and explains as well as the best, up to one standard error of the difference."""
     best = max(told, key=lambda rank: told[rank].values.sum())
     for rank, one in told.items():
         if rank == best:
@@ -143,7 +143,7 @@ def _as_good_as_the_best(told: dict[int, Prediction]) -> int:
 
 
 def misfit(state: State, data: Measurements, how: Settings, bit_order: str) -> str | None:
-    """What to say of a state that does not explain the data; None where it does, or where that is not known."""
+    """Warning about a state that does not explain the data; None if it does, or if this is unknown."""
     fit = data.goodness_of_fit(state.factor)
     if fit is None or fit.explained:
         return None
@@ -157,7 +157,7 @@ def misfit(state: State, data: Measurements, how: Settings, bit_order: str) -> s
 
 
 def _reversed_hint(state: State, fit: GoodnessOfFit, data: Counts, how: Settings, bit_order: str) -> str | None:
-    """What to try where the bits of outcomes, reversed, are explained much better."""
+    """Advice if outcomes with reversed bits are explained much better."""
     if data.n_qubits == 1 or state.result.status is Status.INTERRUPTED:
         return None
     turned = data.reversed()
@@ -168,14 +168,14 @@ def _reversed_hint(state: State, fit: GoodnessOfFit, data: Counts, how: Settings
         return None
     name = "same" if bit_order == "reversed" else "reversed"
     return (
-        f"With the bits of outcomes reversed the log-likelihood per shot is {better:.4f} in place of {plain:.4f}: "
+        f"With the bits of outcomes reversed, the log-likelihood per shot is {better:.4f} instead of {plain:.4f}: "
         f"pass bit_order='{name}' (--bit-order {name})."
     )
 
 
 def require_npz(path: str | os.PathLike[str]) -> Path:
-    """The path, or an `InputError` where its name does not end in .npz."""
+    """The path; raises `InputError` unless its name ends in .npz."""
     path = Path(path)
     if path.suffix != ".npz":
-        raise InputError(f"{path} does not end in .npz. Choose such a name: the file holds several arrays.")
+        raise InputError(f"{path} does not end in .npz. Choose such a name: the file contains several arrays.")
     return path

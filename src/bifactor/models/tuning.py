@@ -1,4 +1,4 @@
-"""How many components, and how strong a ridge: what measurements held out justify."""
+"""Choice of the number of components and the ridge by held-out measurements."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,49 +27,49 @@ from bifactor.svd import spectral_norm
 from bifactor.words import counted
 
 FACTOR, LIGHTEST = 0.7, 1e-3
-"""What the ridge is multiplied by along its path, and the share of the first at which it ends."""
+"""Factor between ridges of a path, and the share of the first ridge at which the path ends."""
 
 TABLE_FACTOR, TABLE_ITERATIONS = 0.5, 10
-"""The former for whole tables, where a fit takes long, and the iterations that each has along the path; with 6, another
-ridge was chosen for one table in four."""
+"""The factor for whole tables, where a fit takes long, and the iterations per ridge; with 6, another ridge was chosen
+for one table in four."""
 
 SURE = 3.0
-"""Standard errors by which a fit to a whole table must predict worse than the best, that no lighter ridge is tried."""
+"""Standard errors by which a fit to a whole table must predict worse than the best to end the path."""
 
 LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
-"""Ridges of a path."""
+"""Largest number of ridges of a path."""
 
 PATIENCE = 2
-"""Ridges in a row without a better held-out loss after which no lighter ones are tried."""
+"""Consecutive ridges without a better held-out loss that end the path."""
 
 MOST = 40
-"""Components, where their number is left to the ridge."""
+"""Largest number of components if it is left to the ridge."""
 
 LADDER = (1, 2, 3, 5, 8, 13, 21)
-"""Ranks that are tried for whole tables, where there is nothing to tell a few from many."""
+"""Ranks tried for whole tables."""
 
 FEW = 40
-"""Measurements below which none are held out; the ridge is then this fraction of the first:"""
+"""Number of measurements below which none are held out; the ridge is then this fraction of the first:"""
 CAUTIOUS = 0.1
 
 LEAST = 1e-2
-"""The first ridge is no less than this per unit of weight, unless errors are squared: without one, labels that are all
-alike, and counts that are all 0, drive a fit to infinity."""
+"""The first ridge is at least this per unit of weight, unless errors are squared: without a ridge, labels that are all
+equal, and counts that are all 0, drive a fit to infinity."""
 
 VANISHED = 1e-6
-"""The share of the longest below which a column counts as zero."""
+"""Length relative to the longest column below which a column counts as zero."""
 
 
 @dataclass(frozen=True, repr=False)
 class RidgePath(Listing):
-    """The mean held-out loss for each ridge that was tried, the heaviest first; 0 stands for none."""
+    """Mean held-out loss of each ridge tried, the largest first; 0 stands for none."""
 
     ridges: Array
     held_out: Array
     standard_error: Array
-    """Of the difference to the best."""
+    """Standard error of the difference to the best."""
     interrupted: bool = False
-    """Whether Ctrl-C ended it."""
+    """Whether Ctrl-C interrupted the choice."""
 
     _lines = "ridge"
 
@@ -82,7 +82,7 @@ class RidgePath(Listing):
 
     def pictures(self) -> list[str]:
         """The held-out loss over the ridge, as SVG."""
-        shown = self.ridges > 0  # none at all has no place on a logarithmic axis
+        shown = self.ridges > 0  # 0 has no place on a logarithmic axis
         if not shown.any():
             return []
         best = int(np.argmin(self.held_out))
@@ -92,7 +92,7 @@ class RidgePath(Listing):
 
 
 class Tuned(NamedTuple):
-    """The rank, the ridge, how it was found, and factors that were fitted with these to all but what was held out."""
+    """The rank, the ridge, how it was found, and factors fitted with these to all data except the held-out part."""
 
     rank: int
     ridge: float
@@ -109,16 +109,15 @@ def tuned(
     penalty: Callable[[float], Penalty] = Ridge,
     stage: Stage | None = None,
 ) -> Tuned:
-    """The rank, the ridge, and how it was found; None leaves either to the data.
+    """Choose the rank and the ridge; None leaves either to the data.
 
-    Where both are left to the data there are two ways to keep a fit simple: many columns, of which a ridge makes most
-    vanish, or the few that `solve(rank="auto")` finds, with a ridge of their own. These and a number between them, the
-    geometric mean, are tried, and the best predictor is taken. Their paths are one as long as the ridge leaves fewer
-    columns than the fewest, so each begins where the one before it ran out of columns. Of a whole table, ranks are
-    tried from 1 on, until one predicts worse.
+    If both are left to the data, there are two ways to keep a fit simple: many columns, most of which vanish under a
+    ridge, or the few that `solve(rank="auto")` finds, with their own ridge. These two and their geometric mean are
+    tried, and the best predictor is taken. The paths agree as long as the ridge leaves fewer columns than the smallest
+    rank, so each begins where the previous one ran out of columns. For a whole table, ranks are tried from 1 on until
+    one predicts worse.
 
-    `start` are factors without any but the fixed columns and their partners, by default zero; `penalty` makes of a
-    number the ridge that is meant.
+    `start` has only the fixed columns and their partners, by default zero; `penalty` makes the ridge from a number.
     """
     start = problem.zero(0) if start is None else start
     most = min(*problem.shape, MOST if n_components is None else n_components)
@@ -146,7 +145,7 @@ def tuned(
     for columns in sorted(ranks):
         try:
             paths[columns], beginning, fits[columns] = walk.to(columns, beginning)
-        except KeyboardInterrupt:  # before the first fit of all, or what is there is a choice already
+        except KeyboardInterrupt:  # after the first path there is already a choice
             if not paths:
                 raise
             last = max(paths)
@@ -161,7 +160,7 @@ def tuned(
 
 
 def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCells:
-    """A tenth of what is known held out."""
+    """Hold out a tenth of the known entries."""
     if isinstance(problem.f, Table):
         return HeldCells(problem, rng)
     assert isinstance(problem, Problem)
@@ -169,7 +168,7 @@ def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCell
 
 
 def _free_rank(problem: Objective, rng: np.random.Generator) -> int:
-    """The number of columns, fixed ones aside, that `solve(rank="auto")` takes without a ridge."""
+    """Number of columns, without fixed ones, that `solve(rank="auto")` chooses without a ridge."""
     return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
 
 
@@ -180,10 +179,10 @@ class Steps:
     x: Factors
     ridges: tuple[float, ...] = ()
     losses: tuple[Array, ...] = ()
-    """Held out."""
+    """Held-out losses."""
     means: tuple[float, ...] = ()
     best_x: Factors | None = None
-    """Of the fit with the least held-out loss."""
+    """Factors of the fit with the smallest held-out loss."""
 
     @property
     def best(self) -> int:
@@ -196,7 +195,7 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """From a ridge at which X is 0 to lighter ones, each fit from the last, until held-out losses rise for long."""
+    """Path from a ridge at which X is 0 to smaller ones; fits start from the last, until predictions get worse."""
 
     holdout: Holdout | HeldCells
     first: float
@@ -204,9 +203,9 @@ class Walk:
     stage: Stage | None
 
     def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps, Factors]:
-        """The path with so many columns, where it goes apart from one with more, and the best fit of it.
+        """The path with this many columns, the point where it separates from one with more, and its best fit.
 
-        The former is before they are all in use; `beginning` is that place of a path with fewer.
+        That point is before all columns are in use; `beginning` is that point of a path with fewer columns.
         """
         train, steps = self.holdout.train, beginning
         free, interrupted = columns + train.kind.fixed_columns, False
@@ -215,7 +214,7 @@ class Walk:
             ridge = self.first * self.factor ** (1 + len(steps.ridges))
             try:
                 result = _fitted(train.penalized(self.penalty(ridge)), steps.x, columns)
-            except KeyboardInterrupt:  # between fits; in one it is a status
+            except KeyboardInterrupt:  # between fits; during a fit it is a status
                 if not steps.means:
                     raise
                 interrupted = True
@@ -234,7 +233,7 @@ class Walk:
 
     def _tell(self, columns: int, steps: Steps) -> None:
         if self.stage is not None:
-            self.stage(f"choosing the ridge, {counted(columns, 'component')} at most", len(steps.means), LONGEST)
+            self.stage(f"choosing the ridge, at most {counted(columns, 'component')}", len(steps.means), LONGEST)
 
     def _over(self, steps: Steps) -> bool:
         if not steps.means:
@@ -244,7 +243,7 @@ class Walk:
         return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.first
 
     def _worse(self, steps: Steps) -> bool:
-        """Whether the last fit predicts worse than the best beyond doubt."""
+        """Whether the last fit predicts clearly worse than the best."""
         rise = steps.losses[-1] - steps.losses[steps.best]
         return self.holdout.mean(rise) > SURE * self.holdout.standard_error(rise)
 
@@ -258,7 +257,7 @@ class Walk:
 
 
 def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
-    """A short fit from x, with as many more columns as help."""
+    """A short fit from x, with additional columns that help."""
     extra = problem.kind.fixed_columns
     room = columns + extra - x.width
     x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
@@ -269,7 +268,7 @@ def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
 
 
 def steepest(problem: Objective, x: Factors) -> float:
-    """‖∇f‖₂ where there are but effects of rows and columns: the ridge from which on the rest is 0."""
+    """‖∇f‖₂ with effects of rows and columns alone: the ridge above which all else is 0."""
     x = _at_least(x, 1)
     norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
     if not np.isfinite(norm):
@@ -286,7 +285,7 @@ def _mean_weight(problem: Objective) -> float:
 
 
 def without_vanished(x: Factors) -> Factors:
-    """The factors without columns that a ridge has made zero; fixed ones and their partners stay."""
+    """The factors without columns that a ridge has made zero; fixed columns and their partners stay."""
     sizes = np.linalg.norm(x.left, axis=0) * np.linalg.norm(x.right, axis=0)
     extra = x.kind.fixed_columns
     stay = sizes > VANISHED * max(float(np.max(sizes[extra:], initial=0.0)), 1e-300)

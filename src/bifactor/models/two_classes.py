@@ -1,4 +1,4 @@
-"""Two values, whatever they are, as −1 and +1."""
+"""Any two values as −1 and +1."""
 
 from typing import Any
 
@@ -8,35 +8,35 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.validation import is_at_least_zero
 
-ADVICE = "Code it as 0 and 1, or pass binarize."
-"""Where there is such a parameter."""
+ADVICE = "Encode it as 0 and 1, or pass binarize."
+"""Advice for estimators with this parameter."""
 
 CODINGS = ((0.0, 1.0), (-1.0, 1.0))
-"""What a single value may be one of, where the other does not occur."""
+"""Pairs of classes that are assumed if only one value occurs."""
 
 
 def check_binarize(binarize: Any) -> None:
     if binarize is not None and not (is_at_least_zero(binarize) or is_at_least_zero(_negative(binarize))):
-        raise InputError(f"binarize={binarize!r} is not a finite number, nor None. Pass what a 1 must be above.")
+        raise InputError(f"binarize={binarize!r} is not a finite number. Pass a threshold for class 1, or None.")
 
 
 def above(values: Array, binarize: float | None) -> Array:
-    """1 for what is above the threshold and 0 for the rest; without one, the values as they are."""
+    """1 for values above the threshold and 0 for the others; without a threshold, the values as they are."""
     return values if binarize is None else (values > binarize).astype(values.dtype)
 
 
-def two_classes(values: Array, advice: str = "Code it as 0 and 1.") -> Array:
-    """The lower and the upper of the two values that occur; `advice` is for more of them."""
+def two_classes(values: Array, advice: str = "Encode it as 0 and 1.") -> Array:
+    """The lower and the upper of two values; `advice` is for the error if there are more."""
     distinct = np.unique(values)
     if distinct.size > 2:
         some = ", ".join(f"{value:g}" for value in distinct[:3])
-        raise InputError(f"X holds {distinct.size} different values ({some}, …), not two. {advice}")
+        raise InputError(f"X contains {distinct.size} different values ({some}, …), not two. {advice}")
     if distinct.size == 2:
         return distinct
     for coding in CODINGS:
         if float(distinct[0]) in coding:
             return np.array(coding, distinct.dtype)
-    raise InputError(f"X holds nothing but {distinct[0]:g}, so the other class is not known. Code it as 0 and 1.")
+    raise InputError(f"X contains only the value {distinct[0]:g}, so the other class is unknown. Encode it as 0 and 1.")
 
 
 def signs(values: Array, classes: Array) -> Array:
@@ -45,7 +45,7 @@ def signs(values: Array, classes: Array) -> Array:
     bad = ~upper & (values != classes[0].astype(values.dtype))
     if bad.any():
         known = " and ".join(f"{value:g}" for value in classes)
-        raise InputError(f"X holds {values[bad][0]:g}, but the fit had {known} only. Code it as for the fit.")
+        raise InputError(f"X contains {values[bad][0]:g}, but the fit had only {known}. Encode it as in the fit.")
     return np.where(upper, 1, -1).astype(values.dtype)
 
 

@@ -1,4 +1,4 @@
-"""More data for a model: new rows and columns, and rows of which more is known."""
+"""Updates of a model: new rows and columns, and rows with more data."""
 
 from dataclasses import replace
 from typing import TypeAlias
@@ -14,10 +14,10 @@ Features: TypeAlias = "sparse.csr_array | None"
 
 
 def updated(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:
-    """The model with rows and columns that are new, and with the rows anew for which there is more data.
+    """The model with new rows and columns, and with updated rows that have more data.
 
-    Rows are found first, by their entries in columns that were there, then new columns by all of theirs. Other rows and
-    columns stay as they are.
+    Rows are computed first, from their entries in existing columns, then new columns from all of their entries. Other
+    rows and columns do not change.
     """
     shape = (max(known.shape[0], new.shape[0]), max(known.shape[1], new.shape[1]))
     every = merged(known, new, shape)
@@ -40,7 +40,7 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
 
 
 def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Observations:
-    """All of them; of an entry that is in both, the new value counts."""
+    """All observations; for an entry in both, the new value counts."""
     rows, cols = np.concatenate([known.rows, new.rows]), np.concatenate([known.cols, new.cols])
     keys = rows.astype(np.int64) * shape[1] + cols
     again = np.isin(keys[: known.values.size], keys[known.values.size :])
@@ -61,7 +61,7 @@ def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Ob
 
 
 def _lengthened(known: Features, new: Features, rows: int) -> Features:
-    """Features of all rows: of those that are known as they were, of others as the new data have them, else zero."""
+    """Features of all rows: old rows as before, others from the new data, or else zero."""
     if known is None:
         return new
     parts = [known]

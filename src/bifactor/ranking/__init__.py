@@ -1,4 +1,4 @@
-"""How good recommendations are: metrics of ranked lists, splits of positives, and one `evaluate` for any model."""
+"""Quality of recommendations: metrics of ranked lists, splits of positives, and one `evaluate` for any model."""
 
 from bifactor.ranking.bootstrap import interval
 from bifactor.ranking.evaluation import Difference, Evaluation, judge

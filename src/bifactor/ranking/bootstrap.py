@@ -10,17 +10,17 @@ from bifactor.validation import is_count, require_finite, require_seed
 
 DRAWS = 1000
 BLOCK = 1 << 22
-"""Numbers that are drawn at a time."""
+"""Random numbers drawn at a time."""
 
 FEW = 16
-"""Users for each distinct value from which on it is quicker to draw how often each value occurs."""
+"""Users per distinct value above which it is faster to draw how often each value occurs."""
 
 
 def interval(values: Any, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> tuple[float, float]:
-    """A percentile bootstrap interval for the mean of `values`, one for each user.
+    """Percentile bootstrap interval for the mean of `values`, one for each user.
 
-    Users are drawn with replacement, as many as there are, `draws` times; the interval holds the share `level` of the
-    means. For two models on the same users, pass the differences of their values. (NaN, NaN) without users.
+    All users are resampled with replacement `draws` times; the interval contains the share `level` of the means. For
+    two models on the same users, pass the differences of their values. (NaN, NaN) if there are no users.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -29,7 +29,7 @@ def interval(values: Any, level: float = 0.95, draws: int = DRAWS, seed: int = 0
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError(f"level={level!r} is not between 0 and 1. Choose a share such as 0.95.")
     if not is_count(draws, 1):
-        raise InputError(f"draws={draws!r} is not an integer ≥ 1. Choose some hundreds at least.")
+        raise InputError(f"draws={draws!r} is not an integer ≥ 1. Choose at least a few hundred.")
     require_seed(seed)
     if array.size == 0:
         return float("nan"), float("nan")
@@ -45,7 +45,7 @@ def _means(values: Array, draws: int, rng: np.random.Generator) -> Array:
     means, step = np.empty(draws), max(1, BLOCK // (distinct.size if few else values.size))
     for first in range(0, draws, step):
         count = min(step, draws - first)
-        if few:  # the same distribution: how many users of each value are drawn
+        if few:  # the same distribution: draw the number of users with each value
             drawn = rng.multinomial(values.size, counts / values.size, size=count)
             means[first : first + count] = drawn @ distinct / values.size
         else:

@@ -1,4 +1,4 @@
-"""What an evaluation has found, and how sure one can be of it."""
+"""Results of an evaluation, with confidence intervals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from bifactor.words import counted
 
 
 class Difference(NamedTuple):
-    """The mean over users of a difference, and its interval."""
+    """Mean difference over users, and its interval."""
 
     mean: float
     low: float
@@ -26,20 +26,20 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Metrics of ranked lists. `found["ndcg@10"]` is a mean over users, and `print(found)` shows all with intervals.
+    """Metrics of ranked lists. `found["ndcg@10"]` is a mean over users; `print(found)` shows all with intervals.
 
     Attributes
     ----------
     values : dict of arrays
-        For each metric of users, one number for every user who was judged.
+        For each per-user metric, one number for every evaluated user.
     shares : dict of float
-        What belongs to all lists together: coverage and popularity share.
+        Metrics of all lists together: coverage and popularity share.
     users : array
-        Which users were judged: the rows of what was held out.
+        Evaluated users, as rows of the held-out matrix.
     left_out : int
-        How many users were not judged, because nothing was held out of them.
+        Number of users who were not evaluated because they have no held-out items.
     denominator : {"all", "k"}
-        What recall divides by.
+        The denominator of recall.
     """
 
     values: dict[str, Array] = field(repr=False)
@@ -51,26 +51,26 @@ class Evaluation:
 
     @property
     def means(self) -> dict[str, float]:
-        """All numbers by their names."""
+        """All metrics by name."""
         nothing = float("nan")
         means = {name: float(each.mean()) if each.size else nothing for name, each in self.values.items()}
         return {**means, **self.shares}
 
     def __getitem__(self, name: str) -> float:
         if name not in self.means:
-            raise InputError(f"There is no {name!r} here. Choose from: {', '.join(self.means)}.")
+            raise InputError(f"{name!r} is not a metric of this evaluation. Choose from: {', '.join(self.means)}.")
         return self.means[name]
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
-        """A bootstrap interval over users for the mean of a metric; the same seed is used each time."""
+        """Bootstrap interval over users for the mean of a metric; the same seed is used each time."""
         return interval(self._of_users(name), level, seed=self.seed)
 
     def difference(self, other: "Evaluation", name: str, level: float = 0.95) -> Difference:
-        """This minus another evaluation, user by user, with a bootstrap interval; both must be of the same users."""
+        """This evaluation minus another, user by user, with a bootstrap interval; both must have the same users."""
         if not isinstance(other, Evaluation) or not np.array_equal(self.users, other.users):
-            raise InputError("The other evaluation is not of the same users. Evaluate both on one split.")
+            raise InputError("The other evaluation has different users. Evaluate both models on the same split.")
         if self.denominator != other.denominator and name.startswith("recall@"):
-            raise InputError("The two recalls have different denominators. Evaluate both with the same.")
+            raise InputError("The two recalls have different denominators. Evaluate both models with the same one.")
         gained = self._of_users(name) - other._of_users(name)
         mean = float(gained.mean()) if gained.size else float("nan")
         return Difference(mean, *interval(gained, level, seed=self.seed))
@@ -84,13 +84,13 @@ class Evaluation:
                 low, high = self.interval(name)
                 line += f"  {low:.4f} to {high:.4f}"
             lines.append(line)
-        left_out = f"; {self.left_out:,} with nothing held out left out" if self.left_out else ""
+        left_out = f"; {self.left_out:,} without held-out items skipped" if self.left_out else ""
         recall = f"Recall is hits/{DENOMINATORS[self.denominator]}."
-        return "\n".join([*lines, f"{counted(self.users.size, 'user')} judged{left_out}. {recall}"])
+        return "\n".join([*lines, f"{counted(self.users.size, 'user')} evaluated{left_out}. {recall}"])
 
     def _of_users(self, name: str) -> Array:
         if name not in self.values:
-            raise InputError(f"{name!r} is not a metric of users. Choose from: {', '.join(self.values)}.")
+            raise InputError(f"{name!r} is not a per-user metric. Choose from: {', '.join(self.values)}.")
         return self.values[name]
 
 
@@ -103,23 +103,23 @@ def judge(
     denominator: str = "all",
     seed: int = 0,
 ) -> Evaluation:
-    """All metrics of ranked lists.
+    """Compute all metrics of ranked lists.
 
     Parameters
     ----------
     recommended : integer array of users × places
-        Items counted from 0, best first; -1 where there is none.
+        Item numbers, starting from 0, best first; -1 for an empty place.
     held_out : SciPy sparse matrix of users × items, or (rows, cols)
         The positives that should have been found.
-    n : int or several
-        How many places are looked at.
+    n : int or sequence of int
+        Number of places at the top of each list that count.
     known : SciPy sparse matrix or (rows, cols), optional
-        The positives by which popularity is judged. Without them there is no popularity share. Where neither of the two
-        is a matrix it is not known how many items there are, and there is no coverage either.
+        The positives that define popularity. Without them, the popularity share is not computed. If neither `held_out`
+        nor `known` is a matrix, the number of items is unknown and coverage is not computed either.
     denominator : {"all", "k"}
-        Recall is hits/|T| or hits/min(k, |T|), with T what is held out of a user.
+        Recall is hits/|T| or hits/min(k, |T|), where T is the set of held-out items of a user.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
     tally, ids = Tally(depths_of(n), denominator, seed), lists_of(recommended)
     sized = [given.shape[1] for given in (held_out, known) if sparse.issparse(given)]
@@ -128,7 +128,7 @@ def judge(
 
 
 class Tally:
-    """Lists as they come in; of each only the hits and the numbers of its items are kept."""
+    """Accumulates lists batch by batch; only their hits and the item counts are kept."""
 
     def __init__(self, depths: tuple[int, ...], denominator: str, seed: int):
         require_seed(seed)
@@ -137,7 +137,7 @@ class Tally:
         self.counts: Array | None = None
 
     def add(self, ids: Array, test: Any, items: int | None) -> None:
-        """Some lists, and what should be in them. Shares need to know how many items there are."""
+        """Add some lists and their held-out items. Shares are computed only if the number of items is given."""
         for k in self.depths:
             require_depth(k, ids.shape[1])
         hits = Hits.of(ids, test)
@@ -163,11 +163,11 @@ class Tally:
 
 
 def depths_of(n: Any) -> tuple[int, ...]:
-    """Numbers of places, each once, in the order given."""
+    """Distinct list lengths, in the order given."""
     each = tuple(n) if isinstance(n, Iterable) and not isinstance(n, str) else (n,)
     for k in each:
         if not is_count(k, 1):
-            raise InputError(f"n={n!r} is not an integer ≥ 1, or several. Pass how many places are looked at.")
+            raise InputError(f"n={n!r} is not an integer ≥ 1, or several. Pass the number of places that count.")
     if not each:
-        raise InputError("n is empty. Pass how many places are looked at.")
+        raise InputError("n is empty. Pass the number of places that count.")
     return tuple(dict.fromkeys(int(k) for k in each))

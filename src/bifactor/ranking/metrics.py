@@ -1,9 +1,9 @@
-"""How good ranked lists are. Each function returns one number for every user with something held out, in their order.
+"""Metrics of ranked lists. Each function returns one number for every user with held-out items, in order.
 
-Throughout, `recommended` holds ids of items by users × places, best first, -1 where there is none. `held_out` has the
+Throughout, `recommended` holds item numbers as users × places, best first, -1 for an empty place. `held_out` has the
 positives that should have been found: a SciPy sparse matrix with one row for each list, or a pair of vectors
-(rows, cols). T is what is held out of a user, and hits are places that hold an item of T. Users with an empty T are
-left out.
+(rows, cols). T is the set of held-out items of a user, and a hit is a place with an item of T. Users with an empty T
+are skipped.
 """
 
 from typing import Any
@@ -18,54 +18,54 @@ from bifactor.ranking.positives import positives, require_some
 from bifactor.validation import is_count
 
 DENOMINATORS = {"all": "|T|", "k": "min(k, |T|)"}
-"""What recall divides by."""
+"""The denominator of recall."""
 
 HEAD = 0.5
-"""The share of known positives that the most popular items hold."""
+"""Share of the known positives that belong to the most popular items."""
 
 
 def ndcg(recommended: Any, held_out: Any, k: int = 10) -> Array:
-    """Σ over hits of 1/log₂(1 + place), by the same sum for a list that begins with min(k, |T|) hits."""
+    """Σ over hits of 1/log₂(1 + place), divided by the same sum for a list that begins with min(k, |T|) hits."""
     return _ndcg(hits(recommended, held_out), k)
 
 
 def recall(recommended: Any, held_out: Any, k: int = 10, denominator: str = "all") -> Array:
-    """The hits among k places by |T|, or for `denominator="k"` by min(k, |T|), of which 1 can always be reached."""
+    """Hits among k places divided by |T|, or, for `denominator="k"`, by min(k, |T|), so that 1 is always attainable."""
     return _recall(hits(recommended, held_out), k, require_denominator(denominator))
 
 
 def precision(recommended: Any, held_out: Any, k: int = 10) -> Array:
-    """The hits among k places by k, also where a list is shorter."""
+    """Hits among k places divided by k, even if a list is shorter."""
     return _precision(hits(recommended, held_out), k)
 
 
 def average_precision(recommended: Any, held_out: Any, k: int = 10) -> Array:
-    """The sum of the precision at each hit by min(k, |T|); its mean over users is MAP."""
+    """Sum of the precision at each hit, divided by min(k, |T|); its mean over users is MAP."""
     return _average_precision(hits(recommended, held_out), k)
 
 
 def reciprocal_rank(recommended: Any, held_out: Any, k: int = 10) -> Array:
-    """1/place of the first hit, 0 without one among k places; its mean over users is MRR."""
+    """1/place of the first hit, 0 if none is among k places; its mean over users is MRR."""
     return _reciprocal_rank(hits(recommended, held_out), k)
 
 
 def hit_rate(recommended: Any, held_out: Any, k: int = 10) -> Array:
-    """1 where there is a hit among k places, else 0."""
+    """1 if there is a hit among k places, else 0."""
     return _hit_rate(hits(recommended, held_out), k)
 
 
 def coverage(recommended: Any, items: int, k: int = 10) -> float:
-    """The share of the items that are among the first k places of any list."""
+    """Share of the items that are among the first k places of any list."""
     if not is_count(items, 1):
-        raise InputError(f"items={items!r} is not an integer ≥ 1. Pass how many items there are.")
+        raise InputError(f"items={items!r} is not an integer ≥ 1. Pass the number of items.")
     return covered(_frequencies(lists_of(recommended), int(items), k))
 
 
 def popularity_share(recommended: Any, known: Any, k: int = 10) -> float:
-    """The share of the first k places that the most popular items take: the fewest with half of the known positives.
+    """Share of the first k places taken by the most popular items: the fewest with half of the known positives.
 
-    0.5 is as in the data, more is more of what is popular. `known` has the positives by which popularity is judged.
-    NaN where nothing is recommended.
+    0.5 is the share in the data; larger values favour popular items. `known` has the positives that define popularity.
+    NaN if nothing is recommended.
     """
     ids = lists_of(recommended)
     items = known.shape[1] if sparse.issparse(known) else int(ids.max(initial=0)) + 1
@@ -77,11 +77,11 @@ def covered(counts: Array) -> float:
 
 
 def popular(known: Any, items: int) -> Array:
-    """Which items are the fewest that hold half of the positives, by their numbers of users and then by their ids."""
+    """The fewest items with half of the positives, in order of their numbers of users, then of their item numbers."""
     found = positives(known, "known")
     require_some(found, "known")
     if sparse.issparse(known) and found.shape[1] != items:
-        raise InputError(f"known has {found.shape[1]} items, and not {items}. Pass it for the items that are ranked.")
+        raise InputError(f"known has {found.shape[1]} items, not {items}. Pass it for the items that are ranked.")
     counts = np.bincount(found.indices, minlength=items)
     order = np.argsort(-counts, kind="stable")
     some = order[: int(np.searchsorted(np.cumsum(counts[order]), HEAD * counts.sum())) + 1]
@@ -140,7 +140,7 @@ def _hit_rate(at: Hits, k: int) -> Array:
 
 
 def per_user(at: Hits, k: int, denominator: str) -> dict[str, Array]:
-    """All metrics of users at one depth, by their names."""
+    """All per-user metrics at one depth, by name."""
     return {
         f"ndcg@{k}": _ndcg(at, k),
         f"recall@{k}": _recall(at, k, denominator),

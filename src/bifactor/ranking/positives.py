@@ -1,4 +1,4 @@
-"""Positives, such as clicks, plays and purchases: pairs of a user and an item, as sparse matrices."""
+"""Positives, such as clicks, plays and purchases: (user, item) pairs as sparse matrices."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.validation import indices, require_finite
 
 LARGEST = 2**62
-"""The most users times items: the place of a pair in the whole matrix has to fit into an integer."""
+"""Largest users × items: the position of a pair in the whole matrix has to fit into an integer."""
 
 UNKNOWN = 2**31
-"""Users or items that there may be where nothing says how many there are."""
+"""Largest number of users or items if no shape is given."""
 
 
 def coordinates_of(data: Any, name: str, shape: tuple[int, int] | None = None) -> Any:
-    """Positives as they were given, as a coo_array: a sparse matrix, or a pair of vectors (rows, cols).
+    """Positives as given, as a coo_array; `data` is a sparse matrix, or a pair of vectors (rows, cols).
 
-    A pair without a shape is for the smallest matrix that holds it. Values must be ≥ 0; they are 1 in a pair.
+    A pair without a shape gives the smallest matrix that contains it. Values must be ≥ 0; they are 1 for a pair.
     """
     if sparse.issparse(data):
         found = coordinates(data, name)
@@ -28,17 +28,17 @@ def coordinates_of(data: Any, name: str, shape: tuple[int, int] | None = None) -
         found = _from_pair(*data, name, shape)
     else:
         raise InputError(
-            f"{name} is {type(data).__name__}. Pass a SciPy sparse matrix of users × items, or a tuple (rows, cols)."
+            f"{name} has type {type(data).__name__}. Pass a sparse matrix of users × items or a tuple (rows, cols)."
         )
     if shape is not None and found.shape != shape:
         raise InputError(f"{name} has shape {found.shape}, not {shape}. Pass matrices of the same users and items.")
     if found.shape[0] * found.shape[1] > LARGEST:
         raise InputError(f"{name} has shape {found.shape}, which is too large. Number users and items from 0.")
     if found.dtype.kind not in "biuf":
-        raise InputError(f"{name} holds values of {found.dtype}. Pass numbers, such as 1 for each positive.")
+        raise InputError(f"{name} has values of type {found.dtype}. Pass numbers, such as 1 for each positive.")
     require_finite(found.data, name, "Pass positives only, with finite values.")
     if np.any(found.data < 0):
-        raise InputError(f"{name} holds {found.data.min():g}, a negative value. Pass positives only.")
+        raise InputError(f"{name} contains {found.data.min():g}, a negative value. Pass positives only.")
     return found
 
 
@@ -52,7 +52,7 @@ def _from_pair(rows: Any, cols: Any, name: str, shape: tuple[int, int] | None) -
 
 
 def positives(data: Any, name: str, shape: tuple[int, int] | None = None) -> Any:
-    """The same as a csr_array: each pair once, sorted, stored zeros gone, values of repeated pairs added."""
+    """The positives as a csr_array: sorted, without stored zeros, values of repeated pairs added."""
     if isinstance(data, sparse.csr_array) and shape in (None, data.shape):
         require_sound(data, name)
         if data.has_canonical_format and data.dtype.kind in "iuf" and np.all((data.data > 0) & np.isfinite(data.data)):
@@ -67,23 +67,23 @@ def positives(data: Any, name: str, shape: tuple[int, int] | None = None) -> Any
 
 def require_some(matrix: Any, name: str) -> None:
     if matrix.nnz == 0:
-        raise InputError(f"{name} holds no positives. Pass at least one pair of a user and an item.")
+        raise InputError(f"{name} contains no positives. Pass at least one pair of a user and an item.")
 
 
 def member(matrix: Any, ids: Array) -> Array:
-    """Where matrix[i, ids[i, k]] is stored, for one row of ids for each row of a sorted csr_array; -1 never is."""
+    """Mask of the ids[i, k] that are stored in row i of a sorted csr_array; -1 never is."""
     items, counts = matrix.shape[1], np.diff(matrix.indptr)
     keys = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), counts) * items + matrix.indices
     wanted = np.arange(matrix.shape[0], dtype=np.int64)[:, None] * items + ids
     if keys.size == 0:
         return np.zeros(ids.shape, bool)
     places = np.minimum(np.searchsorted(keys, wanted.ravel()), keys.size - 1)
-    # The key of -1 is that of the last item of the row above.
+    # The key of -1 equals that of the last item of the row above.
     return (keys[places].reshape(ids.shape) == wanted) & (ids >= 0)
 
 
 def without(matrix: Any, other: Any) -> Any:
-    """The pairs of one that are not in the other."""
+    """The pairs of one matrix that are not in the other."""
     rest = matrix - matrix.multiply(other != 0)
     rest.eliminate_zeros()
     return sorted_rows(rest)

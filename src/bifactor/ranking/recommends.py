@@ -1,4 +1,4 @@
-"""How well a model recommends what was held out."""
+"""Evaluation of a model on held-out positives."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,17 +15,17 @@ from bifactor.ranking.splits import Split
 from bifactor.validation import require_instance
 
 BATCH = 10_000
-"""Users whose lists are asked for at a time."""
+"""Users per call of `recommend`."""
 
 
 class Recommends(Protocol):
-    """What can be evaluated: it ranks items for the users it was fitted to or, by their histories, for others."""
+    """A model that can be evaluated: it ranks items for users of the fit or, from their histories, for new users."""
 
     def recommend(self, rows: Any, n: int, /) -> tuple[Any, Any]:
-        """For each user the n best items that are not known of the user, best first, and their scores.
+        """The n best items for each user that the user does not have yet, best first, and their scores.
 
-        `rows` are numbers of users in what the model was fitted to, or a csr_array with the histories of strangers, one
-        in each row. Both results are arrays of users × n or fewer places; -1 stands for no item.
+        `rows` are row numbers of users in the training data, or a csr_array with the history of a new user in each row.
+        Both results are arrays of users × n or fewer places; -1 stands for no item.
         """
 
 
@@ -37,23 +37,23 @@ def evaluate(
     denominator: str = "all",
     seed: int = 0,
 ) -> Evaluation:
-    """Metrics of what a fitted model recommends to the users of a split, all items being ranked.
+    """Evaluate the recommendations of a fitted model for the users of a split; all items are ranked.
 
-    The model must have been fitted to `split.train`. Users with nothing held out are not asked for. Items that are
-    known of a user and were not in `train`, such as the validation part, are taken out of the lists here.
+    The model must have been fitted to `split.train`. Users without held-out items are skipped. Known items of a user
+    that were not in `train`, such as those of the validation part, are removed from the lists here.
 
     Parameters
     ----------
     model : object
-        With a method `recommend(rows, n)` that returns (ids, scores); see `Recommends`.
+        Model with a method `recommend(rows, n)` that returns (ids, scores); see `Recommends`.
     split : Split
-        For choosing settings pass `split.validation`.
-    n : int or several
-        How many places are looked at.
+        The data. To choose settings, pass `split.validation`.
+    n : int or sequence of int
+        Number of places at the top of each list that count.
     denominator : {"all", "k"}
-        Recall is hits/|T| or hits/min(k, |T|), with T what is held out of a user.
+        Recall is hits/|T| or hits/min(k, |T|), where T is the set of held-out items of a user.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
     require_instance(split, Split, "split")
     if not callable(getattr(model, "recommend", None)):
@@ -62,7 +62,7 @@ def evaluate(
     tally, places = Tally(depths, denominator, seed), max(depths)
     judged = np.flatnonzero(np.diff(split.test.indptr))
     if judged.size == 0:
-        raise InputError("Nothing is held out in this split, so no list can be judged. Hold out some positives.")
+        raise InputError("The test part of this split is empty, so no list can be judged. Hold out some positives.")
     for first in range(0, judged.size, BATCH):
         part = judged[first : first + BATCH]
         ids = _unknown(model, split, part, places)
@@ -72,7 +72,7 @@ def evaluate(
 
 
 def _unknown(model: Recommends, split: Split, part: Array, places: int) -> Array:
-    """So many places for each of these users, without items that are known of them."""
+    """Lists of this many places for these users, without their known items."""
     known, items = split.known[part], split.test.shape[1]
     rows: Any = known if split.users is None else split.users[part]
     more = 0 if split.users is None else _not_fitted(split, part, known)
@@ -84,7 +84,7 @@ def _unknown(model: Recommends, split: Split, part: Array, places: int) -> Array
 
 
 def _not_fitted(split: Split, part: Array, known: Any) -> int:
-    """The most items known of one of the users that the model may not leave out."""
+    """Largest number of known items per user that the model may not leave out by itself."""
     assert split.users is not None
     fitted = split.train[split.users[part]]
     return int((np.diff(known.indptr) - np.diff(known.multiply(fitted != 0).tocsr().indptr)).max())
@@ -93,10 +93,11 @@ def _not_fitted(split: Split, part: Array, known: Any) -> int:
 def _asked(model: Recommends, rows: Any, n: int, items: int) -> Array:
     answer = model.recommend(rows, n)
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise InputError(f"{type(model).__name__}.recommend gave {type(answer).__name__}. It must give (ids, scores).")
+        kind = type(answer).__name__
+        raise InputError(f"{type(model).__name__}.recommend returned {kind}. It must return (ids, scores).")
     ids = lists_of(answer[0])
     if ids.shape[0] != rows.shape[0] or ids.shape[1] > n:
-        asked = f"{rows.shape[0]} lists of up to {n} places"
-        raise InputError(f"{type(model).__name__}.recommend gave {ids.shape}, asked for {asked}. Check its results.")
+        fact = f"returned shape {ids.shape} instead of {rows.shape[0]} lists of up to {n} places"
+        raise InputError(f"{type(model).__name__}.recommend {fact}. Check its results.")
     require_known_items(ids, items)
     return ids

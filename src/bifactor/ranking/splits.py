@@ -1,4 +1,4 @@
-"""Splits of positives: what a model is fitted to, what is known of the users who judge it, and what it should find."""
+"""Splits of positives: training data, known items of the evaluated users, and the items that should be found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Split:
     Attributes
     ----------
     train : users × items
-        What a model is fitted to.
-    known : judged users × items
-        What is known of the users who are judged. It is not to be recommended.
-    test : judged users × items
-        What should be found.
+        Data that a model is fitted to.
+    known : evaluated users × items
+        Known items of the evaluated users. They should not be recommended.
+    test : evaluated users × items
+        Items that should be found.
     users : array, optional
-        The rows of `train` that the judged users are. None where they are strangers, who are not in `train` and whose
-        histories in `known` are folded in.
+        Rows of the evaluated users in `train`. None for new users, who are not in `train` and whose histories in
+        `known` are folded in.
     validation : Split, optional
-        The same for choosing settings, with the same `train`.
+        A split for choosing settings, with the same `train`.
     """
 
     train: Any
@@ -45,31 +45,35 @@ class Split:
             object.__setattr__(self, name, positives(getattr(self, name), name))
         if self.known.shape != self.test.shape or self.train.shape[1] != self.test.shape[1]:
             shapes = f"{self.train.shape}, {self.known.shape} and {self.test.shape}"
-            raise InputError(f"train, known and test have shapes {shapes}. Pass the same items, and users in two.")
+            advice = "Pass the same items in all, and the same users in known and test."
+            raise InputError(f"train, known and test have shapes {shapes}. {advice}")
         if self.users is not None:
             users = indices(self.users, "users", self.train.shape[0])
             if users.size != self.test.shape[0]:
-                raise InputError(f"There are {users.size} users for {self.test.shape[0]} rows of test. Pass one each.")
+                fact = f"There are {users.size} users for {self.test.shape[0]} rows of test."
+                raise InputError(f"{fact} Pass one user for each row.")
             object.__setattr__(self, "users", users)
 
     def __repr__(self) -> str:
-        who = "strangers" if self.users is None else "users"
+        who = "new users" if self.users is None else "users"
         sizes = f"train {self.train.nnz:,}, known {self.known.nnz:,}, test {self.test.nnz:,}"
         return f"Split({sizes} of {self.test.shape[0]:,} {who} and {self.test.shape[1]:,} items)"
 
 
 def by_entry(data: Any, shares: Sequence[float] = SHARES, seed: int = 0) -> Split:
-    """Of each user some positives at random, in the proportion train : validation : test, or train : test.
+    """Split the positives of each user at random, in the proportion train : validation : test, or train : test.
 
     Numbers are rounded down, but at least one positive of a user is in the test part, then one in the validation part,
-    as long as one is left for `train`. Validation parts are known when a model is tested, though not fitted to.
+    as long as one is left for `train`. The validation part is known in the test, although it is not fitted to.
 
     Parameters
     ----------
     data : SciPy sparse matrix of users × items, or (rows, cols)
         The positives.
     shares : two or three positive numbers
+        The proportion train : validation : test, or train : test.
     seed : int
+        Seed of the random split.
     """
     require_seed(seed)
     whole, parts = _some(data), _shares(shares)
@@ -82,32 +86,33 @@ def by_entry(data: Any, shares: Sequence[float] = SHARES, seed: int = 0) -> Spli
 
 
 def by_user(data: Any, users: Sequence[float] | float = (0.1, 0.1), known: float = 0.8, seed: int = 0) -> Split:
-    """Users at random who are not in `train`, for validation and for the test: strong generalisation.
+    """Hold out users at random for validation and test, who are not in `train`: strong generalisation.
 
-    Of each of them a share is known and the rest is looked for: at least one positive of both kinds. Users with one
-    positive stay in `train`. An item that no user in `train` has can only be missed.
+    For each of them a share of the positives is known and the rest should be found, at least one of each. Users with
+    one positive stay in `train`. An item that no user in `train` has cannot be found.
 
     Parameters
     ----------
     data : SciPy sparse matrix of users × items, or (rows, cols)
         The positives.
     users : two numbers, or one
-        For validation and test, or for the test alone: integers are numbers of users, others are shares of all users.
+        For validation and test, or for the test alone. Integers are numbers of users, others are shares of all users.
     known : float
-        The share of the positives of these users that is known.
+        Share of the positives of these users that is known.
     seed : int
+        Seed of the random choices.
     """
     require_seed(seed)
     whole, rng = _some(data), np.random.default_rng(seed)
     if isinstance(known, bool) or not isinstance(known, (int, float)) or not 0 < known < 1:
-        raise InputError(f"known={known!r} is not between 0 and 1. Choose the share that is folded in, such as 0.8.")
+        raise InputError(f"known={known!r} is not between 0 and 1. Choose the share to fold in, such as 0.8.")
     counts = np.diff(whole.indptr)
     wanted = _numbers(users, whole.shape[0])
     able = rng.permutation(np.flatnonzero(counts >= 2))
     if sum(wanted) > able.size or sum(wanted) >= np.count_nonzero(counts):
         raise InputError(
-            f"{sum(wanted)} users are to be held out, but {able.size} have two positives or more, and some must stay "
-            "in train. Hold out fewer."
+            f"{sum(wanted)} users should be held out, but {able.size} have two positives or more, and some must stay "
+            "in train. Hold out fewer users."
         )
     parts = [np.sort(chosen) for chosen in np.split(able[: sum(wanted)], np.cumsum(wanted)[:-1])]
     stay = np.setdiff1d(np.arange(whole.shape[0]), able[: sum(wanted)])
@@ -119,19 +124,19 @@ def by_user(data: Any, users: Sequence[float] | float = (0.1, 0.1), known: float
 
 
 def by_time(data: Any, times: Any, shares: Sequence[float] = SHARES) -> Split:
-    """The earliest positives of all users in `train`, later ones for validation, the last for the test.
+    """Split by time: the earliest positives of all users in `train`, later ones for validation, the last for the test.
 
-    Positives of one time stay together, in the earlier part. What a user has had before is not looked for again, and
-    users of whom nothing is in `train` are left out.
+    Positives with equal times stay together, in the earlier part. Items that a user had before are not part of later
+    parts, and users without positives in `train` are left out.
 
     Parameters
     ----------
     data : SciPy sparse matrix of users × items, or (rows, cols)
-        The positives. A pair of user and item may come several times.
+        The positives. A (user, item) pair may occur several times.
     times : numbers or dates
-        One for each positive: in the order of the vectors, or of `data.tocoo()`.
+        One for each positive, in the order of the vectors or of `data.tocoo()`.
     shares : two or three positive numbers
-        In the proportion train : validation : test, or train : test.
+        The proportion train : validation : test, or train : test.
     """
     events, parts = coordinates_of(data, "data"), _shares(shares)
     require_some(events, "data")
@@ -150,7 +155,7 @@ def by_time(data: Any, times: Any, shares: Sequence[float] = SHARES) -> Split:
 
 
 def _of_the_same_users(parts: list[Any], users: Array) -> Split:
-    """Train, perhaps validation, and test, of users who are rows of all of them."""
+    """Split from the parts for train, validation (optional) and test, which have the same rows."""
     train, *middle, test = parts
     known = train[users]
     if not middle:
@@ -160,17 +165,17 @@ def _of_the_same_users(parts: list[Any], users: Array) -> Split:
 
 
 def _folded(matrix: Any, known: float, rng: np.random.Generator) -> tuple[Any, Any]:
-    """What is known of strangers, and what is looked for."""
+    """Known positives of new users, and those that should be found."""
     place, owner = _shuffled(matrix, rng)
     looked_for = _held_out(np.diff(matrix.indptr), np.array([1 - known]))[0][owner] > place
     return _chosen(matrix, ~looked_for), _chosen(matrix, looked_for)
 
 
 def _held_out(counts: Array, shares: Array) -> Array:
-    """How many positives of each user each share takes; the last share comes first where there are too few."""
+    """Number of positives of each user in each share; if there are too few, the last share is filled first."""
     taken, left = np.empty((shares.size, counts.size), np.int64), np.maximum(counts - 1, 0)  # one stays
     for k in reversed(range(shares.size)):
-        # The product of a share such as 1 − 0.8 and 5 is rounded to less than 1.
+        # A product such as (1 − 0.8)·5 is rounded to less than 1.
         own = np.floor(shares[k] * counts * (1 + 1e-12)).astype(np.int64)
         taken[k] = np.minimum(np.maximum(own, 1), left)
         left = left - taken[k]
@@ -178,7 +183,7 @@ def _held_out(counts: Array, shares: Array) -> Array:
 
 
 def _shuffled(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Of each stored entry its place in a random order of its row, and its row."""
+    """For each stored entry, its place in a random order of its row, and its row."""
     owner = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     order = np.lexsort((rng.random(matrix.nnz), owner))
     place = np.empty(matrix.nnz, np.int64)
@@ -187,7 +192,7 @@ def _shuffled(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _chosen(matrix: Any, chosen: Array) -> Any:
-    """Some of the stored entries."""
+    """The matrix with some of its stored entries."""
     before = np.concatenate([[0], np.cumsum(chosen)])
     return sparse.csr_array((matrix.data[chosen], matrix.indices[chosen], before[matrix.indptr]), shape=matrix.shape)
 
@@ -201,7 +206,7 @@ def _some(data: Any) -> Any:
 def _shares(shares: Any) -> Array:
     each = np.asarray(shares, dtype=np.float64) if np.ndim(shares) == 1 else np.empty(0)
     if each.size not in (2, 3) or not np.all(np.isfinite(each)) or each.min() <= 0:
-        raise InputError(f"shares={shares!r} is not two or three numbers > 0. Pass such as (8, 1, 1).")
+        raise InputError(f"shares={shares!r} is not a sequence of two or three numbers > 0. Pass e.g. (8, 1, 1).")
     return each / each.sum()
 
 
@@ -209,7 +214,7 @@ def _numbers(users: Any, total: int) -> list[int]:
     each = [users] if np.ndim(users) == 0 else list(users)
     counts = [_number(one, total) for one in each]
     if len(counts) not in (1, 2):
-        raise InputError(f"users={users!r} has {len(counts)} numbers. Pass those for validation and for the test.")
+        raise InputError(f"users={users!r} has {len(counts)} numbers. Pass one for validation and one for the test.")
     return counts
 
 
@@ -225,8 +230,8 @@ def _moments(times: Any, size: int) -> Array:
     found = np.asarray(times)
     if found.shape != (size,) or found.dtype.kind not in "iufM":
         raise InputError(
-            f"times is {found.dtype} of shape {found.shape} for {size} positives. Pass a number or a date for each."
+            f"times has dtype {found.dtype} and shape {found.shape} for {size} positives. Pass one number or date each."
         )
     if found.dtype.kind in "fM" and np.any(np.isnan(found) if found.dtype.kind == "f" else np.isnat(found)):
-        raise InputError("times holds values that are missing. Leave those positives out.")
+        raise InputError("times contains missing values. Leave those positives out.")
     return found

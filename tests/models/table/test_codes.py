@@ -75,7 +75,7 @@ def test_what_does_not_vary_has_no_code():
 
 
 def test_sizes_whose_differences_overflow_are_refused():
-    with pytest.raises(InputError, match=r"X holds 1e\+308 in size"):
+    with pytest.raises(InputError, match=r"values as large as 1e\+308"):
         NumberCode.of(np.array([1e308, -1e308, 5.0]), None)
 
 

@@ -1,6 +1,6 @@
 """Plots in scikit-learn's style: made from a result or an estimator, drawn by `plot`, which sets `ax_` and `figure_`.
 
-They need matplotlib, which `pip install 'bifactor[plot]'` brings.
+They need matplotlib, which `pip install 'bifactor[plot]'` installs.
 """
 
 from bifactor.estimators.displays.convergence import ConvergenceDisplay

@@ -1,4 +1,4 @@
-"""How a run went."""
+"""Convergence of a run."""
 
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ class ConvergenceDisplay:
     objective, relative_change, seconds : array
         As in `Result.history`.
     status : str
-        How the run ended; the title.
+        How the run ended, for the title.
     """
 
     def __init__(self, objective: Array, relative_change: Array, seconds: Array, status: str):
@@ -40,7 +40,7 @@ class ConvergenceDisplay:
         return cls.from_result(fitted(estimator, "result_"), against=against, ax=ax)
 
     def plot(self, ax: Any = None, *, against: str = "iterations") -> Self:
-        """Draw against "iterations" or "seconds"; the axis on the right is `right_ax_`."""
+        """Draw against "iterations" or "seconds"; the right axis is `right_ax_`."""
         if against not in ("iterations", "seconds"):
             raise InputError(f"against={against!r} is neither 'iterations' nor 'seconds'. Choose one.")
         self.ax_, self.figure_ = axes_for(ax)

@@ -1,4 +1,4 @@
-"""What the displays share: colours, axes, and where they find what they draw."""
+"""Common parts of the displays: colours, axes and access to results."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FIRST, SECOND, THIRD = "#1f5fa8", "#d1662b", "#3c8d53"
 
 
 def axes_for(ax: Any, count: int = 1, size: tuple[float, float] = (5.5, 3.8)) -> tuple[Any, Any]:
-    """The axes to draw on, new ones in a figure of some inches by default, and their figure."""
+    """The axes to draw on and their figure; by default new ones, with `size` in inches."""
     matplotlib_or_advice()
     if ax is None:
         from matplotlib import pyplot as plt
@@ -33,15 +33,15 @@ def matplotlib_or_advice() -> Any:
 
 
 def fitted(estimator: Any, name: str) -> Any:
-    """A fitted attribute."""
+    """An attribute of a fitted estimator."""
     if not hasattr(estimator, name):
-        raise InputError(f"{type(estimator).__name__} has no {name}. Fit it first, or draw from what it has.")
+        raise InputError(f"{type(estimator).__name__} has no {name}. Fit it first, or draw from another object.")
     return getattr(estimator, name)
 
 
 def completion_problem(result: Result) -> Any:
-    """The problem of a run that completed a matrix."""
+    """The problem of a matrix completion run."""
     problem = result.problem
     if not isinstance(problem, Problem) or not isinstance(problem.operator, Entries):
-        raise InputError("This result does not hold a completion problem. Draw from arrays instead.")
+        raise InputError("This result is not of a completion problem. Draw from arrays instead.")
     return problem

@@ -11,31 +11,32 @@ from bifactor.estimators.stores import held
 from bifactor.running.result import Result
 
 HOLES = {2: "#d9534f", 3: "#b4b4b4"}
-"""Their colour in grey pictures and in coloured ones: one that these are short of."""
+"""Colours of holes in grey and in colour pictures, chosen to be rare in them."""
 
 WIDTH = 3.6
-"""Of a picture, in inches."""
+"""Width of a picture, in inches."""
 
 
 class ImageDisplay:
-    """A picture with holes, completed, and where it is known the original.
+    """A picture with holes, its completion and, if known, the original.
 
     Parameters
     ----------
     before : array, height × width, or height × width × 3
-        NaN in the holes.
+        The picture with NaN in the holes.
     after, truth : array of the same shape
+        The completed picture, and optionally the original.
     """
 
     def __init__(self, before: Array, after: Array, truth: Array | None = None):
         shapes = {np.shape(picture) for picture in (before, after, truth) if picture is not None}
         if len(shapes) > 1:
-            raise InputError(f"The pictures have shapes {sorted(shapes)}. Pass pictures of one shape.")
+            raise InputError(f"The pictures have shapes {sorted(shapes)}. Pass pictures of equal shape.")
         self.before, self.after, self.truth = np.asarray(before), after, truth
 
     @classmethod
     def from_result(cls, result: Result, *, truth: Array | None = None, ax: Any = None) -> Self:
-        """Draw the entries that were known, and X."""
+        """Draw the known entries, and X."""
         problem = completion_problem(result)
         before = np.full(result.shape, np.nan)
         before[problem.operator.rows, problem.operator.cols] = problem.y
@@ -43,14 +44,14 @@ class ImageDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, truth: Array | None = None, ax: Any = None) -> Self:
-        """Draw the entries that a fit knew, and its completed matrix."""
+        """Draw the known entries of a fit, and its completed matrix."""
         data = held(fitted(estimator, "observations_"))
         before = np.full(data.shape, np.nan)
         before[data.rows, data.cols] = data.values
         return cls(before, estimator.complete(), truth).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw side by side, on two axes, or three with the original; grey from its least value to its largest."""
+        """Draw side by side, on two axes, or three with the original; grey levels span the range of its values."""
         pictures = {"known": self.before, "completed": self.after, "original": self.truth}
         shown = {title: np.asarray(picture) for title, picture in pictures.items() if picture is not None}
         height, width = self.before.shape[:2]
@@ -58,7 +59,7 @@ class ImageDisplay:
         axes, self.figure_ = axes_for(ax, len(shown), size)
         self.ax_ = np.atleast_1d(axes)
         if self.ax_.size != len(shown):
-            raise InputError(f"ax has {self.ax_.size} axes for {len(shown)} pictures. Pass as many.")
+            raise InputError(f"ax has {self.ax_.size} axes for {len(shown)} pictures. Pass one for each picture.")
         grey = matplotlib_or_advice().colormaps["gray"].with_extremes(bad=HOLES[2])
         reference = self.before if self.truth is None else self.truth
         low, high = float(np.nanmin(reference)), float(np.nanmax(reference))

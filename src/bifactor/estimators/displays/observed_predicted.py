@@ -1,4 +1,4 @@
-"""Observed against predicted."""
+"""Observed against predicted values."""
 
 from typing import Any, Self
 
@@ -12,25 +12,27 @@ from bifactor.running.result import Result
 from bifactor.words import counted
 
 MANY = 2000
-"""Points beyond which their density is drawn instead."""
+"""Number of points above which their density is drawn instead."""
 
 
 class ObservedPredictedDisplay:
-    """What was observed against what is predicted; a cloud of points, or its density where there are many.
+    """Observed against predicted values, as a scatter plot, or as a density if there are many.
 
     Parameters
     ----------
     observed, predicted : array
+        Pairs of values.
     """
 
     def __init__(self, observed: Array, predicted: Array):
         if np.shape(observed) != np.shape(predicted) or np.size(observed) == 0:
-            raise InputError(f"There are {np.size(observed)} observed and {np.size(predicted)} predicted. Pass pairs.")
+            sizes = f"{np.size(observed)} observed and {np.size(predicted)} predicted values"
+            raise InputError(f"There are {sizes}. Pass pairs.")
         self.observed, self.predicted = np.ravel(observed), np.ravel(predicted)
 
     @classmethod
     def from_predictions(cls, observed: Array, predicted: Array, *, ax: Any = None) -> Self:
-        """Draw pairs, best of all such that the fit has not seen."""
+        """Draw pairs, preferably of entries that were not used in the fit."""
         return cls(observed, predicted).plot(ax)
 
     @classmethod
@@ -41,7 +43,7 @@ class ObservedPredictedDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the entries that a fit knew."""
+        """Draw the known entries of a fit."""
         data, model = held(fitted(estimator, "observations_")), estimator.model_
         return cls(data.values, model.predicted(model.scores(data.rows, data.cols))).plot(ax)
 

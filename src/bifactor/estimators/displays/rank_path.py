@@ -1,4 +1,4 @@
-"""How a rank, or a ridge, was chosen."""
+"""Choice of a rank or a ridge."""
 
 from typing import Any, Self
 
@@ -16,9 +16,11 @@ class RankPathDisplay:
     Parameters
     ----------
     tried, held_out, standard_error : array
-        The errors are of the difference to the best.
+        Ranks or ridges, their held-out losses, and the standard errors of the differences to the best one.
     chosen : float
+        The rank or ridge that was chosen.
     name : {"rank", "ridge"}
+        Label of the horizontal axis.
     """
 
     def __init__(self, tried: Array, held_out: Array, standard_error: Array, chosen: float, name: str):
@@ -44,7 +46,8 @@ class RankPathDisplay:
         """Draw how the ridge was chosen."""
         path = fitted(estimator, "ridge_path_")
         if path is None:
-            raise InputError("This fit has no ridge_path_: the ridge was given, or data are few. Pass alpha='auto'.")
+            fact = "This fit has no ridge_path_: the ridge was given, or there are too few data."
+            raise InputError(f"{fact} Pass alpha='auto'.")
         return cls.from_path(path, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -54,7 +57,7 @@ class RankPathDisplay:
         self.ax_.axvline(self.chosen, color=SECOND, linestyle="--", label=f"chosen: {self.chosen:.3g}")
         positive = self.tried[self.tried > 0]
         if self.name == "ridge" and positive.size:
-            # A ridge of 0 has its place too, one decade to the left of the lightest.
+            # A ridge of 0 is drawn too, one decade to the left of the smallest one.
             exact = positive.size < self.tried.size
             self.ax_.set_xscale("symlog" if exact else "log", **({"linthresh": positive.min()} if exact else {}))
         if self.name == "rank":

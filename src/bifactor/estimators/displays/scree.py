@@ -1,4 +1,4 @@
-"""How much each component explains."""
+"""Deviance explained by each component."""
 
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
 
 
 class ScreeDisplay:
-    """The share of the deviance that each component explains, as bars, and that of all up to it, as a line.
+    """Share of the deviance explained by each component, as bars, and the cumulative share, as a line.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the `explained_deviance_ratio_` of a `LogisticPCA` or `PoissonPCA`."""
+        """Draw `explained_deviance_ratio_` of a `LogisticPCA` or `PoissonPCA`."""
         return cls(fitted(estimator, "explained_deviance_ratio_")).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -30,7 +30,7 @@ class ScreeDisplay:
         self.ax_, self.figure_ = axes_for(ax)
         places = np.arange(1, self.explained.size + 1)
         self.ax_.bar(places, self.explained, color=FIRST, label="each")
-        self.ax_.plot(places, np.cumsum(self.explained), color=SECOND, marker="o", label="all up to it")
+        self.ax_.plot(places, np.cumsum(self.explained), color=SECOND, marker="o", label="cumulative")
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         self.ax_.set(xlabel="component", ylabel="deviance explained")
         self.ax_.legend()

@@ -1,4 +1,4 @@
-"""The singular values of a fit, and whether its factors are balanced."""
+"""Singular values of a fit, and the balance of its factors."""
 
 from typing import Any, Self
 
@@ -11,12 +11,12 @@ from bifactor.running.result import Result
 
 
 class SpectrumDisplay:
-    """The singular values of X = UVᴴ, beside the squared ones of U and of V: all three agree where UᴴU = VᴴV.
+    """The singular values of X = UVᴴ, and the squared ones of U and of V: all three agree if UᴴU = VᴴV.
 
     Parameters
     ----------
     singular_values : array
-        Of X, descending.
+        Singular values of X, descending.
     left, right : array
         Squared singular values of U and of V.
     imbalance : float
@@ -37,12 +37,12 @@ class SpectrumDisplay:
 
     @classmethod
     def from_result(cls, result: Result, *, ax: Any = None) -> Self:
-        """Draw the spectrum of a run's X; columns of offsets, where there are some, count as any other."""
+        """Draw the spectrum of X of a run; columns of offsets, if any, are included."""
         return cls.from_factors(result.U, result.V, ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the spectrum of a fit, the offsets aside."""
+        """Draw the spectrum of a fit, without offsets."""
         model = fitted(estimator, "model_")
         return cls.from_factors(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :], ax=ax)
 

@@ -1,1 +1,1 @@
-"""Tables of numbers, grades, booleans and categories with holes: a model of all columns, free of scikit-learn."""
+"""Imputation model for tables of numbers, grades, booleans and categories, independent of scikit-learn."""

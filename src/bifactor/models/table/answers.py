@@ -1,4 +1,4 @@
-"""What is said of the holes of a column, from predictions at its places: a value, probabilities of levels, a draw."""
+"""Values for missing cells of a column from predictions of its codes: a best guess, probabilities of levels, a draw."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from bifactor.tables.forms import ORDINAL
 
 
 class Score(NamedTuple):
-    """How well known cells of a column were predicted from the rest of their rows."""
+    """Quality of the predictions of known cells of a column from the rest of their rows."""
 
     error: float
-    """Root mean square of numbers, mean absolute error of grades, share of wrong classes."""
+    """Root mean square error of numbers, mean absolute error of grades, share of wrong classes."""
     baseline: float
-    """The same with the mean, the median, or the most frequent class in the place of predictions."""
+    """The same with the mean, the median, or the most frequent class as the prediction."""
     cells: int
 
 
 class Answer(ABC):
-    """Of one column. `middle` is n × width, in standard deviations."""
+    """Values of one column from predictions. `middle` is n × width, in standard deviations."""
 
     @abstractmethod
     def value(self, middle: Array) -> Array:
@@ -31,11 +31,11 @@ class Answer(ABC):
 
     @abstractmethod
     def drawn(self, middle: Array, error: Array, uniform: Array, offset: Array | None) -> Array:
-        """A draw, by an error and an offset as in `draws.Errors`, or by a number between 0 and 1."""
+        """A draw, from an error and an offset as in `draws.Errors`, or from a number between 0 and 1."""
 
     @abstractmethod
     def score(self, middle: Array, truth: Array) -> Score:
-        """Of known cells."""
+        """Score of known cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ class NumberAnswer(Answer):
 
     code: NumberCode
     shrinkage: float
-    """What corrections leave of the standard deviation of errors."""
+    """Factor by which corrections reduce the standard deviation of errors."""
 
     def value(self, middle: Array) -> Array:
         return self.code.decode(middle[:, 0])
 
     def drawn(self, middle: Array, error: Array, uniform: Array, offset: Array | None) -> Array:
-        """Errors of normal scores are added there, so that values that are frequent, as 0, are drawn as often."""
+        """Draw values; errors are added to normal scores, so that frequent values, such as 0, are drawn as often."""
         if offset is None:
             return self.code.decode(middle[:, 0] + self.shrinkage * error)
         scores = self.code.score_of(middle[:, 0]) + offset + self.shrinkage * error
@@ -64,7 +64,7 @@ class NumberAnswer(Answer):
 
 @dataclass(frozen=True, eq=False)
 class LevelAnswer(Answer):
-    """The median of grades, the more probable of two."""
+    """The median of grades, or the most probable level."""
 
     code: LevelCode | ClassCode
     link: ProportionalOdds | Discriminant
@@ -99,7 +99,7 @@ def _quantile(levels: Array, share: Array) -> Array:
 
 
 def answer_of(code: Code, middle: Array, x: Array, shrinkage: float) -> Answer:
-    """Fitted to predictions of known cells and their values."""
+    """The answer of a column, fitted to predictions of known cells and their values."""
     if isinstance(code, NumberCode):
         return NumberAnswer(code, shrinkage)
     y = x.astype(np.int64)

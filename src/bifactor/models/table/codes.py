@@ -1,6 +1,7 @@
-"""How the columns of a table become standardised numbers, and come back.
+"""Encoding of the columns of a table as standardised numbers, and decoding.
 
-A table is an array with NaN for holes. Columns of numbers hold numbers, all others the places 0, 1, … of their levels.
+A table is an array with NaN for missing cells. Columns of numbers contain numbers, all others the indices 0, 1, … of
+their levels.
 """
 
 from abc import ABC, abstractmethod
@@ -15,33 +16,33 @@ from bifactor.errors import InputError
 from bifactor.tables.forms import CATEGORY, NUMBER
 
 MOST_CLASSES = 30
-"""Of a category; rarer ones share the last one in the fit."""
+"""Largest number of classes of a category; rarer levels share the last class in the fit."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 FINEST = 1000
-"""Points of the distribution of a column that are kept: to look one up takes longer among more."""
+"""Points kept of the distribution of a column; more points make lookups slower."""
 
 LARGEST = np.finfo(np.float64).max / 8
-"""Of numbers."""
+"""Largest absolute value of numbers."""
 
 UNSEEN = 0.5
-"""Rows that each class is counted with on top of what was seen."""
+"""Rows added to the count of each class."""
 
 
 class Code(ABC):
-    """Of one column: `width` columns of mean 0 and variance 1."""
+    """Encoding of one column as `width` columns of mean 0 and variance 1."""
 
     kind: str
     width = 1
 
     @abstractmethod
     def encode(self, x: Array) -> Array:
-        """Of what is known, without holes: n × width."""
+        """Codes of known cells, n × width."""
 
     def scores(self, x: Array) -> Array:
-        """The same, with normal scores in the place of numbers."""
+        """The same, with normal scores instead of numbers."""
         return self.encode(x)
 
 
@@ -54,7 +55,7 @@ class NumberCode(Code):
     low: float
     high: float
     points: Array
-    """What was seen, sorted, or some of it, and the normal scores of these."""
+    """Sorted known values, or some of them, and their normal scores."""
     heights: Array
     kind = NUMBER
 
@@ -68,10 +69,10 @@ class NumberCode(Code):
         unit = np.sqrt(heights**2 @ counts / x.size)
         scale = float(np.abs(x).max())  # so that squares are finite
         if scale > LARGEST:
-            raise InputError(f"X holds {scale:g} in size, and differences of such numbers are not finite. Rescale it.")
+            raise InputError(f"X contains values as large as {scale:g}, whose differences overflow. Rescale it.")
         part = x / scale
         mean, spread = scale * float(part.mean()), scale * float(part.std())
-        if len(points) > FINEST:  # as many ranks apart, and the ends
+        if len(points) > FINEST:  # at equally spaced ranks, with both ends
             ranks = np.linspace(0, x.size, FINEST)
             kept = np.unique(np.searchsorted(np.cumsum(counts), ranks).clip(0, len(points) - 1))
             points, heights = points[kept], heights[kept]
@@ -84,15 +85,15 @@ class NumberCode(Code):
         return np.interp(x, self.points, self.heights)[:, None]
 
     def score_of(self, z: Array) -> Array:
-        """From standardised numbers to normal scores."""
+        """Convert standardised numbers to normal scores."""
         return np.interp(z * self.spread + self.mean, self.points, self.heights)
 
     def undo_scores(self, z: Array) -> Array:
-        """From normal scores to standardised numbers."""
+        """Convert normal scores to standardised numbers."""
         return (np.interp(z, self.heights, self.points) - self.mean) / self.spread
 
     def expected(self, z: Array, variance: Array) -> Array:
-        """The mean of a standardised number whose normal score is N(z, variance)."""
+        """Mean of a standardised number whose normal score is N(z, variance)."""
         spread, found = np.sqrt(variance), np.zeros_like(z)
         for node, weight in zip(NODES, WEIGHTS, strict=True):
             found += weight * np.interp(z + spread * node, self.heights, self.points)
@@ -104,7 +105,7 @@ class NumberCode(Code):
 
 @dataclass(frozen=True, eq=False)
 class LevelCode(Code):
-    """One number for each level: grades have the means of the parts of N(0, 1) that they cut, booleans two."""
+    """One number for each level: the means of the parts of N(0, 1) that the levels cut; booleans have two."""
 
     points: Array
     shares: Array
@@ -130,16 +131,16 @@ class LevelCode(Code):
 
 @dataclass(frozen=True, eq=False)
 class ClassCode(Code):
-    """K − 1 contrasts of K classes, uncorrelated and of variance 1: a category does not count K times."""
+    """K − 1 contrasts of K classes, uncorrelated and with variance 1, so that a category does not count K times."""
 
     points: Array
     """K × (K − 1): the contrasts of each class."""
     shares: Array
-    """Of the classes."""
+    """Shares of the classes."""
     classes: Array
-    """The class of each level: its own, or the last for all that are rare."""
+    """Class of each level: its own, or the last one for all rare levels."""
     within: Array
-    """The share that each level has in its class."""
+    """Share of each level in its class."""
     kind = CATEGORY
 
     @classmethod
@@ -175,7 +176,7 @@ class ClassCode(Code):
 
 
 def code_of(x: Array, kind: str, size: int, bounds: tuple[float, float] | None) -> Code | None:
-    """The code of what is known of a column; None where that is one value alone, or none."""
+    """The code of a column from its known cells; None if they have at most one distinct value."""
     if x.size == 0 or np.all(x == x[0]):
         return None
     if kind == NUMBER:

@@ -12,12 +12,12 @@ from bifactor.models.table.factors import TableFactors
 
 
 class Errors(NamedTuple):
-    """n × q: of codes, or of normal scores where there are some; and between 0 and 1 by their normal distribution."""
+    """Errors of codes, or of normal scores if used, n × q; and as numbers between 0 and 1, by their distribution."""
 
     numbers: Array
     uniform: Array
     offsets: Array | None
-    """Normal scores of numbers, less those of what these are expected to be; None where there are no normal scores."""
+    """Normal scores of numbers minus those of their expected values; None without normal scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Drawing:
         return cls(factors, model, model.sample_loadings(rng))
 
     def errors(self, X: Array, rng: np.random.Generator) -> Errors:
-        """By how much cells differ from what the model says of them."""
+        """Random differences between cells and their predictions by the model."""
         layout, scored = self.factors.layout, self.factors.scores is not None
         rows = self.model.rows(layout.encode(X, scores=scored))
         middle, variance = self.model.predict(rows)

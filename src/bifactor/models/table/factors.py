@@ -1,4 +1,4 @@
-"""The factor models of a table: of standardised numbers, and of their normal scores."""
+"""Factor models of a table: of standardised numbers, and of their normal scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from bifactor.models.factor_analysis import FactorModel, fit_factors
 from bifactor.models.table.layout import Layout
 
 MANY, SAMPLE = 1000, 500
-"""Rows from which on the first rounds of a fit see a sample alone, and of how many."""
+"""Number of rows above which the first rounds of a fit use a sample, and the size of the sample."""
 
 MOST = 20_000
-"""Rows of a fit: more of them change what is fitted by less than its tolerance."""
+"""Largest number of rows of a fit: more change the result by less than the tolerance."""
 
 OnRound = Callable[[int, float, float], bool]
 
 
 class Guess(NamedTuple):
-    """What factors say of each place of a table, in standard deviations."""
+    """Predictions of factors for each encoded cell of a table, in standard deviations."""
 
     middle: Array
     apart: Array
-    """What normal scores say, less what numbers say; 0 where these are the same."""
+    """Predictions from normal scores minus those from numbers; 0 if both are the same."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableFactors:
-    """One model, or two where both say something: `scores` is None where it would be the same, or was not asked for."""
+    """One model, or two: `scores` is None if it would be the same, or was not requested."""
 
     layout: Layout
     plain: FactorModel
@@ -58,7 +58,7 @@ class TableFactors:
         return self.plain.converged and (self.scores is None or self.scores.converged)
 
     def guess(self, plain: Array, scores: Array | None) -> Guess:
-        """Of rows in both encodings, NaN where nothing is known; of the cells that are known, anything."""
+        """Predictions for rows in both encodings, with NaN for missing cells; those of known cells are arbitrary."""
         middle = self.plain.expected(self.plain.rows(plain))
         if self.scores is None or scores is None:
             return Guess(middle, np.zeros_like(middle))

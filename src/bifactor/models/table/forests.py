@@ -1,8 +1,8 @@
-"""Forests that correct what factors say, where columns depend on each other by steps and bends.
+"""Forests that correct the predictions of factors, if columns depend on each other nonlinearly.
 
-Two for each encoded column: one of its values, and one of what the factors leave. Their features are the completed
-rows, as they were when the cell was hidden, without the column itself; in its place is what the factors said of it.
-Each tree sees a part of the rows and tells the rest, so known cells have predictions of trees that did not see them.
+There are two for each encoded column: one of its values, and one of the residuals of the factors. Their features are
+the completed rows, as they were when the cell was hidden, with the prediction of the factors instead of the column
+itself. Each tree is fitted to a part of the rows and predicts the rest, so known cells have out-of-bag predictions.
 """
 
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from bifactor.models.table.held_out import HeldOut
 from bifactor.models.table.layout import Layout
 
 TREES, PROBE = 24, 6
-"""Of a forest, fewer where there are many columns; the rest do not grow where the first say no more than chance."""
+"""Trees of a forest, fewer if there are many columns, and of a first part; the others grow only if these help."""
 
 LEVELS, LEAF, SHARE = 10, 2, 0.63
-"""Depth, rows of a leaf at least, and the share of rows that a tree sees."""
+"""Depth, smallest number of rows of a leaf, and the share of rows that a tree is fitted to."""
 
 TRIES, MOST_TRIES = 1 / 3, 12
-"""Features that a level tries: a share of them, but so many at most."""
+"""Features tried per level: as a share, and at most."""
 
 WORK = 5e8
-"""Steps that all trees may take to grow, about a second on one core."""
+"""Largest total number of steps to grow all trees, about a second on one core."""
 
 FEWEST = 30
-"""Rows of a table, and known cells of a column, below which there are none."""
+"""Smallest number of rows of a table, and of known cells of a column, for forests."""
 
 FINE = 1 << 16
 """Parts of a standard deviation that targets are rounded to."""
@@ -38,13 +38,13 @@ FINE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Of one encoded column: trees of its values, and of what factors leave."""
+    """Forest of one encoded column: trees of its values, and of the residuals of the factors."""
 
     values: Trees
     rest: Trees
 
     def told(self, bins: Array, middle: Array) -> Array:
-        """n × 2: corrections to what factors say."""
+        """Corrections to the predictions of factors, n × 2."""
         kernel = kernels.find("trees", np.float64, bins.shape[1] * self.values.mean.size)
         used = np.ones((len(self.values.mean), bins.shape[1]), bool)
         scale = FINE * len(used)
@@ -54,15 +54,15 @@ class Forest:
 
 @dataclass(frozen=True, eq=False)
 class Forests:
-    """Of all encoded columns, None for those of which too little is known."""
+    """Forests of all encoded columns, None for those with too few known cells."""
 
     edges: Array
-    """q × 31: where features are cut into bins."""
+    """Edges of the bins of features, q × 31."""
     forests: tuple[Forest | None, ...]
 
     @classmethod
     def of(cls, layout: Layout, held_out: HeldOut, seed: int) -> tuple[Self, Array]:
-        """Also gives n × q × 2: corrections of known cells by trees that did not see them."""
+        """Grow forests; also returns out-of-bag corrections of known cells, n × q × 2."""
         completed, q = held_out.completed, layout.width
         edges = np.quantile(completed[0], np.arange(1, BINS) / BINS, axis=0).T
         bins = np.stack([_binned(rows, edges) for rows in completed])
@@ -85,7 +85,7 @@ class Forests:
         return cls(edges, tuple(planted)), corrections
 
     def told(self, completed: Array, middle: Array, holes: Array) -> Array:
-        """n × q × 2: corrections of the holes of completed rows."""
+        """Corrections of the missing cells of completed rows, n × q × 2."""
         bins, found = _binned(completed, self.edges), np.zeros((*middle.shape, 2))
 
         def tell(places: list[int]) -> None:
@@ -109,7 +109,7 @@ def _planted(
     size: tuple[int, int],
     rng: np.random.Generator,
 ) -> tuple[Forest | None, Array, Array]:
-    """The forest of a place, the rows that it has seen, and what trees say of those that they did not see."""
+    """The forest of an encoded column, the rows that it is fitted to, and their out-of-bag corrections."""
     rows = np.flatnonzero(held_out.mask[:, k])
     features = np.flatnonzero((layout.own != layout.own[k]) | (np.arange(layout.width) == k))
     if rows.size < FEWEST or features.size < 2:
@@ -139,7 +139,7 @@ def _grown(bins: Array, targets: tuple[Array, Array], drawn: Array, tried: Array
 
 
 def _left_out(bins: Array, trees: list[Trees], drawn: Array, middle: Array) -> Array:
-    """n × 2: corrections to what factors say, by the trees that did not see a row; 0 where all did."""
+    """Out-of-bag corrections to the predictions of factors, n × 2; 0 for rows that all trees were fitted to."""
     left = np.ones((len(drawn), middle.size), bool)
     np.put_along_axis(left, drawn, False, axis=1)
     kernel, counts = kernels.find("trees", np.float64, left.size * LEVELS), left.sum(axis=0)
@@ -148,7 +148,7 @@ def _left_out(bins: Array, trees: list[Trees], drawn: Array, middle: Array) -> A
 
 
 def _lots(n: int, features: Array, size: tuple[int, int], rng: np.random.Generator) -> tuple[Array, Array]:
-    """The rows that each tree sees, and the features that each of its levels tries."""
+    """Rows that each tree is fitted to, and features that each of its levels tries."""
     count, tries = size
     drawn = rng.permuted(np.broadcast_to(np.arange(n), (count, n)), axis=1)[:, : max(2, int(SHARE * n))]
     tries = min(tries, features.size)
@@ -158,7 +158,7 @@ def _lots(n: int, features: Array, size: tuple[int, int], rng: np.random.Generat
 
 
 def _binned(rows: Array, edges: Array) -> Array:
-    """q × n, as the kernels take them."""
+    """Bins of the features, q × n, as the kernels need them."""
     found = np.empty(rows.shape[::-1], np.uint8)
     for k, cuts in enumerate(edges):
         found[k] = np.searchsorted(cuts, rows[:, k])

@@ -1,4 +1,4 @@
-"""Predictions of known cells from the rest of their rows, with columns as they were fitted."""
+"""Predictions of known cells from the rest of their rows, for fixed fitted columns."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,24 +11,24 @@ from bifactor.models.table.factors import TableFactors
 FOLDS = 5
 
 JUDGES = 1500
-"""Rows at most."""
+"""Largest number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Some rows of a table; each of their known cells is hidden once, with a fifth of the others of its row."""
+    """Some rows of a table; each of their known cells is hidden once, together with a fifth of its row."""
 
     rows: Array
-    """Their places in the table."""
+    """Indices of the rows in the table."""
     known: Array
-    """n × q: their codes."""
+    """Codes of the rows, n × q."""
     fold: Array
-    """n × q: when a cell was hidden; −1 for holes."""
+    """Fold in which a cell is hidden, n × q; −1 for missing cells."""
     middle: Array
-    """n × q: what factors said of it then; 0 for holes."""
+    """Predictions of the factors for the hidden cell, n × q; 0 for missing cells."""
     apart: Array
     completed: Array
-    """folds × n × q: the rows with holes filled in, and what was hidden then."""
+    """Rows with missing and hidden cells filled in, folds × n × q."""
 
     @classmethod
     def of(cls, factors: TableFactors, X: Array, rng: np.random.Generator) -> Self:
@@ -37,7 +37,7 @@ class HeldOut:
         X, own = X[rows], factors.layout.own
         holes = np.isnan(X)
         order = np.argsort(np.where(holes, 2.0, rng.random(X.shape)), axis=1)
-        turn = np.argsort(order, axis=1) % FOLDS  # cells of a row, in random order, are dealt out in turn
+        turn = np.argsort(order, axis=1) % FOLDS  # cells of a row, in random order, go to the folds in turn
         turn[holes] = -1
         fold, (plain, scores) = turn[:, own], factors.encoded(X)
         middle, apart = np.zeros(plain.shape), np.zeros(plain.shape)
@@ -52,5 +52,5 @@ class HeldOut:
 
     @property
     def mask(self) -> Array:
-        """Cells that are known."""
+        """Mask of known cells."""
         return self.fold >= 0

@@ -1,4 +1,4 @@
-"""Where the codes of a table lie, side by side."""
+"""Layout of the codes of a table, side by side."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -12,18 +12,18 @@ from bifactor.models.table.codes import Code, NumberCode, code_of
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table are."""
+    """Kinds of the columns of a table."""
 
     kinds: tuple[str, ...]
     sizes: tuple[int, ...]
-    """How many levels; 0 for numbers."""
+    """Numbers of levels; 0 for numbers."""
     bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
-    """Of numbers, where they are not those of the data."""
+    """Bounds of numbers, if they differ from those of the data."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The codes of all columns of a table, None for those that have nothing to tell."""
+    """Codes of all columns of a table, None for columns without information."""
 
     codes: tuple[Code | None, ...]
 
@@ -35,13 +35,13 @@ class Layout:
 
     @cached_property
     def spans(self) -> list[slice]:
-        """The places of each column."""
+        """Encoded columns of each column."""
         ends = np.cumsum(self._widths).tolist()
         return [slice(end - width, end) for end, width in zip(ends, self._widths, strict=True)]
 
     @cached_property
     def own(self) -> Array:
-        """The column of each place."""
+        """Column of each encoded column."""
         return np.repeat(np.arange(len(self.codes)), self._widths)
 
     @property
@@ -54,20 +54,20 @@ class Layout:
 
     @property
     def places(self) -> list[tuple[int, Code, slice]]:
-        """Columns that have a code, with it and its place."""
+        """Columns with a code, the code, and its encoded columns."""
         return [(j, c, s) for j, (c, s) in enumerate(zip(self.codes, self.spans, strict=True)) if c is not None]
 
     @property
     def numbers(self) -> list[tuple[int, NumberCode]]:
-        """Places of columns of numbers."""
+        """Encoded columns of numbers, and their codes."""
         return [(s.start, c) for _, c, s in self.places if isinstance(c, NumberCode)]
 
     def kinds(self) -> list[str]:
-        """The kind of each place."""
+        """Kind of each encoded column."""
         return [c.kind for _, c, _ in self.places for _ in range(c.width)]
 
     def encode(self, X: Array, scores: bool = False) -> Array:
-        """A table in standardised columns, NaN where nothing is known."""
+        """The table in standardised columns, with NaN for missing cells."""
         found = np.full((len(X), self.width), np.nan)
         for j, code, span in self.places:
             known = ~np.isnan(X[:, j])

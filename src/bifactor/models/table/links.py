@@ -1,4 +1,4 @@
-"""From a prediction to the probabilities of levels: proportional odds of grades, discriminants of classes."""
+"""Probabilities of levels from predictions: proportional odds for grades, discriminants for classes."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,16 +9,16 @@ from scipy.special import expit, softmax
 from bifactor.arrays import Array
 
 ROUNDS, SMALL = 50, 1e-6
-"""Steps of Newton's method at most, and the step that ends it."""
+"""Largest number of Newton steps, and the step length that ends them."""
 
 NARROWEST = 1e-8
-"""Thresholds are at least so far apart."""
+"""Smallest distance between thresholds."""
 
 SLOPE, HEAVY = 1.0, 1.0
-"""What the slope is drawn to, and by how many observations."""
+"""Prior mean of the slope, and its weight in observations."""
 
 BLUNT, MILD = 10.0, 3.0
-"""Observations that the common variance of classes is mixed with, and those that each class mean is."""
+"""Weights, in observations, of the prior of the common covariance of classes, and of the prior of class means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ProportionalOdds:
         counts = np.bincount(y, minlength=size) + 0.5
         below = np.cumsum(counts)[:-1] / counts.sum()
         theta, b = np.log(below / (1 - below)), SLOPE
-        # Half an observation in each level, at z = 0, keeps thresholds apart where a level was not seen.
+        # Half an observation in each level, at z = 0, keeps thresholds apart if a level does not occur.
         z, y = np.append(z, np.zeros(size)), np.append(y, np.arange(size))
         w = np.append(np.ones(len(z) - size), np.full(size, 0.5))
         value = _loss(theta, b, z, y, w)
@@ -58,7 +58,7 @@ class ProportionalOdds:
 
 
 def _sides(theta: Array, b: float, z: Array, y: Array) -> tuple[Array, Array]:
-    """θ above and below each observation, less bz; ±40 beyond the last."""
+    """θ above and below each observation, minus bz; ±40 beyond the last threshold."""
     ends = np.concatenate([[-40.0], theta, [40.0]])
     return ends[y + 1] - b * z, ends[y] - b * z
 
@@ -93,7 +93,7 @@ def _quadratic(theta: Array, b: float, z: Array, y: Array, w: Array) -> tuple[Ar
 
 @dataclass(frozen=True, eq=False)
 class Discriminant:
-    """Classes as normal distributions of the predictions, with one covariance: linear in these."""
+    """Classes as normal distributions of the predictions with a common covariance, so that log odds are linear."""
 
     slopes: Array
     offsets: Array

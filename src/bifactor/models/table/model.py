@@ -1,4 +1,4 @@
-"""A table that has been fitted: its holes filled in, probabilities of levels, and draws."""
+"""A fitted table: imputation of missing cells, probabilities of levels, and draws."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ FAST, FULL = "fast", "full"
 EFFORTS = FAST, FULL
 
 ROUNDS, TOLERANCE = 100, 5e-3
-"""Of the factors. A fifth of the tolerance changed errors by less than 1 in 200, and took twice as long."""
+"""Defaults for the factors. A fifth of the tolerance changed errors by less than 0.5 %, and took twice as long."""
 
 CHUNK = 1 << 14
-"""Rows that are filled in at a time."""
+"""Rows filled in at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Factors of a table and corrections to them."""
+    """Factors of a table and corrections to their predictions."""
 
     factors: TableFactors
     forests: Forests | None
     stack: Stack
 
     def predict(self, X: Array, column: int | None = None) -> Array:
-        """Of each hole, in standard deviations; of one column alone where that is enough."""
+        """Predictions of missing cells, in standard deviations; with `column`, corrected in that column only."""
         plain, scores = self.factors.encoded(X)
         guess = self.factors.guess(plain, scores)
         corrections = [guess.apart[:, :, None]]
@@ -53,9 +53,9 @@ class TableModel:
     layout: Layout
     schema: Schema
     constants: Array
-    """The value of columns that have a single one, NaN for others."""
+    """Values of constant columns, NaN for others."""
     predictor: Predictor | None
-    """None where no column varies."""
+    """None if no column varies."""
     answers: dict[int, Answer]
     scores: dict[int, Score]
 
@@ -71,7 +71,7 @@ class TableModel:
         tol: float = TOLERANCE,
         on_round: OnRound = lambda *_: False,
     ) -> Self:
-        """X is n × p, NaN for holes: numbers, and places of levels in columns of any other kind."""
+        """Fit to X, n × p with NaN for missing cells: numbers, or indices of levels in columns of any other kind."""
         layout = Layout.of(X, schema)
         first = X[np.isnan(X).argmin(axis=0), np.arange(X.shape[1])]
         constants = np.where([code is None for code in layout.codes], first, np.nan)
@@ -95,7 +95,7 @@ class TableModel:
         return cls(layout, schema, constants, Predictor(factors, forests, stack), answers, scores)
 
     def fill(self, X: Array) -> Array:
-        """The table with its holes filled in; columns of which nothing was known in the fit keep theirs."""
+        """The table with missing cells filled in, except in columns that were empty in the fit."""
         found = np.where(np.isnan(X), self.constants, X)
         for rows, middle in self._chunks(X):
             for j, holes, span in self._holes(X[rows]):
@@ -103,7 +103,7 @@ class TableModel:
         return found
 
     def probabilities(self, X: Array, column: int) -> Array:
-        """Of the levels of a column, from the rest of each row: what a row says of it is not looked at."""
+        """Probabilities of the levels of a column from the rest of each row; its own cells are not used."""
         found = np.zeros((len(X), self.schema.sizes[column]))
         answer = self.answers.get(column)
         if not isinstance(answer, LevelAnswer):
@@ -118,7 +118,7 @@ class TableModel:
         return found
 
     def draws(self, X: Array, count: int, seed: int) -> Iterator[Array]:
-        """Tables with their holes drawn at random, jointly, each with loadings of its own."""
+        """Tables with missing cells drawn at random, jointly, each with its own draw of loadings."""
         rng = np.random.default_rng(seed)
         chunks = list(self._chunks(X))
         for _ in range(count):
@@ -134,7 +134,7 @@ class TableModel:
             yield found
 
     def _chunks(self, X: Array, column: int | None = None) -> Iterator[tuple[Array, Array]]:
-        """Rows with holes, some at a time, and what is said of each place."""
+        """Rows with missing cells, some at a time, and predictions of their codes."""
         rows = np.flatnonzero(np.isnan(X).any(axis=1))
         for start in range(0, len(rows) if self.predictor is not None else 0, CHUNK):
             assert self.predictor is not None
@@ -142,7 +142,7 @@ class TableModel:
             yield part, self.predictor.predict(X[part], column)
 
     def _holes(self, X: Array) -> Iterator[tuple[int, Array, slice]]:
-        """Columns that have holes in these rows, the holes, and the places of the column."""
+        """Columns with missing cells in these rows, masks of these cells, and the encoded columns."""
         for j, _, span in self.layout.places:
             holes = np.isnan(X[:, j])
             if holes.any():
@@ -150,7 +150,7 @@ class TableModel:
 
 
 def _shrinkage(held_out: HeldOut, predicted: Array, place: int) -> float:
-    """What corrections leave of the standard deviation of the errors that draws have, in hidden cells."""
+    """Factor by which corrections reduce the standard deviation of the errors of draws, in hidden cells."""
     rows = held_out.mask[:, place]
     truth, drawn = held_out.known[rows, place], held_out.middle[rows, place] + held_out.apart[rows, place] / 2
     before, after = np.mean((truth - drawn) ** 2), np.mean((truth - predicted[rows, place]) ** 2)

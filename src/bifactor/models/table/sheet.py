@@ -1,4 +1,4 @@
-"""Columns of any kind, and the model that fills them in: what frames, arrays and files of text share."""
+"""Columns of any kind, and the model that fills them in, common to frames, arrays and text files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from bifactor.validation import is_at_least_zero
 
 
 def metric_of(form: Form) -> str:
-    """What errors of a column are: shares of wrong classes, unless it has numbers or grades."""
+    """Metric of the errors of a column: the share of wrong classes, unless it has numbers or grades."""
     return {NUMBER: "rmse in days" if form.step else "rmse", ORDINAL: "mae"}.get(form.kind, "errors")
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table that has been fitted, column by column."""
+    """A fitted table, column by column."""
 
     forms: tuple[Form, ...]
     model: TableModel
     known: tuple[int, ...]
-    """How many cells each column had, and how many holes."""
+    """Numbers of known cells of each column, and of missing cells."""
     holes: tuple[int, ...]
 
     @classmethod
     def fit(cls, forms: Sequence[Form], columns: Sequence[Array], bounds: Any = None, **options: Any) -> Self:
-        """`columns` are the cells of each; `options` are those of `TableModel.fit`."""
+        """Fit to the cells of each column; `options` are those of `TableModel.fit`."""
         forms = tuple(forms)
         used = [form for form in forms if form.kind != KEEP]
         schema = Schema(
@@ -42,16 +42,16 @@ class Sheet:
         X = _codes(forms, columns)
         if not used:
             raise InputError(
-                "All columns of X are kept, as words that hardly repeat are. Say what they are by columns=."
+                "All columns of X are kept, as is done for words that hardly repeat. Pass their kinds in columns=."
             )
         if np.isnan(X).all():
-            raise InputError("No entry of X is known. Pass at least one that is not missing.")
+            raise InputError("No entry of X is known. Pass at least one known entry.")
         model = TableModel.fit(X, schema, **options)
         counts = [int(np.count_nonzero(~_missing(cells))) for cells in columns]
         return cls(forms, model, tuple(counts), tuple(len(c) - k for c, k in zip(columns, counts, strict=True)))
 
     def fill(self, columns: Sequence[Array]) -> list[tuple[Array, Array]]:
-        """Of each column its holes, and what fills them; columns of which nothing was known have none that can be."""
+        """Masks of the cells of each column that are filled in, and their values; none in columns that were empty."""
         return self._back(columns, self.model.fill(_codes(self.forms, columns)))
 
     def draws(self, columns: Sequence[Array], count: int, seed: int) -> Iterator[list[tuple[Array, Array]]]:
@@ -60,13 +60,13 @@ class Sheet:
             yield self._back(columns, X)
 
     def probabilities(self, columns: Sequence[Array], place: int) -> Array:
-        """Of the levels of a column, from the rest of each row."""
+        """Probabilities of the levels of a column, from the rest of each row."""
         among = sum(form.kind != KEEP for form in self.forms[:place])
         return self.model.probabilities(_codes(self.forms, columns), among)
 
     @property
     def scores(self) -> list[Score | None]:
-        """Of each column, of times in days; None for those that are kept, constant or empty."""
+        """Score of each column, in days for times; None for columns that are kept, constant or empty."""
         places = iter(range(len(self.forms)))
         found = [None if form.kind == KEEP else self.model.scores.get(next(places)) for form in self.forms]
         return [_in_days(score) if form.step else score for form, score in zip(self.forms, found, strict=True)]
@@ -97,12 +97,12 @@ def _missing(cells: Array) -> Array:
 
 
 def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tuple[float, float]]:
-    """By the places of columns."""
+    """Bounds by the index of columns."""
     found = {}
     places = {form.name: k for k, form in enumerate(forms)}
     for name, ends in (given or {}).items():
         if name not in places or forms[places[name]].kind != NUMBER:
-            raise InputError(f"bounds names {name!r}, which is not a column of numbers. Name columns of numbers.")
+            raise InputError(f"bounds names {name!r}, which is not a column of numbers. Leave it out.")
         time = forms[places[name]].step > 0
         try:
             low, high = (_moment(end) if time else float(end) for end in ends)
@@ -110,7 +110,7 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
             low, high = np.nan, np.nan
         if not low < high:
             raise InputError(
-                f"bounds of {name!r} are {ends!r}. Pass two {'times' if time else 'numbers'} that rise, as "
+                f"bounds of {name!r} are {ends!r}. Pass two increasing {'times' if time else 'numbers'}, such as "
                 f"{'(datetime(2020, 1, 1), datetime(2021, 1, 1))' if time else '(0, 120)'}."
             )
         found[places[name]] = low, high
@@ -118,7 +118,7 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
 
 
 def _moment(end: Any) -> float:
-    """In microseconds, since 1970 where it is no duration."""
+    """A duration, or a time since 1970, in microseconds."""
     if isinstance(end, float):
         return end  # infinite
     length = isinstance(end, (timedelta, np.timedelta64))
@@ -131,7 +131,7 @@ def _in_days(score: Score | None) -> Score | None:
 
 
 def require_tolerance(tol: Any) -> float:
-    """A number ≥ 0."""
+    """The tolerance; raises `InputError` unless it is a number ≥ 0."""
     if not is_at_least_zero(tol):
-        raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to go on to max_iter.")
+        raise InputError(f"tol={tol!r} is not a number ≥ 0. Use 0 to continue until max_iter.")
     return float(tol)

@@ -1,4 +1,4 @@
-"""Corrections to what factors say, weighed by how well they tell known cells that were hidden."""
+"""Corrections to the predictions of factors, weighted by how well they predict hidden known cells."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,22 +11,22 @@ from bifactor.models.table.layout import Layout
 from bifactor.tables.forms import NUMBER
 
 PARTS = 4
-"""Of the rows: the weights that a part is judged by come from the others."""
+"""Number of parts of the rows: each part is corrected with weights from the others."""
 
 POOLED, OWN = 30.0, 60.0
-"""Ridges, in observations: of the weights of a kind of columns, and of those of a column around these."""
+"""Ridges, in observations: on the weights of a kind of columns, and on the differences of each column from them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Weights of the corrections of each place, shrunk by a gate as far as chance could have made their gain."""
+    """Weights of the corrections of each encoded column, shrunk by a gate as far as their gain may be due to chance."""
 
     weights: Array
-    """q × corrections."""
+    """Weights, q × corrections."""
 
     @classmethod
     def of(cls, layout: Layout, held_out: HeldOut, corrections: Array, rng: np.random.Generator) -> tuple[Self, Array]:
-        """Also gives the corrected predictions of the known cells, each with weights from other rows."""
+        """Fit weights; also returns the corrected predictions of known cells, each with weights from other rows."""
         (n, q, count), known = corrections.shape, held_out.mask
         rest = np.where(known, held_out.known - held_out.middle, 0)
         features = np.where(known[:, :, None], corrections, 0)
@@ -55,7 +55,7 @@ class Stack:
 
 
 def _weights(grams: Array, slopes: Array, unit: Array) -> Array:
-    """Ridge regressions of each place, around that of all of them."""
+    """Ridge regression of each encoded column, shrunk towards that of all of them."""
     pooled = np.linalg.solve(grams.sum(axis=0) + np.diag(POOLED * unit), slopes.sum(axis=0))
     ridge = np.diag(OWN * unit)
     found: Array = np.linalg.solve(grams + ridge, (slopes + ridge @ pooled)[:, :, None])[:, :, 0]
@@ -63,7 +63,7 @@ def _weights(grams: Array, slopes: Array, unit: Array) -> Array:
 
 
 def _gates(layout: Layout, rest: Array, told: Array) -> Array:
-    """1 − (se/gain)² of each column, or 0: what the correction takes off the squared errors of hidden cells."""
+    """1 − (se/gain)² of each column, or 0, where gain is the reduction of the squared errors of hidden cells."""
     gains, gates = rest**2 - (rest - told) ** 2, np.zeros(layout.width)
     for _, _, span in layout.places:
         gain = gains[:, span].sum(axis=1)
