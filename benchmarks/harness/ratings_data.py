@@ -1,4 +1,4 @@
-"""Public ratings, and splits of them into what is shown and what is hidden."""
+"""Public ratings, and splits into known and hidden ones."""
 
 import gzip
 from collections.abc import Callable
@@ -17,7 +17,7 @@ JESTER_ROWS = 5000
 
 @dataclass(frozen=True)
 class Split:
-    """What is shown, and what is hidden of the rows and columns that are shown. Numbers have no gaps."""
+    """Known ratings, and hidden ones in known rows and columns. Indices have no gaps."""
 
     shown: Triples
     hidden: Triples
