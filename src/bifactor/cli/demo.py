@@ -80,5 +80,5 @@ def _lines(picture: Picture, ratings: Ratings, table: Table, output: Path) -> li
     )
     for name, told in table.scores.items():
         unit, simple = ("share wrong", "mode") if told["metric"] == "errors" else ("RMSE", "mean")
-        lines.append((f"  {name}", f"{unit} {told['error']:.3g}; of the column's {simple} {told['baseline']:.3g}"))
+        lines.append((f"  {name}", f"{unit} {told['error']:.3g} (with the column's {simple}: {told['baseline']:.3g})"))
     return [*lines, ("written", f"{output}: open it in a browser")]

@@ -51,7 +51,10 @@ def _figures(card: dict[str, Any]) -> str:
     figures += [
         (f"{data['choices']:,}", "choices"),
         (f"{data['rows']:,} × {data['cols']:,}", "users × items"),
-        (str(fit["rank"]), "components, given by --rank"),
+        (
+            str(fit["rank"]),
+            "components" + (", the smaller side" if fit["rank"] < card["settings"]["rank"] else ", given"),
+        ),
         (f"{choice['unobserved']:.3g}", "weight of items not chosen"),
         (f"{choice['alpha']:.3g}", "ridge"),
         (f"{choice['item_share']:.0%}", "of scores are item-to-item"),

@@ -112,7 +112,8 @@ def run_charts(fit: dict[str, Any]) -> list[str]:
     objective = np.array(history["objective"])
     log = bool(np.all(objective > 0))
     curve = line_chart(np.array(history["iteration"]), objective, "iteration", "objective", whole_x=True, log_y=log)
-    charts.append(chart("Convergence", f"Status of the run: {fit['sentence']}.", curve))
+    sentence = fit["sentence"][0].upper() + fit["sentence"][1:]
+    charts.append(chart("Convergence", f"{sentence}.", curve))
     return charts
 
 
