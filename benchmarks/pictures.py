@@ -95,7 +95,7 @@ def decibels(found: np.ndarray, truth: np.ndarray) -> float:
 
 
 def similarity(found: np.ndarray, truth: np.ndarray) -> float | None:
-    """None where scikit-image is not at hand."""
+    """None if scikit-image is not installed."""
     try:
         metrics = library("skimage.metrics")
     except Absent:

@@ -56,7 +56,7 @@ def lastfm() -> Pairs:
     folder = "lastfm-hetrec2011"
     path = data.DATA / folder / "user_artists.dat.gz"
     if not path.exists():
-        raise Absent(f"{folder} is not at hand. Set BIFACTOR_DATA to the folder that holds it.", folder)
+        raise Absent(f"{folder} is missing. Set BIFACTOR_DATA to the folder that holds it.", folder)
     with gzip.open(path) as lines:
         users, items, _ = np.loadtxt(lines, skiprows=1, dtype=np.int64).T
     return users, items

@@ -41,7 +41,7 @@ class Picture:
         else:
             path, advice = data.DATA / self.file, "Set BIFACTOR_DATA to the folder that holds it."
         if not path.exists():
-            raise Absent(f"{self.file} is not at hand. {advice}", self.file)
+            raise Absent(f"{self.file} is missing. {advice}", self.file)
         return path
 
     def pixels(self) -> np.ndarray:

@@ -39,7 +39,7 @@ def text(folder: str, file: str) -> Triples:
     """A row, a column and a value in each line of a compressed file."""
     path = data.DATA / folder / file
     if not path.exists():
-        raise Absent(f"{folder} is not at hand. Set BIFACTOR_DATA to the folder that holds it.", folder)
+        raise Absent(f"{folder} is missing. Set BIFACTOR_DATA to the folder that holds it.", folder)
     with gzip.open(path) as lines:
         rows, cols, values = np.loadtxt(lines).T
     return rows, cols, values

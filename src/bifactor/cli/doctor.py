@@ -1,4 +1,4 @@
-"""`bifactor doctor`: what is installed, how it is set up, and whether it works."""
+"""`bifactor doctor`: show the installation and its settings, and check that it works."""
 
 import os
 import platform

@@ -63,7 +63,7 @@ def answer_written() -> Iterator[None]:
         if error.errno not in (*REFUSED, errno.EPIPE):
             raise
         _forget_stdout()
-        if error.errno != errno.EPIPE:  # a reader such as head has closed the pipe, which is no error
+        if error.errno != errno.EPIPE:  # a reader such as head that closes the pipe is not an error
             click.echo(f"Error: The answer was not written: {error.strerror}. Check the free space.", err=True)
         sys.exit(FAILED)
 

@@ -1,4 +1,4 @@
-"""A folder of blocks: what it holds, and its blocks."""
+"""A block store: a folder of blocks and its metadata."""
 
 import os
 from dataclasses import dataclass
