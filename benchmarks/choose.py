@@ -1,7 +1,7 @@
 """Every solver on one problem of each kind, from its own start: seconds and iterations to a common goal.
 
-The goal is a relative error of 1e-5 to the truth; for the problems with noise, an objective within 1e-6 of the least.
-`SPG` and `SparseApproxSDP` are told ‖X*‖_*; `NuclearNorm` gets a ridge of 1e-6 of ‖∇f(0)‖₂ where there is no noise. The
+The goal is a relative error of 1e-5 to the truth; for the problems with noise, an objective within 1e-6 of the minimum.
+`SPG` and `SparseApproxSDP` are told ‖X*‖_*; `NuclearNorm` gets a ridge of 1e-6 of ‖∇f(0)‖₂ if there is no noise. The
 rank is the true one, with noise 20, and a ridge there 0.4 of ‖∇f(0)‖₂, above what noise alone shows. Each solver has 20
 seconds. `python -m benchmarks.choose PATH` draws the picture.
 """
@@ -21,14 +21,14 @@ from bifactor.problems.state import State
 from bifactor.svd import spectral_norm
 
 LIMIT = 20.0
-"""Seconds for each."""
+"""Time limit of each solver, in seconds."""
 
 GOAL, GAP = 1e-5, 1e-6
 
 
 @dataclass
 class Task:
-    """A problem, and what counts as far from its solution."""
+    """A problem, and a measure of the distance from its solution."""
 
     objective: str
     data: str
@@ -38,12 +38,12 @@ class Task:
     goal: float
     solvers: dict[str, s.Solver | None]
     ridge: bf.Problem | None = None
-    """For solvers that want a ridge."""
+    """For solvers that need a ridge."""
 
 
 @dataclass
 class Curve:
-    """Seconds, the distance not counted, and distances."""
+    """Seconds, without the time to measure distances, and distances."""
 
     seconds: list[float] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
@@ -107,7 +107,7 @@ def noiseless(data: str, operator: bf.operators.Operator, U: np.ndarray, V: np.n
 
 
 def planted(m: int, n: int, rank: int, kappa: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Factors with singular values that fall geometrically from √(mn) to √(mn)/κ."""
+    """Factors with singular values that decrease geometrically from √(mn) to √(mn)/κ."""
     rng = np.random.default_rng(seed)
     root = np.geomspace(1, 1 / kappa, rank) ** 0.5
     U, V = (np.linalg.qr(rng.standard_normal((k, rank)))[0] * k**0.5 * root for k in (m, n))

@@ -1,6 +1,7 @@
-"""Blocks on a Dask cluster of this machine: one worker beside two, traffic, and workers that are killed on the way.
+"""Blocks on a Dask cluster of this machine: one and two workers, traffic, and workers that are killed during a run.
 
-BIFACTOR_OBSERVATIONS says how many observations (20 million by default), BIFACTOR_KILLS how many runs lose a worker.
+BIFACTOR_OBSERVATIONS is the number of observations (20 million by default), BIFACTOR_KILLS that of runs that lose a
+worker.
 """
 
 import logging
@@ -66,7 +67,7 @@ def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
 
 
 def kills(store: bf.tables.BlockStore, known: bf.Result) -> list[Row]:
-    """A worker is killed at a random moment; every other time nobody starts it again."""
+    """A worker is killed at a random moment; every other time it is not restarted."""
     from distributed import Client
 
     chance, found = random.Random(0), []

@@ -1,7 +1,7 @@
 """Convex solvers against CVXPY: 20 random 30 × 20 problems per loss and constraint.
 
 `NuclearNorm` minimises f + ρ‖X‖_*; `SPG` minimises f over ‖X‖_* ≤ τ, and over |Xᵢⱼ| ≤ α too. τ is 0.2 to 0.8 of √(rmn),
-and α half of the largest measurement, so that both are felt. That X is within 1e-8 of both limits is asserted.
+and α half of the largest measurement, so that both are active. That X is within 1e-8 of both limits is asserted.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,12 +1,11 @@
 """Counts of genes in single cells: components under a likelihood, against those of log(1 + x), by two protocols.
 
-Thinning: of each count four fifths are kept, by a binomial draw, and the rest is to be told: the mean Poisson deviance
-of the rest is shown, and the mean negative log-likelihood under a negative binomial of the best dispersion (less is
-better for both). What a method tells is multiplied by the number that makes its total right, alike for all.
-Neighbours: the genes are split in halves, and the 50 nearest neighbours of each cell by the scores of one half are
-compared with those of the other; their number in common is shown (more is better). All but log(1 + x), which has
-nothing to choose, choose their ridge. Cells with fewer than 200 counts, and genes seen in fewer than 10 cells, are left
-out. The table gives means over seeds.
+Thinning: of each count four fifths are kept, by a binomial draw, and the rest is to be predicted: the mean Poisson
+deviance of the rest is shown, and the mean negative log-likelihood under a negative binomial of the best dispersion
+(lower is better for both). Predictions of all methods are scaled to the right total. Neighbours: the genes are split in
+halves, and the 50 nearest neighbours of each cell by the scores of one half are compared with those of the other; their
+number in common is shown (higher is better). All but log(1 + x), which has nothing to choose, choose their ridge. Cells
+with fewer than 200 counts, and genes seen in fewer than 10 cells, are left out. The table gives means over seeds.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ FAINTEST = 0.01
 """The least count that log(1 + x) may predict: the deviance of 0 is infinite."""
 
 Told = tuple[np.ndarray, np.ndarray]
-"""Scores of cells, and what counts they stand for."""
+"""Scores of cells, and the counts they predict."""
 
 
 def cells(name: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Planted matrices with noise: how often intervals of the posterior hold the entry itself, and a new measurement of it.
+"""Planted matrices with noise: how often posterior intervals contain the entry itself, and a new measurement of it.
 
 300 × 200 of rank 3 with offsets, noise half as large as the entries, 5 to 50 % observed, fitted at rank 3 and 8; 100
 draws each. cover_z and cover_y are shares of the entries that were not observed inside 90 % intervals, rmse is of z in

@@ -1,4 +1,4 @@
-"""How long fits take, and how long `bifactor complete` says that they will: numbers, labels and MovieLens 100k."""
+"""How long fits take, and how long `bifactor complete` predicts: numbers, labels and MovieLens 100k."""
 
 import time
 from collections.abc import Iterator

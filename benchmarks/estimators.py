@@ -1,6 +1,6 @@
 """Estimators with their defaults on real data: MovieLens, Jester, and tables with holes against other imputers.
 
-MovieLens 100k: the five official folds, nothing tuned. Jester: 5,000 users kept out of the fit, half of the ratings of
+MovieLens 100k: the five official folds, nothing tuned. Jester: 5,000 users held out of the fit, half of the ratings of
 each shown to `transform`, error on the other half, against a fit to everything that is shown. Imputers: a tenth and
 three tenths of the known entries hidden, three draws; errors in standard deviations of what is hidden.
 """

@@ -1,7 +1,7 @@
 """Iterations to relative error 1e-6: 1000 × 1000, rank 10, 60,000 noiseless entries, condition number 1.
 
 BFGD with the paper's constants, f normalised by the observed fraction ρ: then L = 1/ρ over all matrices but about 1
-over incoherent ones of low rank, which is the L that the theory speaks of. Beside it the same with backtracking.
+over incoherent ones of low rank, which is the L of the theory. It is compared with backtracking.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Noiselet sensing 1024 × 1024, rank 50, random start: time to relative error 1e-6, PCG against BFGD.
 
 BFGD once with the step the paper prints, 1/(12 max{L, L_g} ‖W₀‖²) with L = 1, once with the best constant
-step that a search finds for this very problem and start; `step` is that step times ‖W₀‖².
+step that a search finds for this problem and start; `step` is that step times ‖W₀‖².
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def sense(oversampling: int) -> list[Row]:
 
 
 def prepare() -> Callable[[], Row]:
-    """As many iterations of PCG as it takes to the goal: looking at the error is not part of the time."""
+    """As many iterations of PCG as it takes to the goal: measuring the error does not count."""
     problem, U, V = sensing(SHAPE, 10, 0)
     found = reach(problem, RANK, bf.solvers.PCG(), bf.inits.Random(), error_to(U, V), GOAL, 200)
     return lambda: timed(lambda: repeat(problem, bf.solvers.PCG(), found))

@@ -1,4 +1,4 @@
-"""Features of rows and columns: what an iteration costs with them, and users and films without a single rating.
+"""Features of rows and columns: the cost of an iteration, and predictions for users and films without a single rating.
 
 Cost: generated in the shape of MovieLens 1M, a million ratings at rank 32, with 20 features for each row out of 200.
 CPU seconds of an iteration are those of 35 iterations less those of 5.
@@ -52,7 +52,7 @@ def generated(features: bool, seed: int = 0) -> bf.Problem:
 
 
 def iterations(problem: bf.Problem, count: int) -> float:
-    """CPU seconds of so many."""
+    """CPU seconds of this many iterations."""
     started = time.process_time()
     bf.solve(problem, RANK, bf.solvers.PCG(), rng=0, max_iter=count, tol=1e-300, objective_tol=0.0)
     return time.process_time() - started
@@ -143,7 +143,7 @@ class Part:
 
 
 def means(part: Part, strength: float) -> Fitted:
-    """Means of rows and columns, drawn to the mean of all as by so many ratings."""
+    """Means of rows and columns, shrunk to the overall mean as by so many additional ratings."""
     rows, cols, values = part.train
     mean = values.mean()
     sides = [
@@ -185,7 +185,7 @@ def collective(part: Part, ridge: float, weight: float) -> Fitted:
 def content(part: Part, ridge: float) -> Fitted:
     """cmfrec's ContentBased: factors are functions of the features alone.
 
-    It adds the mean of all ratings to its predictions twice (3.5.1), so it is given ratings less their mean.
+    Version 3.5.1 adds the mean of all ratings to its predictions twice, so it gets ratings minus their mean.
     """
     rows, cols, values = part.train
     mean = values.mean()

@@ -1,7 +1,7 @@
-"""Fuzzed fits: random small problems and odd tables end in finite numbers or in an error that bifactor means to raise.
+"""Fuzzed fits: random small problems and odd tables end in finite numbers or in an error of bifactor.
 
 `python -m benchmarks.fuzz_fits --cases 4000 --seed 1` runs as many as you like, and `--only 123` one of them again,
-with the traceback of what it ends in.
+with its traceback.
 """
 
 import argparse
@@ -27,7 +27,7 @@ DOCUMENTED = (
     (UserWarning, "Columns without any known cell are dropped"),
     (UserWarning, "All .* known entries are 1"),
 )
-"""Warnings that an estimator says that it gives."""
+"""Documented warnings of estimators."""
 
 TRIES = 6
 """Drawings of a case: many solvers are for few problems."""
@@ -36,11 +36,11 @@ FINISHED, REFUSED = "finished", "refused"
 
 
 class Surprise(Exception):
-    """A number that is not finite, and that nothing tells of; or a refusal after work."""
+    """A number that is not finite and not reported; or an error after work."""
 
 
 class Fuzzed:
-    """One case: what it is called, as far as it was drawn, and what became of it."""
+    """One case: its name, as far as it was drawn, and its outcome."""
 
     def __init__(self, seed: int, number: int):
         self.rng, self.name, self.words = np.random.default_rng([seed, number]), "", ""
@@ -132,7 +132,7 @@ def require_finite(what: str, value: Any) -> None:
 
 
 def outcome(case: Fuzzed) -> str:
-    """`FINISHED`, `REFUSED`, or what else came of it."""
+    """`FINISHED`, `REFUSED`, or another outcome."""
     try:
         return FINISHED if case.run() else REFUSED
     except Exception as error:

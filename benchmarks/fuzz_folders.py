@@ -1,6 +1,6 @@
-"""Saved fits, results and checkpoints that somebody changed: how many are loaded, refused in a sentence, or else.
+"""Saved fits, results and checkpoints with random changes: how many are loaded, raise an error of bifactor, or else.
 
-`BIFACTOR_FUZZ=1000000 python -m benchmarks fuzz_folders` runs as many cases. What is loaded is also used: it has to
+`BIFACTOR_FUZZ=1000000 python -m benchmarks fuzz_folders` runs as many cases. Loaded objects are also used: they must
 predict and recommend finite numbers. Only "loaded" and "refused" may be above 0.
 """
 

@@ -1,4 +1,4 @@
-"""Readers of files against files that went wrong: how many are read, refused in a sentence, or end in something else.
+"""Readers on damaged files: how many are read, raise an error of bifactor, or end otherwise.
 
 `BIFACTOR_FUZZ=1000000 python -m benchmarks fuzz_readers` runs as many cases; by default there are a few thousand. Only
 "read" and "refused" may be above 0.
@@ -139,7 +139,7 @@ def read(path: Path, rng: np.random.Generator) -> Any:
 
 
 def sound(found: Any) -> bool:
-    """Whether what was read can be trusted."""
+    """Whether the data that were read are valid."""
     if isinstance(found, np.ndarray):
         return bool(np.all(np.isfinite(found)))
     if (

@@ -1,8 +1,8 @@
-"""Completion 1000 × 1000, rank 10: recovered to 1e-9 or not, over sampling and conditioning; pymanopt beside it.
+"""Completion 1000 × 1000, rank 10: recovery to 1e-9 by sampling and conditioning, compared with pymanopt.
 
 `bf.solve` with its defaults on ten draws. On some of them also PCG and pymanopt's conjugate gradients on the manifold
-of fixed-rank matrices, both from the same spectral start. Singular values fall geometrically from 1 to 1/κ. Entries are
-drawn until every row and column has at least r of them. Oversampling is nnz/(r(m + n − r)). Seconds are those of
+of fixed-rank matrices, both from the same spectral start. Singular values decrease geometrically from 1 to 1/κ. Entries
+are drawn until every row and column has at least r of them. Oversampling is nnz/(r(m + n − r)). Seconds are those of
 runs that recovered X.
 """
 
@@ -49,7 +49,7 @@ def ours(problem: bf.Problem, U: np.ndarray, V: np.ndarray, solver: bf.solvers.S
 
 
 def theirs(problem: bf.Problem, U: np.ndarray, V: np.ndarray) -> Row:
-    """pymanopt to the same error; no seconds where it does not get there in time."""
+    """pymanopt to the same error; no seconds if it does not reach it in time."""
     start = bf.inits.Spectral()(problem, RANK, np.random.default_rng(0))
     A, B = start.left, start.right
     QA, RA = np.linalg.qr(A)
@@ -75,7 +75,7 @@ def complete(oversampling: float, kappa: float, seeds: int) -> Iterator[Row]:
 
 
 def prepare(oversampling: float, kappa: float) -> Callable[[], Row]:
-    """Three draws after one another; `recovered` counts those that came to 1e-9."""
+    """Three draws; `recovered` counts those that came to 1e-9."""
     draws = [draw(oversampling, kappa, seed) for seed in range(3)]
 
     def once() -> Row:

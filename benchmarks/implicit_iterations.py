@@ -14,7 +14,7 @@ from bifactor.factors import Factors
 from bifactor.operators.cells import DataAndCells
 
 RANK, NEAR, LONG, LONGEST = 64, (1e-2, 1e-3, 1e-4), 400, 100
-"""The rank, how near to the least value, and the iterations that find it, or are given to a start."""
+"""The rank, the distances to the minimum, and the iterations to find it, or for each start."""
 
 
 def clicks() -> tuple[bf.operators.Entries, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Time to the least value of one objective of implicit feedback: PCG against implicit and irspack, at their own.
+"""Time to the minimum of an objective of implicit feedback: PCG against implicit and irspack, on their own objectives.
 
 All in single precision, from the positives to factors; starts count, compilation does not. Every value is that of our
 problem at the factors found, off the clock, and the least value is that of a long run of PCG in double precision or
@@ -48,7 +48,7 @@ class Race:
 
 
 def generated(m: int = 6033, n: int = 3123, entries: int = 673_000, seed: int = 0) -> sparse.csr_array:
-    """Clicks by taste, popularity and activity, both of the latter with long tails."""
+    """Clicks by taste, popularity and activity, with long tails of the latter two."""
     rng = np.random.default_rng(seed)
     taste = rng.standard_normal((m, 20)) @ rng.standard_normal((20, n)) / 20**0.5
     score = taste + 1.2 * rng.standard_normal(n) + rng.gumbel(size=(m, n))
@@ -104,7 +104,7 @@ def with_implicit(X: Any, width: int, iterations: int, value: Value) -> Curve:
 
 
 def losses_apart(name: str, X: Any, width: int, iterations: int = 10) -> Iterator[Row]:
-    """How far our F is from the loss that `implicit` tells, in both of its precisions."""
+    """The difference between our F and the loss that `implicit` reports, in both precisions."""
     value = value_of(as_implicit(X.astype(np.float64)))
     for dtype in (np.float64, np.float32):
         model = implicit_model(width, iterations, dtype=dtype, calculate_training_loss=True)
@@ -135,7 +135,7 @@ def with_irspack(X: Any, width: int, iterations: int, value: Value) -> Curve:
 
 
 class Clock:
-    """Seconds since it was made, without those that `note` takes."""
+    """Seconds since it was created, without those of `note`."""
 
     def __init__(self) -> None:
         self.started, self.paused, self.curve = time.perf_counter(), 0.0, Curve()

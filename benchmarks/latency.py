@@ -1,4 +1,4 @@
-"""How long people wait before anything happens: fresh processes that import, ask for help, predict, and fit a little.
+"""Start-up times: fresh processes that import, ask for help, predict, and fit a little.
 
 `processor_seconds` are those of the whole process, so that a busy machine changes them less.
 """

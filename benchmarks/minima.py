@@ -1,6 +1,6 @@
-"""How good the minima are: draws of small problems, from the same start, against L-BFGS-B, and what others find.
+"""Quality of the minima: draws of small problems, compared with L-BFGS-B from the same start and with other starts.
 
-A draw counts as worse where its objective is more than 1 % of F(0) − F_best above F_best, the least of all runs.
+A draw counts as worse if its objective is more than 1 % of F(0) − F_best above F_best, the minimum over all runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def lbfgs(problem: bf.Problem, x: bf.factors.Factors) -> float:
 
 
 def found(problem: bf.Problem, seed: int) -> dict[str, float]:
-    """The objective that each way ends at."""
+    """The final objective of each method."""
     start = bf.inits.Spectral()(problem, RANK, np.random.default_rng(seed))
     given = bf.inits.Given(start.left, start.right)
     random = [bf.solve(problem, RANK, bf.solvers.PCG(), bf.inits.Random(), seed + k).objective for k in range(5)]

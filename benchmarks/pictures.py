@@ -1,9 +1,10 @@
-"""Holes in pictures: `bf.ImageCompletion` against five simple ways to fill them, on 30 pictures with nine masks.
+"""Holes in pictures: `bf.ImageCompletion` against five simple methods, on 30 pictures with nine masks.
 
-Pictures of 256 × 256; 11 of them, marked as new, had no part in any choice of the method. psnr_hidden is that of hidden
-pixels, in dB, psnr that of all, ssim the structural similarity of scikit-image. The Gaussian average has the best of
-eight widths by the truth, which flatters it; its seconds are of that width. Also the speed on a megapixel, and the peak
-memory at 20 megapixels. A part: `python -m benchmarks.pictures --pictures china flower --masks lines --sheet FILE.png`.
+Pictures of 256 × 256; 11 of them, marked as new, were not used for any choice in the method. psnr_hidden is that of
+hidden pixels, in dB, psnr that of all, ssim the structural similarity of scikit-image. The Gaussian average has the
+best of eight widths by the truth, which favours it; its seconds are of that width. Also the speed on a megapixel, and
+the peak memory at 20 megapixels. A part: `python -m benchmarks.pictures --pictures china flower --masks lines --sheet
+FILE.png`.
 """
 
 import argparse
@@ -94,7 +95,7 @@ def decibels(found: np.ndarray, truth: np.ndarray) -> float:
 
 
 def similarity(found: np.ndarray, truth: np.ndarray) -> float | None:
-    """None where scikit-image is not at hand."""
+    """None if scikit-image is not installed."""
     try:
         metrics = library("skimage.metrics")
     except Absent:

@@ -1,10 +1,11 @@
 """Ratings: how well the posterior of the factors predicts, against a ridge that is chosen and other libraries.
 
 A tenth of the entries is hidden at random, five times; those whose row or column would be new are left out. Errors are
-of predictions cut to the range of what was shown. cover80, cover90 and cover95 are the shares of hidden entries inside
-intervals of these levels, length90 the mean length of those of 0.9. Rank 10 throughout, but for "posterior, chosen",
-the defaults of MatrixCompletion. Other libraries have the settings, of a grid of 8 or 15, with the least mean error on
-the hidden entries themselves, which flatters them; their seconds are of the fit with these, ours include all choices.
+of predictions clipped to the range of known values. cover80, cover90 and cover95 are the shares of hidden entries
+inside intervals of these levels, length90 the mean length of those of 0.9. Rank 10 throughout, except for "posterior,
+chosen", the defaults of MatrixCompletion. Other libraries have the settings, of a grid of 8 or 15, with the least mean
+error on the hidden entries themselves, which favours them; their seconds are of the fit with these, ours include all
+choices.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ Interval = Callable[[np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarra
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a candidate tells of entries; some tell no intervals."""
+    """Predictions of a candidate; some have no intervals."""
 
     predict: Predictor
     interval: Interval | None = None

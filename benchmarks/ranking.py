@@ -1,12 +1,12 @@
 """Clicks: how well models rank what users have chosen, against popularity, EASE and two libraries.
 
-All items are ranked. In "8:1:1" a tenth of the positives of each user is looked for and another tenth is for choosing
-settings; recall is hits/|T|. In "new users" a fifth of the users is new in the test, another fifth in the validation
-part, and of each four fifths are known; recall is hits/min(k, |T|). Settings are chosen on the validation part of each
-split, by NDCG, in a space that is fixed in harness/rankers.py; the model is not fitted again with that part. `seconds`
-are of the fit with the settings chosen, `trials` is how many were tried. `low` and `high` bound NDCG by a bootstrap
-over users. `behind` is NDCG less that of the best model of the split, user by user, and `behind_high` its upper bound.
-A part: `python -m benchmarks.ranking --sets msweb --models EASE --splits 1`.
+All items are ranked. In "8:1:1" a tenth of the positives of each user is the test part and another tenth is for
+choosing settings; recall is hits/|T|. In "new users" a fifth of the users is new in the test, another fifth in the
+validation part, and of each four fifths are known; recall is hits/min(k, |T|). Settings are chosen on the validation
+part of each split, by NDCG, in a space that is fixed in harness/rankers.py; the model is not fitted again with that
+part. `seconds` are of the fit with the settings chosen, `trials` is how many were tried. `low` and `high` bound NDCG by
+a bootstrap over users. `behind` is NDCG less that of the best model of the split, user by user, and `behind_high` its
+upper bound. A part: `python -m benchmarks.ranking --sets msweb --models EASE --splits 1`.
 """
 
 import argparse
@@ -56,7 +56,7 @@ MODELS = {ranker.name: ranker for ranker in RANKERS}
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A model on one split: how it was judged, and how it came about."""
+    """A model on one split: its metrics and settings."""
 
     test: Evaluation
     settings: Settings
@@ -153,7 +153,7 @@ def measured(
 
 
 def summary(rows: list[Row]) -> tuple[list[dict[str, str]], str]:
-    """For each set who is at the top, and who is within noise of it."""
+    """For each set, the best model and those not significantly worse."""
     lines = []
     for (objective, data), group in table.grouped(rows, ("objective", "data")).items():
         judged = [found for found in group if "behind" in found]

@@ -76,7 +76,7 @@ def theirs_error(split: tuple[Split, Split], rank: int, rho: float) -> float:
 
 
 def tuned(errors: Callable[[float], list[Any]], last: Callable[[Any], float]) -> tuple[float, list[Any]]:
-    """The ridge of the grid with the least mean test error over the folds, and what `errors` gave there."""
+    """The ridge of the grid with the smallest mean test error over the folds, and the result of `errors` for it."""
     found = {rho: errors(rho) for rho in GRID}
     return min(found.items(), key=lambda item: np.mean([last(e) for e in item[1]]))
 

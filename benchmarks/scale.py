@@ -1,6 +1,6 @@
-"""Observations on disk, in blocks: throughput of partition, time and memory of a streamed fit beside one in memory.
+"""Observations on disk, in blocks: throughput of partition, time and memory of a streamed fit and of one in memory.
 
-BIFACTOR_OBSERVATIONS says how many (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SCRATCH where.
+BIFACTOR_OBSERVATIONS is their number (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SCRATCH the folder.
 """
 
 import os

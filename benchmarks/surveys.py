@@ -1,9 +1,9 @@
-"""The survey, the ratings and the wines that gcimpute is shown with, and its masks: install it with pip for the data.
+"""The survey, ratings and wines of gcimpute's documentation, with its masks; install gcimpute with pip for the data.
 
 GSS 2014, 2,538 × 8, 10 % hidden: SMAE, the mean over columns of the mean absolute error over that of the median.
 MovieLens, the 400 most rated films and those who rated 150 of them, 10 % hidden: mean absolute error. White wine,
 4,898 × 11, 30 % hidden: RMSE over the standard deviation, the share of hidden cells in the range of 39 draws (95 %
-where all is right), and the error of a regression for the quality of wines that it has not seen, fitted to four fifths
+if calibrated), and the error of a regression for the quality of wines that it has not seen, fitted to four fifths
 of them, five times: complete, filled in once, with one draw, and with the mean of the slopes of five draws.
 """
 
@@ -27,7 +27,7 @@ def gcimpute(module: str) -> ModuleType:
 
 
 def filled(X: np.ndarray, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray, Row]:
-    """Hidden places, what was told, and seconds of fit and transform; the second call, as the first compiles."""
+    """Hidden cells, predictions, and seconds of fit and transform in the second call, since the first compiles."""
     hidden, found = np.isnan(shown) & ~np.isnan(X), []
     for _ in range(2):
         took = timed(lambda: found.append(bf.TableImputer(random_state=0).fit_transform(shown)))

@@ -3,7 +3,7 @@
 Known cells are hidden at random (MCAR), or more often where another column is high or low (MAR). The error of a table
 is the mean over its columns of RMSE over the standard deviation (numbers), MAE over that of the median (grades), and
 errors over those of the most frequent level (others). Rivals get standardised columns, one for each level of a
-category, and their answers are rounded to levels; all are told what columns are. `seconds` is wall time of fit and
+category, and their answers are rounded to levels; all get the kinds of columns. `seconds` is wall time of fit and
 transform.
 A part: `python -m benchmarks.tables --set development --imputers TableImputer "random forests" --rows 700`.
 """
@@ -25,7 +25,7 @@ SHARES = (0.1, 0.3, 0.5)
 SEED = 7
 OURS, REFERENCE = "TableImputer", "IterativeImputer"
 RANKED = (OURS, "mean, median, mode", "KNNImputer", REFERENCE, "softImpute")
-"""Those that a rank is told of: fast ones that never fail."""
+"""Imputers that are ranked: fast ones that never fail."""
 
 
 def cell_rows(data: str, mixed: MixedTable, how: str, share: float, seed: int, imputers: Iterable[str]) -> list[Row]:

@@ -1,10 +1,10 @@
-"""Binary data and counts, some hidden: losses that know what an entry is, against squared errors at the same rank.
+"""Binary data and counts, some hidden: losses that fit the data, against squared errors at the same rank.
 
 House votes of 1984 and Senate roll calls of the 90th congress: a fifth of the votes is hidden, and the share of these
-that is told right is shown, against the majority in each column and MatrixCompletion. Counts of genes in blood cells:
-a tenth is hidden, and the mean Poisson deviance of these is shown (less is better), against the mean of each column
-times the share of each row, and MatrixCompletion of log(1 + x), turned back and multiplied by the number that makes the
-total of what is known right: without that its deviance is 6 to 8 % higher. All choose their ridge. The table
+that is predicted correctly is shown, against the majority in each column and MatrixCompletion. Counts of genes in blood
+cells: a tenth is hidden, and the mean Poisson deviance of these is shown (lower is better), against the mean of each
+column times the share of each row, and MatrixCompletion of log(1 + x), turned back and multiplied by the number that
+makes the total of what is known right: without that its deviance is 6 to 8 % higher. All choose their ridge. The table
 gives means over seeds, and differences to squared errors with their standard errors.
 """
 

@@ -36,6 +36,7 @@ FLOORS = [
     {"estimators"},
     {"anndata", "reports"},
     {"cli"},
+    {"__main__"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

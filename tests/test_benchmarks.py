@@ -110,14 +110,14 @@ def test_a_saved_file_gives_the_same_table(tmp_path, capsys):
 def test_what_is_not_at_hand_is_a_row(monkeypatch, tmp_path):
     monkeypatch.setattr(data, "DATA", tmp_path)
     (row,) = rows.or_skipped(rows.load("ratings").run)
-    assert row["skipped"] == "ml-100k is not at hand. Set BIFACTOR_DATA to the folder that holds it."
+    assert row["skipped"] == "ml-100k is missing. Set BIFACTOR_DATA to the folder that holds it."
 
 
 @pytest.mark.parametrize("name", ratings_data.RATINGS)
 def test_ratings_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "DATA", tmp_path)
     (row,) = rows.or_skipped(lambda: rows.load("posterior").data_rows(name))
-    assert row["skipped"].endswith("is not at hand. Set BIFACTOR_DATA to the folder that holds it.")
+    assert row["skipped"].endswith("is missing. Set BIFACTOR_DATA to the folder that holds it.")
 
 
 def some_ratings(size):
@@ -163,7 +163,7 @@ def test_a_rival_has_the_settings_that_do_best_on_what_is_hidden():
 def test_clicks_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "DATA", tmp_path)
     ((row,),) = rows.load("ranking").measured([name], ["8:1:1"], ["EASE"], 3)
-    assert row["skipped"].endswith("is not at hand. Set BIFACTOR_DATA to the folder that holds it.")
+    assert row["skipped"].endswith("is missing. Set BIFACTOR_DATA to the folder that holds it.")
 
 
 def test_users_and_items_of_a_core_have_enough_positives_and_no_more_are_taken_away():
@@ -395,7 +395,7 @@ def test_pictures_that_are_not_at_hand_are_rows(pictures, monkeypatch, tmp_path)
     module = pictures
     monkeypatch.setattr(data, "DATA", tmp_path)
     *_, skipped = module.quality(["boat"], ["lines"])
-    assert skipped["skipped"] == "photos-small/boat.png is not at hand. Set BIFACTOR_DATA to the folder that holds it."
+    assert skipped["skipped"] == "photos-small/boat.png is missing. Set BIFACTOR_DATA to the folder that holds it."
     first, *others = module.cell_rows("flower", "scratches")
     assert first["draw"] == "flower"
     assert all(found["new"] for found in others if "skipped" not in found)

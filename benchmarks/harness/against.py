@@ -1,4 +1,4 @@
-"""The same cases on the working tree and on another commit, in turns, so that a busy machine is busy for both."""
+"""The same cases on the working tree and on another commit, in turns, so that load on the machine affects both."""
 
 import contextlib
 import io
@@ -65,7 +65,7 @@ class Side:
 
 @contextlib.contextmanager
 def checkout(name: str, root: Path = ROOT) -> Iterator[Path]:
-    """The files of a commit in a temporary folder: an archive, so that git has nothing to forget afterwards."""
+    """The files of a commit in a temporary folder: an archive, so that no worktree is left behind."""
     archive = subprocess.run(["git", "-C", str(root), "archive", commit(name, root)], capture_output=True, check=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-", ignore_cleanup_errors=True) as folder:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
@@ -104,7 +104,7 @@ def compare_one(name: str, sides: tuple[Side, Side], rounds: int, tell: Callable
 
 
 class Unable(Exception):
-    """A side that cannot run a case, and why."""
+    """A tree that cannot run a case, and the reason."""
 
 
 def prepare(name: str, sides: list[tuple[Side, int | None]]) -> None:

@@ -1,4 +1,4 @@
-"""Many cases in processes of their own, which may crash, hang or eat memory without harm."""
+"""Many cases in separate processes, which may crash, hang or use too much memory without harm."""
 
 import multiprocessing
 import resource
@@ -15,7 +15,7 @@ MEMORY = 1 << 30
 """Bytes that a case may take beyond what the process has at its start."""
 
 SECONDS = 20
-"""That a case may take."""
+"""Time limit of a case."""
 
 Case = Callable[[str, int, Path], str]
 """Runs case number `seed` of a kind in a folder, and returns its outcome in a word."""
@@ -26,7 +26,7 @@ class Late(BaseException):
 
 
 def outcomes(case: Case, kind: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """How many cases of a kind ended how, and what to know of those that should not have."""
+    """Counts of the outcomes of cases of a kind, and details of the bad ones."""
     told: Counter[str] = Counter()
     examples: list[str] = []
     context, last = multiprocessing.get_context("spawn"), first + count

@@ -1,4 +1,4 @@
-"""Public positives: ratings of at least so much, plays and visits, of users and items with a few of them at least."""
+"""Public positives: ratings of at least so much, plays and visits, of users and items with at least a few of them."""
 
 import gzip
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Clicks:
-    """A set of positives. Users and items keep at least `core` positives each, after all others are gone."""
+    """A set of positives. Users and items have at least `core` positives each, after all others are removed."""
 
     pairs: Callable[[], Pairs]
     core: int
@@ -32,7 +32,7 @@ class Clicks:
 
 
 def cored(users: np.ndarray, items: np.ndarray, core: int) -> Pairs:
-    """The pairs that are left where users and items with fewer than `core` are taken away until there are none."""
+    """The pairs that remain when users and items with fewer than `core` are removed repeatedly."""
     users, items = np.unique(np.stack([users, items]), axis=1)  # a pair that comes twice counts once
     while users.size:
         few = np.zeros(users.size, bool)
@@ -56,7 +56,7 @@ def lastfm() -> Pairs:
     folder = "lastfm-hetrec2011"
     path = data.DATA / folder / "user_artists.dat.gz"
     if not path.exists():
-        raise Absent(f"{folder} is not at hand. Set BIFACTOR_DATA to the folder that holds it.", folder)
+        raise Absent(f"{folder} is missing. Set BIFACTOR_DATA to the folder that holds it.", folder)
     with gzip.open(path) as lines:
         users, items, _ = np.loadtxt(lines, skiprows=1, dtype=np.int64).T
     return users, items

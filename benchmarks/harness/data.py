@@ -14,7 +14,7 @@ def arrays(folder: str, file: str | None = None) -> dict[str, np.ndarray]:
     """All arrays of a stored file."""
     path = DATA / folder / f"{file or folder}.npz"
     if not path.exists():
-        raise Absent(f"{folder} is not at hand. Set BIFACTOR_DATA to the folder that holds it.", folder)
+        raise Absent(f"{folder} is missing. Set BIFACTOR_DATA to the folder that holds it.", folder)
     with np.load(path) as stored:
         return dict(stored)
 

@@ -1,4 +1,4 @@
-"""Random small problems and fits, odd ones on purpose, each made again from its seed."""
+"""Random small problems and fits, unusual ones on purpose, each reproducible from its seed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ OPERATORS = (
 
 @dataclass(frozen=True)
 class Parts:
-    """What a problem is made of; making it may refuse it."""
+    """The parts of a problem; building it may raise an error."""
 
     loss: bf.losses.Loss
     operator: bf.operators.Operator

@@ -1,4 +1,4 @@
-"""Random odd tables and estimators with random settings, each made again from its seed."""
+"""Random unusual tables and estimators with random settings, each reproducible from its seed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Other ways to fill the holes of a picture, each with the settings it is tried with; packages of the `bench` extra.
+"""Other methods to fill the holes of a picture, each with the settings that are tried; packages of the `bench` extra.
 
 `fill` takes bytes, height × width or height × width × 3, in which unknown pixels are 0, and where they are known. It
 returns a value for every pixel; `completed` keeps those of the known ones and rounds the others.

@@ -1,4 +1,4 @@
-"""How things are timed and weighed here."""
+"""Measures time and memory."""
 
 import multiprocessing
 import resource
@@ -14,7 +14,7 @@ from benchmarks.harness.rows import Row, row
 def side_by_side(
     candidates: dict[str, Callable[[], Any]], repeats: int, reset: Callable[[], None] = lambda: None
 ) -> dict[str, list[float]]:
-    """Seconds of each candidate, taken in turns so that a busy machine is busy for all of them; one warm-up each.
+    """Seconds of each candidate, taken in turns so that load on the machine affects all of them; one warm-up each.
 
     `reset` runs before every measurement and is not counted.
     """

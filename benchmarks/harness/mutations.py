@@ -1,4 +1,4 @@
-"""Files that went wrong: bytes, numbers and fields changed at random."""
+"""Damaged files: bytes, numbers and fields changed at random."""
 
 import gzip
 import io
@@ -42,7 +42,7 @@ TYPES = (
 
 
 UNREADABLE = (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, SystemError, tokenize.TokenError)
-"""What NumPy raises of arrays that are damaged."""
+"""Exceptions that NumPy raises for damaged arrays."""
 
 
 def changed(rng: np.random.Generator, content: bytes) -> bytes:

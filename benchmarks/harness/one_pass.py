@@ -1,4 +1,4 @@
-"""f and its gradient by one pass, of whatever library a tree has: `--against` measures older ones by this file too."""
+"""f and its gradient by one pass, in the version of any tree: `--against` measures older ones by this file too."""
 
 import numpy as np
 

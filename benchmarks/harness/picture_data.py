@@ -1,7 +1,8 @@
-"""Pictures that come with packages or lie in the folder of data, and masks that hide some of their pixels.
+"""Pictures from packages or from the data folder, and masks that hide some of their pixels.
 
 Each picture is cut to 256 × 256 pixels at its centre, large photographs after a reduction by four. A mask is drawn with
-numbers that depend on the seed and on the names of picture and mask only, so that a part of a run repeats the whole.
+numbers that depend on the seed and on the names of picture and mask only, so that a part of a run gives the same
+numbers as the whole.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,7 @@ class Picture:
         else:
             path, advice = data.DATA / self.file, "Set BIFACTOR_DATA to the folder that holds it."
         if not path.exists():
-            raise Absent(f"{self.file} is not at hand. {advice}", self.file)
+            raise Absent(f"{self.file} is missing. {advice}", self.file)
         return path
 
     def pixels(self) -> np.ndarray:
@@ -133,7 +134,7 @@ def scratches(shape: Shape, rng: np.random.Generator, share: float = 0.03) -> np
 
 
 def scratch(known: np.ndarray, start: np.ndarray, end: np.ndarray, width: int) -> None:
-    """Hide what a square of so many pixels passes over from one place to another."""
+    """Hide the pixels that a square covers on its way from one place to another."""
     places = np.rint(np.linspace(start, end, 2 * int(np.abs(end - start).max()) + 2)).astype(int)
     rows, cols = (places[:, None, :] + np.argwhere(np.ones((width, width)))).reshape(-1, 2).T
     inside = (rows >= 0) & (rows < known.shape[0]) & (cols >= 0) & (cols < known.shape[1])

@@ -1,4 +1,4 @@
-"""Pictures side by side in one file, pixel for pixel, for looking at."""
+"""Pictures side by side in one file, pixel for pixel."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ HIDDEN = (255, 0, 255)
 """A colour that few pictures have, in place of unknown pixels."""
 
 Tile = tuple[str, np.ndarray]
-"""What is written above a picture, and its bytes."""
+"""The caption of a picture, and its bytes."""
 
 
 def marked(picture: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How far one way to complete pictures is ahead of the best of all others, mask by mask."""
+"""The gain of one method for pictures over the best of all others, mask by mask."""
 
 import statistics
 from collections.abc import Iterable

@@ -26,8 +26,8 @@ BLOCK = 20_000_000
 class Ranker:
     """A model: `fit` takes positives by users × items and one of the settings.
 
-    All of `settings` are tried on the validation part, then each of `then` in the place of what the best of them has.
-    A model that chooses its settings by itself has one empty dict.
+    All of `settings` are tried on the validation part, then each of `then` replaces a setting of the best.
+    A model that chooses its own settings has one empty dict.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Ranker:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Recommends by scores: `score(users, histories)` has one row for each user; `users` is None for strangers."""
+    """Recommends by scores: `score(users, histories)` has one row for each user; `users` is None for new users."""
 
     train: Any
     score: Callable[[np.ndarray | None, Any], np.ndarray]

@@ -1,4 +1,4 @@
-"""Public ratings, and splits of them into what is shown and what is hidden."""
+"""Public ratings, and splits into known and hidden ones."""
 
 import gzip
 from collections.abc import Callable
@@ -17,7 +17,7 @@ JESTER_ROWS = 5000
 
 @dataclass(frozen=True)
 class Split:
-    """What is shown, and what is hidden of the rows and columns that are shown. Numbers have no gaps."""
+    """Known ratings, and hidden ones in known rows and columns. Indices have no gaps."""
 
     shown: Triples
     hidden: Triples
@@ -39,7 +39,7 @@ def text(folder: str, file: str) -> Triples:
     """A row, a column and a value in each line of a compressed file."""
     path = data.DATA / folder / file
     if not path.exists():
-        raise Absent(f"{folder} is not at hand. Set BIFACTOR_DATA to the folder that holds it.", folder)
+        raise Absent(f"{folder} is missing. Set BIFACTOR_DATA to the folder that holds it.", folder)
     with gzip.open(path) as lines:
         rows, cols, values = np.loadtxt(lines).T
     return rows, cols, values

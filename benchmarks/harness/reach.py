@@ -1,4 +1,4 @@
-"""How long solvers take to come within a given error of the truth, the evaluation of the error not counted."""
+"""How long solvers take to come within a given error of the truth, without the time to evaluate the error."""
 
 import statistics
 from collections.abc import Callable
@@ -14,7 +14,7 @@ SEED = 1
 """Of starts; problems are drawn with others, or a random start would be the truth."""
 
 EVERY, SELDOM = 200, 20
-"""So many iterations are all looked at; after that, one in so many."""
+"""The error is measured in this many first iterations; after that, in one of so many."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def reach(
     goal: float,
     limit: int,
 ) -> Reach:
-    """Runs until `measure` is at or below `goal`; then again without looking, for the time.
+    """Runs until `measure` is at or below `goal`; then again without measuring, for the time.
 
     Beyond the limit the number of iterations follows from the rate over the last half.
     """

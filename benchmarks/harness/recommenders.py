@@ -1,7 +1,6 @@
 """Other libraries that predict ratings, each with a grid of settings; their packages come with the `bench` extra.
 
-Values are given to them less their mean and in units of their standard deviation, so that one grid serves all data.
-What they predict is turned back.
+Values are standardised, so that one grid suits all data, and predictions are transformed back.
 """
 
 import contextlib
@@ -52,7 +51,7 @@ def surprise(train: Split, rank: int, ridge: float, epochs: int) -> Predictor:
 
 
 def libmf(train: Split, rank: int, ridge: float, epochs: int) -> Predictor:
-    """Stochastic gradients without offsets, on one thread: with two, its threads waited for each other for ever."""
+    """Stochastic gradients without offsets, on one thread: two threads deadlocked."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         package = library("libmf.mf")
@@ -66,7 +65,7 @@ def libmf(train: Split, rank: int, ridge: float, epochs: int) -> Predictor:
 
 
 def scaled(train: Split) -> tuple[np.ndarray, np.ndarray, np.ndarray, Callable[[Any], Predictor]]:
-    """Rows, columns, scaled values, and what makes a predictor of these one of values."""
+    """Rows, columns, scaled values, and a function that transforms predictions back."""
     rows, cols, values = train.shown
     mean, unit = values.mean(), values.std()
 

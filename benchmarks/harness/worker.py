@@ -5,9 +5,9 @@ A request and its answer are one line of JSON each, on standard input and output
     {"do": "list", "benchmark": NAME}               {"cases": [{"objective": …, "data": …, "solver": …}, …]}
     {"do": "prepare", "benchmark": NAME, "case": k}  {"ready": true} after a first run, or {"skipped": REASON}
     {"do": "run"}                                   {"seconds": …, "iterations": …}
-    {"do": "drop"}                                  {"dropped": true}, the data of the case forgotten
+    {"do": "drop"}                                  {"dropped": true}, the data of the case are released
 
-Other commits speak this too: extend it, but do not change what is there.
+Other commits use this protocol too: extend it, but do not change it.
 """
 
 import gc

@@ -1,9 +1,9 @@
 """
-Who is the best? Bradley and Terry's ranking
-============================================
+Ranking players by the Bradley–Terry model
+==========================================
 
-Twelve players have played some games. `Comparisons` with the logistic loss is the model of Bradley and Terry: the log
-odds of a win is the difference of two strengths. A bootstrap over games gives error bars.
+Twelve players have played some games. `Comparisons` with the logistic loss is the Bradley–Terry model: the log odds of
+a win are the difference of two strengths. A bootstrap over games gives error bars.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ winner, loser = np.where(wins, one, other), np.where(wins, other, one)
 
 
 def rank(games):
-    """Strengths of mean 0. One row, so that X is the vector of strengths; a little ridge keeps all of them finite."""
+    """Strengths of mean 0. X has one row, the vector of strengths; a small ridge keeps all of them finite."""
     rows = np.zeros(len(games), int)
     operator = bf.operators.Comparisons(rows, winner[games], loser[games], shape=(1, 12))
     problem = bf.Problem("logistic", operator, np.ones(len(games)), penalty=bf.penalties.Ridge(0.1))

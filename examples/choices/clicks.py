@@ -1,9 +1,10 @@
 """
-Clicks: what users may choose next
-==================================
+Recommendations from clicks
+===========================
 
-Only positives are known: who has chosen what. `Recommender` counts all other cells as weak negatives, without ever
-forming them, and ranks what has not been chosen yet. Here it is judged by what was held out, beside popularity alone.
+Only positives are known: who has chosen what. `Recommender` counts all other cells as weak negatives, without forming
+them, and ranks the items that a user has not chosen. Here it is judged on held-out choices, beside a list of the most
+popular items.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +26,7 @@ found = bf.ranking.evaluate(model, split, n=10)
 
 
 class Popular:
-    """The same list for everybody, without what the user has chosen."""
+    """The same list for all users, without the items that each has chosen."""
 
     def recommend(self, rows, n):
         known = split.train.toarray()[rows] > 0
@@ -38,7 +39,7 @@ baseline = bf.ranking.evaluate(Popular(), split, n=10)
 print(found)
 
 # %%
-# Means over users, with bootstrap intervals of 95 %.
+# Means over users, with 95 % bootstrap intervals.
 
 names = ["ndcg@10", "recall@10", "hit_rate@10"]
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")

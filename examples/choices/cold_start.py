@@ -1,9 +1,9 @@
 """
-Cold start: films that nobody has rated
-=======================================
+Cold start: films without ratings
+=================================
 
-Features of users and items move the means of their factors. So a film without a single rating is predicted by its
-genres, with an error bar that says how much they tell.
+Features of users and items shift the means of their factors. So a film without a single rating is predicted from its
+genres, with an error bar that shows how informative they are.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ plain = np.sqrt(np.mean((ratings["stars"][~cold].mean() - stars[i, j][cold]) ** 
 print(f"RMSE at films without ratings: {rmse:.2f}, by the mean of all: {plain:.2f}")
 
 # %%
-# Ratings of films that the fit has never seen.
+# Ratings of films without ratings in the fit.
 
 fig, ax = plt.subplots(figsize=(5, 4.5), layout="constrained")
 ax.errorbar(stars[i, j][cold], value, yerr=std, fmt=".", alpha=0.4, elinewidth=0.7)

@@ -1,10 +1,9 @@
 """
-Ratings with error bars that hold
-=================================
+Ratings with calibrated error bars
+==================================
 
 `MatrixCompletion` finds a posterior of the factors: each prediction has a standard deviation, and nothing is tuned.
-How honest the error bars are can be counted: of new ratings, a share of 90 % should lie in intervals at a level of 90
-%.
+New ratings show whether the error bars are right: 90 % of them should lie in 90 % intervals.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +24,7 @@ model.fit((i[~test], j[~test], stars[~test]))
 print(f"rank {model.n_components_}, noise {model.noise_:.2f}")
 
 # %%
-# Left: how often intervals hold, for every level. Right: those who rate much are known better.
+# Left: the coverage of intervals for every level. Right: users with many ratings have smaller error bars.
 
 levels = np.linspace(0.1, 0.98, 12)
 held = []

@@ -2,8 +2,8 @@
 The rank by held-out entries
 ============================
 
-With `rank="auto"` a tenth of the measurements is held out, the rank grows while they are predicted better, and the
-least rank within one standard error of the best is taken.
+With `rank="auto"` a tenth of the measurements is held out, the rank grows as long as their prediction improves, and
+the smallest rank within one standard error of the best is used.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ result = bf.solve(problem, rank="auto", rng=0)
 print(f"rank {result.rank}")
 
 # %%
-# The held-out loss over ranks, and the singular values of the answer.
+# The held-out loss over ranks, and the singular values of the result.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 RankPathDisplay.from_result(result, ax=axes[0])

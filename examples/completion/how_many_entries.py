@@ -3,8 +3,8 @@ How many entries are enough?
 ============================
 
 A matrix of rank r has r(m + n − r) degrees of freedom. This example hides more and more entries of random matrices of
-rank 4 and asks when they still come back. With fewer entries than degrees of freedom nobody can recover them; from
-twice as many on, `bf.solve` does so every time.
+rank 4 and counts how often they are recovered. With fewer entries than degrees of freedom that is impossible; with at
+least twice as many, `bf.solve` always succeeds.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Labels: a matrix from signs alone
-=================================
+Labels: a matrix from its signs
+===============================
 
-Votes are yes or no. Here one in five of the signs of a noisy matrix is known, and nothing else.
-`OneBitCompletion` finds the probability of every other one, and its ridge by itself.
+Votes are yes or no. Here only one in five of the signs of a noisy matrix is known. `OneBitCompletion` finds the
+probabilities of all others, and chooses its ridge by the data.
 """
 
 import matplotlib.pyplot as plt

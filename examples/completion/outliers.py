@@ -1,9 +1,9 @@
 """
-Outliers: squared errors against Huber's loss
-=============================================
+Outliers: squared errors and the Huber loss
+===========================================
 
-One entry in ten is wrong by a lot. Squared errors chase such entries; Huber's loss counts them linearly, so that
-their pull is bounded. `Refitted` finds its parameter δ from the residuals on the way.
+One entry in ten has a large error. Squared errors follow such entries; the Huber loss counts them linearly, so their
+influence is bounded. `Refitted` estimates its parameter δ from the residuals during the fit.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ robust = bf.solve(bf.Problem(bf.losses.Huber(0.05), entries, y), 3, bf.solvers.R
 print(f"Huber's δ: {robust.problem.loss.delta:.3f}")
 
 # %%
-# Predictions of entries that nobody has seen.
+# Predictions of unknown entries.
 
 hidden = np.ones(truth.shape, bool)
 hidden[rows, cols] = False

@@ -1,9 +1,9 @@
 """
-Sensors with gaps, and a penalty of your own
-============================================
+Sensors with gaps, and a custom penalty
+=======================================
 
-Thirty sensors are read every ten minutes, and most readings are lost. Neighbouring times are alike, which a ridge
-does not know. A penalty on the differences of neighbouring rows of U is twenty lines, and works with every solver.
+Thirty sensors are read every ten minutes, and most readings are lost. Neighbouring times are similar, which a ridge
+does not use. A penalty on the differences of neighbouring rows of U takes twenty lines, and works with every solver.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Smooth(bf.penalties.Penalty):
 bf.testing.check_penalty(Smooth(0.5), shape=(9, 6))
 
 # %%
-# One reading in ten is there, with noise.
+# One reading in ten is known, with noise.
 
 rng = np.random.default_rng(0)
 t = np.linspace(0, 3, 432)

@@ -2,8 +2,8 @@
 Dynamic MRI: a beating phantom from a quarter of its frequencies
 ================================================================
 
-A scanner measures Fourier coefficients of each frame, and has no time for all of them. Pixels × frames is a matrix of
-low rank, as a beating heart repeats few motions. `operators.Linear` takes any operator of pylops: here a Fourier
+A scanner measures Fourier coefficients of each frame, but has no time for all of them. Pixels × frames is a matrix of
+low rank, since a beating heart repeats a few motions. `operators.Linear` takes any operator of pylops: here a Fourier
 transform of each frame, restricted to lines that differ from frame to frame.
 """
 
@@ -22,7 +22,7 @@ radius = np.hypot(x - 0.2, y - 0.1)
 truth = np.array([body + 0.4 / (1 + np.exp((radius - 0.25 - 0.12 * b) / 0.04)) for b in beat])
 
 # %%
-# X has one row per frame, so that vec(X) is frame after frame. Lines near the centre are measured more often.
+# X has one row per frame, so vec(X) is the sequence of frames. Lines near the centre are measured more often.
 
 lines = np.zeros((frames, size), bool)
 for frame in lines:

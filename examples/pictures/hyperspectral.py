@@ -3,7 +3,7 @@ A hyperspectral picture from a fifth of its values
 ==================================================
 
 Each pixel has a spectrum of 60 bands, and the spectra are mixtures of a few materials. So pixels × bands is a matrix
-of low rank, and a fifth of its values is enough for the rest, whole bands at a time.
+of low rank, and a fifth of its values is enough to recover the rest.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A photograph from a third of its pixels
 =======================================
 
-`ImageCompletion` fills in what is missing from groups of patches that look alike, and tells where its guesses are
-rough. Known pixels stay as they are, bit for bit. The picture ships with scikit-learn.
+`ImageCompletion` fills in missing pixels from groups of patches that look alike, and shows where the result is
+uncertain. Known pixels stay as they are, bit for bit. The picture comes with scikit-learn.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ error = np.sqrt(np.mean((full[~known].astype(float) - picture[~known]) ** 2))
 print(f"hidden pixels: {20 * np.log10(255 / error):.1f} dB")
 
 # %%
-# What was known, what was found, the original, and where the guesses are rough.
+# The known pixels, the result, the original, and the uncertainty.
 
 doubt = model.uncertainty_
 pictures = {

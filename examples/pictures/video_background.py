@@ -1,10 +1,10 @@
 """
-Robust PCA of a video: what stays and what moves
-================================================
+Robust PCA of a video: background and moving objects
+====================================================
 
-Each frame is a column. The background changes little from frame to frame, so it is a matrix of low rank; what moves
-covers few pixels at a time. With Huber's loss, minimising over X alone is the same as splitting the video into a
-matrix of low rank and a sparse rest: the rest is the part of the residual beyond δ.
+Each frame is a column. The background changes little from frame to frame, so it is a matrix of low rank; moving objects
+cover few pixels at a time. With the Huber loss, minimising over X alone is equivalent to splitting the video into a
+matrix of low rank and a sparse remainder, which is the part of the residual beyond δ.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ y, x = np.mgrid[:height, :width]
 scene = 0.5 + 0.2 * np.sin(x / 9) + 0.2 * (y > 30) + 0.1 * np.cos(y / 5)
 lamp = np.exp(-((x - 50) ** 2 + (y - 12) ** 2) / 60)
 video = np.array([scene * (1 + 0.15 * np.sin(t / 12)) + 0.3 * np.sin(t / 7) * lamp for t in range(frames)])
-for t in range(frames):  # two things move through the picture
+for t in range(frames):  # two objects move through the picture
     video[t][(abs(x - 1.2 * t + 10) < 5) & (abs(y - 35) < 4)] = 1.2
     video[t][(x - 60 + 0.9 * t) ** 2 + (y - 20 - 6 * np.sin(t / 8)) ** 2 < 16] = 0.0
 video += 0.02 * rng.standard_normal(video.shape)
@@ -32,7 +32,7 @@ moving = np.sign(residual) * np.maximum(abs(residual) - 0.06, 0)
 print(f"{np.mean(moving != 0):.1%} of the pixels move")
 
 # %%
-# Three frames: as they are, what stays, and what moves.
+# Three frames: the original, the background, and the moving objects.
 
 fig, axes = plt.subplots(3, 3, figsize=(9, 6.6), layout="constrained")
 for row, t in zip(axes, (15, 40, 65), strict=True):

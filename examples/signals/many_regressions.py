@@ -3,8 +3,8 @@ Many regressions at once
 ========================
 
 Forty outcomes are predicted from thirty features, with few examples. If the forty vectors of coefficients share a few
-directions, the matrix of all of them has low rank. Any f(X) goes into `bf.Function`; a ridge on the factors stands
-for the nuclear norm, and a certificate says how far the answer is from the best one.
+directions, the matrix of all coefficients has low rank. `bf.Function` takes any f(X); a ridge on the factors is
+equivalent to the nuclear norm, and a certificate bounds the distance from the optimum.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ fits = [bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(rho)), rank=20, rng=
 print(fits[4].certificate)
 
 # %%
-# Errors of the coefficients, beside each regression for itself.
+# Errors of the coefficients, compared with separate regressions.
 
 errors = [np.linalg.norm(fit.matrix() - truth) / np.linalg.norm(truth) for fit in fits]
 alone = np.linalg.norm(np.linalg.lstsq(A, Y)[0] - truth) / np.linalg.norm(truth)

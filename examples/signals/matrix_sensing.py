@@ -3,8 +3,8 @@ Recover a matrix from mixtures of its entries
 =============================================
 
 Each measurement mixes all entries of X: permuted, sub-sampled noiselets, as in the paper's main experiment. There are
-far fewer of them than entries, but more than a matrix of this rank has degrees of freedom. So X comes back exactly,
-from a random start.
+far fewer measurements than entries, but more than a matrix of this rank has degrees of freedom. So X is recovered
+exactly, from a random start.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ y = operator.forward(U, V)
 problem = bf.Problem("squared", operator, y)
 
 # %%
-# The default solver needs a few dozen iterations. A callback watches the distance to the truth.
+# The default solver needs a few dozen iterations. A callback records the distance to the truth.
 
 errors = []
 result = bf.solve(
@@ -36,7 +36,7 @@ print(f"{operator.size} measurements of {m * n} entries: relative error {error:.
 print(result.status)
 
 # %%
-# The error falls by a constant factor in each iteration, down to rounding.
+# The error decreases by a constant factor in each iteration, down to rounding.
 
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.semilogy(range(1, len(errors) + 1), errors, "o-", markersize=3)

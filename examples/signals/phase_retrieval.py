@@ -1,6 +1,6 @@
 """
-Phase retrieval: a signal from intensities alone
-================================================
+Phase retrieval: a signal from intensities
+==========================================
 
 In X-ray crystallography a detector sees intensities :math:`|⟨a_i, x⟩|^2` and no phases. They are linear in :math:`X =
 xx^H`, which is positive semidefinite and of rank one: `RankOne` measures it, and `FGD` finds its factor. The signal

@@ -2,8 +2,8 @@
 Positions from some of the distances
 ====================================
 
-Sensors know their distances to a few neighbours, and nothing else. A squared distance is linear in the Gram matrix X
-= UUᵀ of the positions: x_ii + x_jj − 2·x_ij. So a map is a positive semidefinite matrix of rank 2.
+Only the distances of sensors to a few neighbours are known. A squared distance is linear in the Gram matrix X = UUᵀ of
+the positions: x_ii + x_jj − 2·x_ij. So a map is a positive semidefinite matrix of rank 2.
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ result = bf.solve(problem, rank=2, rng=0)
 print(result.status)
 
 # %%
-# A map is known up to rotation and reflection, which Procrustes' problem takes away.
+# A map is determined up to rotation and reflection, which a Procrustes alignment removes.
 
 left, _, right = np.linalg.svd(result.U.T @ places)
 found = result.U @ (left @ right)

@@ -1,10 +1,10 @@
 """
-A proof that the answer is the best one
-=======================================
+A certificate of global optimality
+==================================
 
-With a ridge, the factors stand for a convex problem: f(X) + ρ‖X‖_* over matrices of any rank. Its optimality
-conditions can be checked at any factors, so that a non-convex run ends with a proof. Here the rank grows until the
-proof succeeds.
+With a ridge, the problem in the factors is equivalent to a convex one: f(X) + ρ‖X‖_* over matrices of any rank. Its
+optimality conditions can be checked at any factors, so a non-convex run can end with a proof. Here the rank grows until
+the proof succeeds.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ for rank, result in zip(ranks, results, strict=True):
     print(f"rank {rank}: {'proved optimal' if result.certificate.optimal(1e-4) else 'not the best of any rank'}")
 
 # %%
-# The objective, and how far at most it is above the least one: the gap of the certificate.
+# The objective, and an upper bound of its distance to the minimum: the gap of the certificate.
 
 objective = np.array([result.objective for result in results])
 gap = np.array([result.certificate.gap for result in results])

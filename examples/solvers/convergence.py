@@ -2,8 +2,8 @@
 Six solvers on one problem
 ==========================
 
-Completion of an ill-conditioned matrix: the largest singular value is 30 times the smallest. Plain gradient descent
-on the factors crawls along the valley; `PCG` divides each row by its curvature, and does not notice.
+Completion of an ill-conditioned matrix: the largest singular value is 30 times the smallest. Plain gradient descent on
+the factors is slow; `PCG` divides each row by its curvature, and is hardly affected.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Principal components of counts
 ==============================
 
 Counts of genes in cells: each cell has its own depth, most counts are 0 or 1, and there are three kinds of cells.
-`PoissonPCA` describes the logarithms of the rates, so that depth does not masquerade as a component, as it does in
-the principal components of logarithms.
+`PoissonPCA` models the logarithms of the rates, so that depth does not appear as a component, as it does in the
+principal components of logarithms.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Factor analysis of a table with holes
 =====================================
 
-Few factors, noise of its own for each column, and a quarter of the cells missing. The number of factors comes from
-the evidence, and the covariance of all columns from what is there.
+The table has a few factors, separate noise for each column, and a quarter of its cells missing. The evidence determines
+the number of factors, and the known cells the covariance of all columns.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ print("noise variances, true and found:")
 print(np.round(noise**2, 2), np.round(model.noise_variance_, 2), sep="\n")
 
 # %%
-# The covariance of the columns, as it is and as it was found.
+# The true and the estimated covariance of the columns.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 truth = loadings @ loadings.T + np.diag(noise**2)

@@ -1,9 +1,9 @@
 """
-A table of numbers and words, without its holes
-===============================================
+Filling in a table of numbers and text
+======================================
 
-`TableImputer` takes numbers, grades, booleans and categories as they are, and gives the same frame back. This example
-hides three in ten cells of scikit-learn's table of wines, with one numeric column cut into grades.
+`TableImputer` takes numbers, grades, booleans and categories without encoding, and returns the same kind of frame. This
+example hides three in ten cells of scikit-learn's table of wines, with one numeric column converted to grades.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ for name in ("grower", "colour"):
     print(f"{name}: {right:.0%} of the hidden cells are right")
 
 # %%
-# Errors of the numeric columns, in standard deviations, beside two of scikit-learn's imputers.
+# Errors of the numeric columns, in standard deviations, compared with two of scikit-learn's imputers.
 
 numbers = table.select_dtypes("number").columns
 scale = table[numbers].std()

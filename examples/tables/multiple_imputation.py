@@ -1,9 +1,9 @@
 """
-Multiple imputation: what holes do to a regression
-==================================================
+Multiple imputation for a regression
+====================================
 
-A regression on a table whose holes were filled once takes guesses for facts, and its standard errors are too small.
-Several draws from the posterior, combined by Rubin's rules, count what is not known.
+A regression on a table whose holes were filled once treats predictions as data, and its standard errors are too small.
+Several draws from the posterior, combined by Rubin's rules, account for the uncertainty.
 """
 
 import matplotlib.pyplot as plt

@@ -146,9 +146,9 @@ def test_ctrl_c_keeps_the_best_fit_so_far(invoke, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("data.csv", "--memory", "2GB"), 2, "--memory is for a block store"),
-        (("blocks", "--memory", "2GB", "--workers", 2), 2, "do not go together"),
-        (("blocks", "--dask", "tcp://x", "--workers", 2), 2, "do not go together"),
+        (("data.csv", "--memory", "2GB"), 2, "--memory is for block stores"),
+        (("blocks", "--memory", "2GB", "--workers", 2), 2, "exclude each other"),
+        (("blocks", "--dask", "tcp://x", "--workers", 2), 2, "exclude each other"),
         (("blocks", "--row", "user"), 2, "--row is for files"),
         (("blocks", "--long"), 2, "--long is for files"),
         (("blocks", "--memory", "much"), 1, "memory='much' is not"),

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import signal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy import sparse
 
 import bifactor as bf
 from bifactor.cli.main import main
+from bifactor.reports.clicks import trial_used
 
 QUICK = ("--rank", 6, "--unobserved", 0.2, "--alpha", 0.01)
 MODEL = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
@@ -89,7 +91,24 @@ def test_what_is_chosen_by_the_data_is_told():
     assert [trial["ndcg"] for trial in told["choice"]["trials"]] == [trial.ndcg for trial in model.trials_]
     assert same(bf.load("fit"), model.fit_)
     page = invoke("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit", "--force").stdout
-    assert f"the best of {len(model.trials_)} trials, with NDCG@20" in words(page)
+    assert f"chosen by {len(model.trials_)} trials, with NDCG@20" in words(page)
+
+
+def test_the_report_tells_the_trial_that_was_used_and_the_components_apart():
+    choices(400, 30).to_csv("more.csv", index=False)
+    told = answer("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit")
+    model, used = bf.load("fit").model, trial_used(told["choice"])
+    assert used is not None
+    # The last trial without item-to-item scores, and all after it, have all components.
+    trials = told["choice"]["trials"]
+    alone = max(k for k, one in enumerate(trials) if one["item_share"] == 0)
+    assert used["ndcg"] == max(one["ndcg"] for one in trials[alone:])
+    assert told["fit"]["rank"] == 4
+    assert told["fit"]["item_rank"] == model.rank - 4 > 0
+    page = Path("fit/report.html").read_text(encoding="utf-8")
+    assert "fitted by 4 components" in page
+    first = page.split("How the weights and the ridge were chosen")[1].split("<td", 7)
+    assert f">{used['ndcg']:.4f}<" in first[5]
 
 
 def test_a_first_fit_is_checked_against_what_is_popular():
@@ -121,7 +140,7 @@ def test_the_report_tells_how_well_and_why():
     invoke("complete", "clicks.csv", "--implicit", *QUICK, "--names", "titles.csv", "-o", "fit")
     with open("fit/report.html", encoding="utf-8") as file:
         page = file.read()
-    for part in ("How well it ranks", "NDCG@10", "most popular", "What is popular", "Film, no.", "because of Film"):
+    for part in ("How well it ranks", "NDCG@10", "most popular", "Popular items", "Film, no.", "because of Film"):
         assert part in page
     assert "<script" not in page
 
@@ -161,8 +180,8 @@ def test_lines_that_repeat_count_as_plays():
         (("--no-offsets",), "--offsets is for values"),
         (("--no-error-bars",), "--error-bars is for values"),
         (("--test", "clicks.csv"), "bifactor evaluate"),
-        (("--rank", 0), "nothing to recommend by"),
-        (("--unobserved", 0), "--unobserved 0 fits 1 everywhere"),
+        (("--rank", 0), "no components to rank by"),
+        (("--unobserved", 0), "With --unobserved 0 the fit is 1 everywhere"),
     ],
 )
 def test_options_of_values_are_refused(options, message):
@@ -172,16 +191,16 @@ def test_options_of_values_are_refused(options, message):
 @pytest.mark.parametrize("option", ["--unobserved", "--names"])
 def test_options_of_clicks_ask_for_them(option):
     done = invoke("complete", "plays.csv", option, "1", "-o", "fit", code=2)
-    assert f"{option} goes with --implicit" in done.stderr
+    assert f"{option} requires --implicit" in done.stderr
 
 
 def test_a_file_of_clicks_asks_for_it(folder):
     said = invoke("complete", "clicks.csv", "-o", "fit", code=1).stderr
-    assert "has two columns, and no values" in said
+    assert "has two columns and no values" in said
     assert "--implicit" in said
     choices().assign(plays=1).to_csv("ones.csv", index=False)
     said = invoke("complete", "ones.csv", "-o", "fit", code=1).stderr
-    assert "are 1, as of clicks" in said
+    assert "are 1, as in data of clicks" in said
     assert "--implicit" in said
     told = answer("complete", "ones.csv", "--no-implicit", "--rank", 1, "-o", "fit")
     assert told["fit"]["rank"] <= 1
@@ -231,7 +250,7 @@ def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
     monkeypatch.setattr(clicks, "FOLDS", 1)
     told = answer("complete", "more.csv", "--implicit", "--rank", 3, "--holdout", 0, "-o", "fit")
     assert len(told["choice"]["trials"]) == 2
-    assert any("Ctrl-C ended the choice" in note for note in told["notes"])
+    assert any("Ctrl-C ended the search" in note for note in told["notes"])
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -394,17 +413,17 @@ def test_files_without_a_header_keep_their_columns(folder):
 
 def test_strangers_get_what_is_popular_and_are_told(fitted, folder):
     said = invoke("recommend", "fit", "--user", "stranger", "--user", "other", code=1).stderr
-    assert "no row named 'stranger' in the fit, nor 1 other" in said
+    assert "The fit has no row named 'stranger', and lacks 1 other" in said
     assert "--unknown popular" in said
     told = answer("recommend", "fit", "--user", "stranger", "--user", "u3", "--unknown", "popular", "-n", 3)["rows"]
     shares = choices().groupby("item")["user"].nunique().sort_values(ascending=False) / 80
     assert [one["based_on"] for one in told] == ["popularity", "choices"]
     np.testing.assert_allclose([line["score"] for line in told[0]["recommended"]], shares.iloc[:3])
     said = invoke("recommend", "fit", "--user", "stranger", "--unknown", "popular").stdout
-    assert "for user stranger, of whom no choice is known: the most popular" in said
+    assert "for user stranger, who has no known choices: the most popular" in said
     assert "because" not in said
     done = invoke("recommend", "fit", "--user", "stranger", "--user", "u3", "--unknown", "popular", "-o", "a.parquet")
-    assert "1 row without a history got what is most popular" in done.stderr
+    assert "1 row without choices got the most popular" in done.stderr
     assert pd.read_parquet("a.parquet")["based_on"].tolist() == ["popularity"] * 10 + ["choices"] * 10
 
 
@@ -412,7 +431,7 @@ def test_who_has_everything(folder):
     lines = [("all", f"i{k}") for k in range(6)] + [("some", "i1"), ("some", "i2")]
     pd.DataFrame(lines, columns=["user", "item"]).to_csv("few.csv", index=False)
     invoke("complete", "few.csv", "--implicit", *QUICK, "--holdout", 0, "-o", "few")
-    assert "known in every column" in invoke("recommend", "few", "--user", "all").stdout
+    assert "has an entry in every column" in invoke("recommend", "few", "--user", "all").stdout
     invoke("recommend", "few", "--all", "-o", "few.csv.gz")
     assert set(pd.read_csv("few.csv.gz")["user"]) == {"some"}
 
@@ -424,9 +443,9 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
     invoke("complete", "ratings.csv", "--rank", 1, "--alpha", 1, "-o", "numbers")
     for arguments, code, message in (
         (("fit",), 1, "no row to recommend to"),
-        (("fit", "--all", "--user", "u1"), 2, "--all goes with neither"),
+        (("fit", "--all", "--user", "u1"), 2, "--all excludes --user"),
         (("none", "--user", "u1"), 1, "not the folder of a fit"),
-        (("fit", "--all", "-o", "all.xlsx"), 1, "a kind that is not written"),
+        (("fit", "--all", "-o", "all.xlsx"), 1, "an unsupported extension"),
         (("fit", "--all", "-o", "clicks.csv"), 1, "already exists"),
         (("fit", "--all", "-o", "a.parquet", "--safe-cells"), 1, "--safe-cells is for csv"),
         (("fit", "--user", "u1", "-n", 0), 2, "'-n'"),
@@ -436,10 +455,10 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
         (("fit", "--users", "none.txt"), 1, "There is no file none.txt"),
         (("numbers", "--user", "u1", "--explain"), 1, "--explain is for clicks"),
         (("numbers", "--user", "zz", "--unknown", "popular"), 1, "--unknown popular is for clicks"),
-        (("numbers", "--user", "u1", "--by", "lower"), 1, "--by lower needs error bars, and this fit has a ridge"),
-        (("fit", "--user", "u1", "--by", "draw"), 1, "--by draw needs error bars, and a fit to clicks has none"),
+        (("numbers", "--user", "u1", "--by", "lower"), 1, "--by lower needs error bars, but a fit with a ridge"),
+        (("fit", "--user", "u1", "--by", "draw"), 1, "--by draw needs error bars, but a fit to clicks has none"),
         (("fit", "--user", "u1", "--by", "best"), 2, "'best' is not one of"),
-        (("fit", "--user", "u1", "--level", 0.9), 2, "--level goes with --by lower, and not with --by mean"),
+        (("fit", "--user", "u1", "--level", 0.9), 2, "--level requires --by lower, not --by mean"),
         (("fit", "--user", "u1", "--by", "lower", "--level", 1), 2, "'--level'"),
     ):
         assert message in invoke("recommend", *arguments, code=code).stderr, arguments
@@ -508,7 +527,13 @@ def test_later_choices_judge_a_fit(folder):
     assert (aside["of_unknown_users"], aside["of_unknown_items"], aside["known_before"]) == (1, 1, 5)
     assert aside["judged"] == int(hidden.sum())
     said = words(invoke("evaluate", "fit", "later.csv").stdout)
-    for part in ("NDCG@10", "most popular", f"{users.size} users judged", "1 of 1 user not in the fit", "5 in the fit"):
+    for part in (
+        "NDCG@10",
+        "most popular",
+        f"{users.size} users judged",
+        "1 of 1 user not in the fit",
+        "5 already in the fit",
+    ):
         assert part in said
 
 

@@ -168,7 +168,7 @@ def test_bounds_in_a_file_and_of_newcomers(invoke, posterior):
 def test_bounds_need_error_bars_in_the_folder(invoke, posterior):
     bf.load(posterior).save("bare", error_bars=False)
     done = invoke("recommend", "bare", "--user", "u3", "--by", "draw", code=1)
-    assert "--by draw needs error bars, and this folder was written without" in done.stderr
+    assert "--by draw needs error bars, but this folder was written without" in done.stderr
 
 
 def test_scores_and_card(invoke, folder):
@@ -204,6 +204,17 @@ def test_scores_and_card(invoke, folder):
     assert card["path"]["chosen"] == card["fit"]["alpha"]
     assert card["data"]["entries"] == (~hidden).sum()
     assert str(folder) not in json.dumps(card)
+
+
+def test_the_report_begins_with_an_error_and_marks_the_noise_that_was_used(invoke, folder):
+    invoke("complete", "data.csv", "--rank", 2, "-o", "fit")
+    noise = bf.load("fit").card["fit"]["noise"]
+    (used,) = [one for one in noise["tried"] if one["chosen"]]
+    assert used["noise"] == noise["model"]
+    page = (folder / "fit" / "report.html").read_text()
+    first = page.split('<div class="numbers"><div><b>')[1]
+    assert first.startswith(f"{(2 * used['held_out']) ** 0.5:.4f}</b><span>RMSE")
+    assert page.count("✓</td>") == 1
 
 
 def test_the_report_stands_alone(invoke, folder):
@@ -255,10 +266,10 @@ def test_repeated_pairs_are_said(invoke, folder):
     [
         (("none.csv",), 1, "There is no file none.csv"),
         ((".",), 1, "is not a block store"),
-        (("data.csv", "--rank", "-1"), 2, "'--rank': -1 is not an integer ≥ 0, nor auto."),
+        (("data.csv", "--rank", "-1"), 2, "'--rank': -1 is neither an integer ≥ 0 nor auto."),
         (("data.csv", "--rank", "x"), 2, "nor auto"),
-        (("data.csv", "--alpha", "-1"), 2, "'--alpha': -1 is not a number ≥ 0, nor auto."),
-        (("data.csv", "--row", "nope"), 1, "no column 'nope' for the row, but user, item, rating"),
+        (("data.csv", "--alpha", "-1"), 2, "'--alpha': -1 is neither a number ≥ 0 nor auto."),
+        (("data.csv", "--row", "nope"), 1, "no column 'nope' for the row. Pass one of user, item, rating"),
         (("data.csv", "--checkpoint", "no/such/x"), 1, "does not exist"),
         (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
         (("data.csv", "--holdout", "1.5"), 2, "0<=x<=0.9"),
@@ -389,7 +400,7 @@ def test_ctrl_c_in_the_choice_of_the_ridge_takes_the_best_so_far(invoke, monkeyp
     assert len(calls) == 3
     assert len(answer["path"]["ridges"]) == (3 if where == "solve" else 2)
     assert answer["fit"]["alpha"] == answer["path"]["chosen"]
-    assert "Ctrl-C ended the choice" in answer["notes"][0]
+    assert "Ctrl-C ended the search" in answer["notes"][0]
 
 
 def test_ctrl_c_before_there_is_a_fit_leaves_nothing(invoke, folder, monkeypatch):
@@ -467,7 +478,7 @@ def test_values_that_are_all_alike(invoke, folder, options, value):
     i, j, _ = ratings()
     (folder / "same.csv").write_text(lines(i, j, np.full(i.size, value)))
     told = json.loads(invoke("complete", "same.csv", *options, "-o", "fit", "--json").stdout)
-    assert f"All values are {value:g}, so rows and columns cannot be told apart." in told["notes"]
+    assert f"All values are {value:g}, so rows and columns do not differ." in told["notes"]
     none = value == 0 or "--no-offsets" not in options
     assert told["fit"]["rank"] == (0 if none else 1)
     assert any("rank 0" in note for note in told["notes"]) == none
@@ -485,7 +496,7 @@ def test_labels_that_are_all_alike(invoke, folder, label):
     i, j, _ = ratings()
     (folder / "same.csv").write_text(lines(i, j, np.full(i.size, label)))
     told = json.loads(invoke("complete", "same.csv", "--loss", "logistic", "-o", "fit", "--json").stdout)
-    assert f"All values are {label}, so rows and columns cannot be told apart." in told["notes"]
+    assert f"All values are {label}, so rows and columns do not differ." in told["notes"]
     assert told["fit"]["rank"] == 0
 
 
@@ -494,7 +505,7 @@ def test_rank_zero_may_be_asked_for(invoke, options):
     told = json.loads(invoke("complete", "data.csv", "--rank", 0, *options, "-o", "fit", "--json").stdout)
     assert told["fit"]["rank"] == 0
     assert (
-        "The fit has no components, which is rank 0: it is an intercept and offsets of rows and columns."
+        "The fit has rank 0, which means no components: it is an intercept and offsets of rows and columns."
         in (told["notes"])
     )
     assert bf.load("fit").model.U.shape == (40, 2)
@@ -525,7 +536,7 @@ def test_a_row_that_is_known_in_every_column(invoke, folder):
     (folder / "full.csv").write_text("user,item,rating\n" + "".join(f"{u},{j},{j}\n" for u in "ab" for j in range(4)))
     invoke("complete", "full.csv", *QUICK, "-o", "fit")
     assert (
-        "a is known in every column, so none is left. Pass --include-seen"
+        "a has an entry in every column, so none is left. Pass --include-seen"
         in invoke("recommend", "fit", "--user", "a").stdout
     )
     assert json.loads(invoke("recommend", "fit", "--user", "a", "--json").stdout)["rows"][0]["recommended"] == []
@@ -562,7 +573,7 @@ def test_the_summary_tells_the_noise_and_what_lives(invoke, noise, words):
     done = invoke("complete", "data.csv", "--rank", 3, "--noise", noise, "--holdout", 0.2, "-o", "fit")
     told = " ".join(done.stdout.split())  # lines are broken
     assert words in told
-    assert "of 3 components alive" in told
+    assert "of 3 components in use" in told
     assert "with error bars" in told
     card = json.loads(Path("fit/card.json").read_text())  # of the second fit, which has nothing left to choose
     assert {one["noise"] for one in card["fit"]["noise"]["tried"]} == {noise}
@@ -594,7 +605,7 @@ def test_ctrl_c_in_the_choice_of_the_noise_takes_the_best_so_far(invoke, monkeyp
     answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "-o", "fit", "--json").stdout)
     assert len(calls) == 2
     assert len(answer["fit"]["noise"]["tried"]) == (2 if where == "solve" else 1)
-    assert "Ctrl-C ended the choice of the noise" in answer["notes"][0]
+    assert "Ctrl-C ended the search for the noise" in answer["notes"][0]
 
 
 @pytest.mark.parametrize("change", ["gone", "negative", "short", "nan", "variance"])

@@ -46,7 +46,7 @@ def test_wrong_kernels_are_found(monkeypatch):
     monkeypatch.setattr(bifactor.cli.doctor, "compiled", lambda operation: wrong)
     done = invoke(code=1)
     assert "FAILED" in done.output
-    assert "Empty numba's cache" in done.output
+    assert "Delete numba's cache" in done.output
     assert "Something is wrong" in done.output
 
 

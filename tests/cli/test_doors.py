@@ -313,9 +313,9 @@ def test_unknown_names_can_be_refused(fit):
     done = invoke("predict", "fit", "pairs.csv", "--unknown", "raise", "-o", "out.csv", code=1)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("Error: There was no row named 7 in the fit.")
-    assert done.stderr.endswith("Check it, or pass --unknown mean.\n")
-    assert "entries: --history." in invoke("recommend", "fit", "--user", "7", code=1).stderr
+    assert done.stderr.startswith("Error: The fit has no row named 7.")
+    assert done.stderr.endswith("Check the name, or pass --unknown mean.\n")
+    assert "entries with --history." in invoke("recommend", "fit", "--user", "7", code=1).stderr
     assert not os.path.exists("out.csv")
     told = json.loads(invoke("predict", "fit", "pairs.csv", "--unknown", "raise", "--json", code=1).stdout)
     assert "no row named 7" in told["error"]

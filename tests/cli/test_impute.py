@@ -68,10 +68,10 @@ def test_json_keep_and_gzip(table):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n", "nothing below"),
+        ("a,b\n", "no lines below"),
         ("a,b\nx,p\ny,q\nz,r\n", "no column of numbers, grades or categories"),
         ("a,a\n1,2\n", "two columns called 'a'"),
-        ("1,2\n3,4\n", "must hold names"),
+        ("1,2\n3,4\n", "not names of columns"),
         ("a,b\n1,2\n3\n", "Line 3 of bad.csv has 1 fields"),
         ("", "is empty"),
     ],
@@ -90,9 +90,9 @@ def test_other_mistakes(table):
     assert (
         "no column 'z' to be ordinal" in invoke("table.csv", "--column", "z", "ordinal", "-o", "x.csv", code=1).stderr
     )
-    assert "not of one format" in invoke("table.csv", "-o", "full.parquet", code=1).stderr
+    assert "different formats" in invoke("table.csv", "-o", "full.parquet", code=1).stderr
     assert (
-        "is said to hold numbers, but has 'x, y'"
+        "is declared as numbers, but has 'x, y'"
         in invoke("table.csv", "--column", "kind", "number", "-o", "full.csv", code=1).stderr
     )
     assert "already exists" in invoke("table.csv", "-o", "table.csv", code=1).stderr

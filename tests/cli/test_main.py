@@ -1,6 +1,8 @@
 """The command itself: help without imports, and commands of other packages."""
 
 import json
+import subprocess
+import sys
 
 from click.testing import CliRunner
 
@@ -12,6 +14,13 @@ def test_every_command_is_described_and_can_be_loaded():
     for name in COMMANDS:
         answer = CliRunner().invoke(main, [name, "--help"])
         assert answer.exit_code == 0, answer.output
+
+
+def test_the_package_is_the_command():
+    called = [sys.executable, "-m", "bifactor", "--help"]
+    told = subprocess.run(called, capture_output=True, text=True, check=True).stdout
+    assert told.startswith("Usage: bifactor ")
+    assert all(name in told for name in COMMANDS)
 
 
 def test_help_lists_all_commands():

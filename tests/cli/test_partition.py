@@ -85,7 +85,7 @@ def test_after_an_interrupt_it_goes_on(ratings, monkeypatch):
         patch.setattr("bifactor.tables.store.partition.write_block", interrupt)
         done = run(ratings / "ratings.csv", "-o", ratings / "blocks")
     assert done.exit_code == 130
-    assert "Start the same command again" in done.output
+    assert "Run the same command again" in done.output
     done = run(ratings / "ratings.csv", "-o", ratings / "blocks")
     assert done.exit_code == 0
     assert bf.tables.BlockStore.open(ratings / "blocks").size == 399

@@ -161,7 +161,7 @@ def test_ctrl_c_while_the_rank_is_chosen_is_said(three, monkeypatch):
     monkeypatch.setattr(models, "fit_state", fit_state)
     said = invoke("mixed.csv").stdout
     assert calls[:7] == [1, 1, 1, 1, 1, 2, 2]
-    assert "Ctrl-C having ended its choice" in said
+    assert "when Ctrl-C ended its choice" in said
 
 
 def test_few_settings_take_the_full_rank(counts):
@@ -189,7 +189,7 @@ def test_lost_zeros_repeated_lines_and_gzip(counts):
     ("content", "message"),
     [
         ("", "is empty"),
-        ("setting,outcome,count\n", "nothing below"),
+        ("setting,outcome,count\n", "no lines below"),
         ("\n\n", "blank lines"),
         ("basis,outcome,count\nXX,00,1\n", "no column called setting"),
         ("setting,outcome\nXX,00\n", "no column called count"),
@@ -227,7 +227,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
     before = sorted(os.listdir())
     for arguments, message in (
         (("absent.csv",), "There is no file"),
-        (("cut.csv.gz",), "cut short"),
+        (("cut.csv.gz",), "truncated"),
         (("latin.csv",), "UTF-8"),
         ((".",), "is a folder"),
         (("long.csv", "--qubits", 3), "3 letters"),
@@ -246,7 +246,7 @@ def test_mistakes_get_one_sentence_and_leave_nothing(counts):
         assert message in invoke(*arguments, code=1).output
         assert sorted(os.listdir()) == before
     assert "nor auto" in invoke("long.csv", "--rank", "some", code=2).output
-    assert "'--rank': 0 is not an integer ≥ 1, nor auto." in invoke("long.csv", "--rank", 0, code=2).output
+    assert "'--rank': 0 is neither an integer ≥ 1 nor auto." in invoke("long.csv", "--rank", 0, code=2).output
 
 
 def test_a_full_disk_leaves_nothing(counts, monkeypatch):

@@ -145,7 +145,7 @@ def test_columns_are_noted_and_compared():
     assert estimator.n_features_in_ == 3
     assert not hasattr(estimator, "feature_names_in_")
     assert observations(estimator, (ROWS[:1], COLS[:1], VALUES[:1]), reset=False).shape == (1, 3)
-    with pytest.raises(InputError, match="A column 3 was given, but the fit had 3"):
+    with pytest.raises(InputError, match="There is a column 3, but the fit has 3"):
         observations(estimator, ([0], [3], [1.0]), reset=False)
 
 

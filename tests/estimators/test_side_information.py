@@ -245,7 +245,7 @@ def test_dates_are_numbers_and_a_constant_does_no_harm():
     np.testing.assert_allclose(feature.matrix(days).toarray().ravel(), [-1, 0, 1])
     constant = Feature.of("c", np.full(3, 7.0))
     np.testing.assert_allclose(constant.matrix(np.full(3, 7.0)).toarray(), 0)
-    with pytest.raises(InputError, match="now words"):
+    with pytest.raises(InputError, match="now text"):
         feature.matrix(np.array(["a"], object))
 
 
@@ -378,7 +378,7 @@ def test_mistakes():
         completion(user_features=np.full((M, 1), np.nan)).fit(known)
     with pytest.raises(InputError, match="matrix without names"):
         completion(user_features=left).fit_long(long_form(known))
-    with pytest.raises(InputError, match="no column beside the names"):
+    with pytest.raises(InputError, match="no column besides the names"):
         completion(user_features=pd.DataFrame({"user": ["u1"]})).fit_long(long_form(known))
     with pytest.raises(InputError, match="implicit_features"):
         completion(implicit_features=1).fit(known)
@@ -394,7 +394,7 @@ def test_mistakes():
     framed = completion(user_features=pd.DataFrame(left, columns=list("abcdef"))).fit(known)
     with pytest.raises(InputError, match="is not a table of columns, unlike in the fit"):
         framed.transform(known, features=left)
-    with pytest.raises(InputError, match="no column 'a', which the fit had"):
+    with pytest.raises(InputError, match="lacks the column 'a' of the fit"):
         framed.transform(known, features=pd.DataFrame(left, columns=list("xbcdef")))
     chosen = clicks()[1]
     with pytest.raises(InputError, match="features are for new users"):

@@ -295,7 +295,7 @@ def test_the_habits_of_scikit_learn():
         (None, "some", ["X"], [[1, 1]], "rank='some' is not an integer ≥ 1. Pass such an integer, or 'auto'"),
         (None, 3, ["X"], [[1, 1]], "from 1 to 2, or 'auto'"),
         (2, "auto", ["X"], [[1, 1]], "2 letters"),
-        (None, 1, {"X": {"0": 1}}, [[1, 1]], "holds the counts already"),
+        (None, 1, {"X": {"0": 1}}, [[1, 1]], "already holds the counts"),
     ],
 )
 def test_bad_counts_are_refused(n, rank, settings, counts, message):

@@ -166,9 +166,9 @@ def test_words_that_the_fit_had_not_stay_and_tell_nothing(fitted):
     full = model.transform(new.astype({"flag": "boolean", "x": float}))
     assert full["city"].tolist() == ["Paris", "Rome"]
     assert abs(full["x"][0]) < 0.7
-    with pytest.raises(InputError, match="Column 'city' held words in the fit, and now numbers"):
+    with pytest.raises(InputError, match="Column 'city' held text in the fit, but now numbers"):
         model.transform(pd.DataFrame({"city": [1.0], "x": [1.0], "flag": [True]}))
-    with pytest.raises(InputError, match="Column 'x' held numbers in the fit, and now others"):
+    with pytest.raises(InputError, match="Column 'x' held numbers in the fit, but now other cells"):
         model.transform(pd.DataFrame({"city": ["Rome"], "x": ["y"], "flag": [True]}))
 
 
@@ -295,7 +295,7 @@ def test_new_rows_may_have_fewer_categories_and_no_integer():
     frame = table.to_pandas()
     frame["w"] = pd.Categorical(words, ["x", "y", "z"], ordered=True)
     new = new.to_pandas().astype({"long": "Int64"}).assign(w=pd.Categorical(["x", None], ["x"], ordered=True))
-    with pytest.raises(InputError, match="'w' of X has no level 'z', which its type had in the fit"):
+    with pytest.raises(InputError, match="'w' of X lacks the level 'z' of the fit"):
         bf.TableImputer(random_state=0).fit(frame).transform(new)
     dates = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-06-01", None] * 5), "x": np.arange(15.0)})
     assert not bf.TableImputer(columns={"d": "category"}).fit_transform(dates).isna().any(axis=None)
@@ -362,11 +362,11 @@ WRONG = {
     "huge numbers": ({}, np.array([[1e308], [1.0]]), "as large as 1e\\+308, whose differences"),
     "two marks of holes": ({"missing_values": [1, 2]}, None, r"missing_values=\[1, 2\] is not a single number or word"),
     "another name": ({"columns": {"z": "number"}}, None, "columns names 'z', which is not a column of X"),
-    "another kind": ({"columns": {"x": "big"}}, None, "Column 'x' is said to be 'big'. Choose from number"),
-    "levels that are few": ({"columns": {"w": ["a"]}}, None, "Pass a kind, or levels in their order"),
-    "a level that is missing": ({"columns": {"w": ["a", "c"]}}, None, "Column 'w' has 'b', which is not in"),
-    "words as numbers": ({"columns": {"w": "number"}}, None, "'w' is said to hold numbers, but has 'a'"),
-    "three booleans": ({"columns": {"x": "boolean"}}, None, "said to be boolean, but has 4 levels"),
+    "another kind": ({"columns": {"x": "big"}}, None, "Column 'x' has the unknown kind 'big'. Choose number"),
+    "levels that are few": ({"columns": {"w": ["a"]}}, None, "Pass a kind, or distinct levels in order"),
+    "a level that is missing": ({"columns": {"w": ["a", "c"]}}, None, "Column 'w' has 'b', which is not among"),
+    "words as numbers": ({"columns": {"w": "number"}}, None, "'w' is declared as numbers, but has 'a'"),
+    "three booleans": ({"columns": {"x": "boolean"}}, None, "declared as boolean, but has 4 levels"),
     "no dict": ({"columns": 3}, None, "columns=3 is not a dict"),
     "bounds of words": ({"bounds": {"w": (0, 1)}}, None, "bounds names 'w', which is not a column of numbers"),
     "bounds that fall": ({"bounds": {"x": (2, 1)}}, None, r"bounds of 'x' are \(2, 1\)"),

@@ -279,7 +279,7 @@ def test_names_that_are_not_kept(tmp_path, fit, side):
     frame = lines()
     which = "user" if side == "row" else "item"
     tuples = made(frame.assign(**{which: [(name, 1) for name in frame[which]]}))
-    with pytest.raises(InputError, match=rf"The {side} name \(.*, 1\) is of type tuple, which is not kept"):
+    with pytest.raises(InputError, match=rf"The {side} name \(.*, 1\) has type tuple, which is not saved"):
         tuples.save(tmp_path / "fit")
     assert os.listdir(tmp_path) == []
 

@@ -110,7 +110,7 @@ def test_data_that_are_missing_are_told(tmp_path, folder, monkeypatch):
     assert "BIFACTOR_DATA" in Images().missing(Sources())
     assert "no picture" in Images().missing(Sources(photos=tmp_path))
     (tmp_path / "words.png").write_text("no picture")
-    assert "is not a picture" in Images().missing(Sources(photos=tmp_path))
+    assert "is not a supported picture" in Images().missing(Sources(photos=tmp_path))
     assert Images().missing(Sources(photos=folder)) is None
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert "bifactor[plot]" in Images().missing(Sources(photos=folder))

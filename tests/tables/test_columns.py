@@ -249,11 +249,11 @@ def test_what_the_columns_are_is_found_alike(kind, tmp_path):
 
 
 def test_columns_that_are_not_there(make):
-    with pytest.raises(InputError, match=r"no column 'film' for the column, but user, item, stars, trust"):
+    with pytest.raises(InputError, match=r"no column 'film' for the column. Pass one of user, item, stars, trust"):
         read(make(LINES), row="user", col="film", value="stars")
     with pytest.raises(InputError, match="no column 'much' for the weight"):
         read(make(LINES), row="user", col="item", value="stars", weight="much")
-    with pytest.raises(InputError, match=r"has two columns, and no values\. .* --implicit"):
+    with pytest.raises(InputError, match=r"has two columns and no values\. .* --implicit"):
         read(make({"user": [1], "item": [2]}))
 
 

@@ -39,7 +39,7 @@ def test_all_layouts_say_the_same(name, tmp_path):
     ("content", "message"),
     [
         ("{", "not valid json"),
-        ("[1, 2]", "holds no object"),
+        ("[1, 2]", "does not hold an object"),
         ("{}", "settings is empty"),
         ('{"XX": {"2": 1}}', "bad.json: counts holds the outcome '2'"),
         ('{"XX": {"00": true}}', "True for the outcome"),

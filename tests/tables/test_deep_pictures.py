@@ -104,12 +104,12 @@ def test_what_cannot_be_read_is_told_or_refused(tmp_path, deep):
     for name in ("multiplied.tif", "squeezed.tif"):
         picture = read_picture(tmp_path / name)
         assert picture.pixels.dtype == np.uint8
-        assert picture.notes == ["It has 16 bits per colour, and was read with 8."]
+        assert picture.notes == ["The picture has 16 bits per colour, of which 8 were read."]
     np.testing.assert_array_equal(read_picture(tmp_path / "squeezed.tif").pixels, deep[:, :, :3] >> 8)
     (tmp_path / "planes.tif").write_bytes(tiff(deep[:, :, :3], planes=True))
     with pytest.raises(FileError, match="separate planes"):
         read_picture(tmp_path / "planes.tif")
     whole = png(deep[:, :, :3])
     (tmp_path / "cut.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(FileError, match="cut short"):
+    with pytest.raises(FileError, match="damaged"):
         read_picture(tmp_path / "cut.png")

@@ -65,7 +65,7 @@ def test_what_is_told_goes_first():
     assert Form.of("c", numbers, Told.of("c", "category")).kind == "category"
     assert Form.of("c", numbers, Told.of("c", "number")).kind == "number"
     assert Form.of("c", numbers, Told.of("c", [3, 1, 2])).levels == (3, 1, 2)
-    with pytest.raises(InputError, match="levels in their order"):
+    with pytest.raises(InputError, match="distinct levels in order"):
         Told.of("c", [1, 1])
 
 

@@ -178,9 +178,9 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
     [
         ("", "x.csv", "is empty"),
         ("\n \n", "x.csv", "blank lines"),
-        ("user,item,rating\n", "x.csv", "nothing below"),
+        ("user,item,rating\n", "x.csv", "no lines below"),
         ("user#item#rating\n1#2#3\n", "x.csv", "Pass the delimiter"),
-        ("user,item\n1,2\n", "x.csv", "has two columns, and no values"),
+        ("user,item\n1,2\n", "x.csv", "has two columns and no values"),
         ("1,2,3\n1,2,good\n", "x.csv", "Line 2 of .*: the value 'good' is not a finite number"),
         ("1,2,3\n1,2,inf\n", "x.csv", "Line 2 of .*'inf'"),
         ("user,item,rating\n1,2,x\n", "x.csv", "Line 2 of .*'x'"),
@@ -192,12 +192,12 @@ MARKET = "%%MatrixMarket matrix coordinate real general\n"
         (b"\xff\xfe1\0,\0", "x.csv", "UTF-16"),
         (b"1,\xe9,3\n2,\xe9,3\n", "x.csv", "Line 1 of .* is not UTF-8"),
         (b"\x00\x01\x02", "x.csv", "not text"),
-        ("PK", "x.xlsx", "not read"),
+        ("PK", "x.xlsx", "unsupported format"),
         ("nonsense", "x.npz", "not an npz file"),
         ("nonsense", "x.mtx", "MatrixMarket"),
-        (MARKET + "2 2 3\n1 1 1\n", "x.mtx", "has 1 entries, but says 3"),
-        (MARKET + "2 2 1000000000000000\n1 1 1\n", "x.mtx", "cut short"),
-        (MARKET + "2 2 1\n3 1 1\n", "x.mtx", "outside the 2×2"),
+        (MARKET + "2 2 3\n1 1 1\n", "x.mtx", "has 1 entries, but its header says 3"),
+        (MARKET + "2 2 1000000000000000\n1 1 1\n", "x.mtx", "its header says 1000000000000000"),
+        (MARKET + "2 2 1\n3 1 1\n", "x.mtx", "outside its 2×2"),
         (MARKET.replace("real", "pattern") + "2 2 1\n1 1\n", "x.mtx", "pattern"),
     ],
 )
@@ -209,7 +209,7 @@ def test_bad_files_get_one_sentence(write, content, name, message):
 def test_truncated_gzip(write):
     path = write("".join(f"{k},{k % 9},1\n" for k in range(100_000)), "x.csv.gz")
     path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(FileError, match="damaged or cut short"):
+    with pytest.raises(FileError, match="damaged or truncated"):
         read(path)
 
 
@@ -219,7 +219,7 @@ def test_npz_that_promises_more_than_it_holds(tmp_path):
     with zipfile.ZipFile(path, "w") as archive, archive.open("table.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, header)
         file.write(bytes(80))
-    with pytest.raises(FileError, match="says that it holds an array"):
+    with pytest.raises(FileError, match="declares an array of shape"):
         read(path)
 
 
@@ -237,7 +237,7 @@ def test_no_permission(write, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(path), "open", refused)
-    with pytest.raises(FileError, match="may not be read"):
+    with pytest.raises(FileError, match="permission denied"):
         read(path)
 
 
@@ -315,7 +315,7 @@ def test_json_lines_with_columns_that_are_told(write):
     assert entries(found) == {("ann", "x"): 1}
     assert found.weights.tolist() == [2]
     assert found.origin.missing == 1
-    with pytest.raises(InputError, match="no column 'z' for the row, but a, b, c, d, w"):
+    with pytest.raises(InputError, match=r"no column 'z' for the row\. Pass one of a, b, c, d, w"):
         read(write(text, "x.jsonl"), row="z", col="c", value="d")
 
 
@@ -361,7 +361,7 @@ def test_long_integers_in_json_lines_stay_apart(write, first):
         (RECORDS + '{"user": "ann", "item": "x", "rating": "1"}\n', "'rating' of .* does not hold numbers"),
         (RECORDS + '{"user": "ann", "item": "x", "rating": Infinity}\n', "'rating' of .* holds infinite values"),
         (RECORDS + '{"item": "x", "rating": 1}\n', "row names are missing in 'user'"),
-        ('{"user": 1, "item": 2}\n', "has two columns, and no values"),
+        ('{"user": 1, "item": 2}\n', "has two columns and no values"),
         ('{"user": 1, "item": 2, "rating": null}\n', "no entry with a value"),
         ("{}\n", "3 are needed"),
     ],
@@ -456,7 +456,7 @@ def test_thousands_separators_are_refused(write, text, told):
 
 def test_the_decimal_comma_must_split_no_columns(write):
     for told in ({"decimal": ","}, {"decimal": ";"}, {"decimal": ""}, {"decimal": ",", "delimiter": ","}):
-        with pytest.raises(InputError, match="neither a point nor a comma"):
+        with pytest.raises(InputError, match=r"is not possible\. Pass '\.' or ','"):
             read(write(LONG), **told)
 
 
@@ -472,7 +472,7 @@ def test_weights_of_text(write):
         assert found.shape == (1, 2)
         assert found.origin.missing == 2
     assert read(path).weights is None
-    with pytest.raises(InputError, match="no column 'faith' for the weight, but user, item, rating, trust"):
+    with pytest.raises(InputError, match=r"no column 'faith' for the weight\. Pass one of user, item, rating, trust"):
         read(path, weight="faith")
 
 
@@ -522,7 +522,7 @@ def test_times_are_not_taken_for_values(write, head, ending):
     name = head.strip().split(",")[-1] or "3"
     with pytest.raises(
         InputError,
-        match=rf"holds 881250949{ending} and the like, which look like times.*values, {name} if they are right",
+        match=rf"holds numbers like 881250949{ending}, which look like times.*values, {name} if these are right",
     ):
         read(path)
     for value in {name, "3"}:
@@ -598,5 +598,5 @@ def test_a_pattern_holds_choices(write):
     assert np.all(found.values == 1)
     with pytest.raises(InputError, match="--implicit"):
         read(path)
-    with pytest.raises(FileError, match="cut short"):
+    with pytest.raises(FileError, match="but its header says 3"):
         read(write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n", "y.mtx"), values=False)

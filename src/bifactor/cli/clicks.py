@@ -1,4 +1,4 @@
-"""`bifactor complete --implicit`: a file of clicks, plays or purchases becomes a folder with a fit."""
+"""`bifactor complete --implicit`: fit a file of clicks, plays or purchases and write a folder."""
 
 import time
 import warnings
@@ -33,7 +33,7 @@ from bifactor.models.store import REPORT, require_free
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
-from bifactor.reports.clicks import report
+from bifactor.reports.clicks import report, trial_used
 from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.running.result import Status
@@ -42,7 +42,7 @@ from bifactor.tables import BlockStore, Observations, read
 from bifactor.words import counted
 
 DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
-"""Of `Recommender`, and the share of each user's choices that a first fit is judged by."""
+"""The defaults of `Recommender`, and the share of each user's choices that the first fit is judged by."""
 
 NUMBERS_ALONE = {
     "loss": "--loss",
@@ -51,36 +51,36 @@ NUMBERS_ALONE = {
     "offsets": "--offsets",
     "test": "--test",
 }
-"""Options of values, which clicks have not."""
+"""Options that apply to values only, not to clicks."""
 
 Clicked = Observations | BlockStore
-"""What was chosen."""
+"""The choices."""
 
 PLACES = 10
-"""Of the lists that are judged."""
+"""Length of the lists that are judged."""
 
 
 def require_clicks(context: click.Context, implicit: bool | None) -> None:
-    """Raise `UsageError` for options that go with numbers alone, or with clicks alone."""
+    """Raise `UsageError` for options that apply only to values, or only to clicks."""
     if implicit:
         strange = [option for name, option in NUMBERS_ALONE.items() if _given(context, name)]
         if strange:
             advice = " Judge the fit with bifactor evaluate." if strange == ["--test"] else " Leave it out."
-            raise click.UsageError(f"{strange[0]} is for values, and does not go with --implicit.{advice}")
+            raise click.UsageError(f"{strange[0]} is for values and cannot be used with --implicit.{advice}")
         if context.params["rank"] == 0:
-            raise click.UsageError("--rank 0 leaves nothing to recommend by. Pass an integer ≥ 1.")
+            raise click.UsageError("--rank 0 leaves no components to rank by. Pass an integer ≥ 1.")
         if context.params["unobserved"] == 0:
-            raise click.UsageError("--unobserved 0 fits 1 everywhere. Pass a number above 0, such as 0.1.")
+            raise click.UsageError("With --unobserved 0 the fit is 1 everywhere. Pass a number above 0, such as 0.1.")
         return
     for name in ("unobserved", "names"):
         if _given(context, name):
             raise click.UsageError(
-                f"--{name} goes with --implicit: clicks, plays and purchases. Pass both, or neither."
+                f"--{name} requires --implicit, for clicks, plays and purchases. Pass both or neither."
             )
 
 
 def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
-    """Read, choose, check, fit, write and tell."""
+    """Read the data, choose the settings, check and fit the model, write the folder and print a summary."""
     options = {**context.params, **_defaults(context)}
     force, checkpoint = options["force"], options["checkpoint"]
     chosen = _settings(options, checkpoint)
@@ -120,7 +120,7 @@ def _given(context: click.Context, name: str) -> bool:
 
 
 def _defaults(context: click.Context) -> dict[str, Any]:
-    """What `Recommender` takes where nothing was said, or "auto" was said of the rank."""
+    """The defaults of `Recommender` for options that were not given, and for `--rank auto`."""
     unsaid = {name: value for name, value in DEFAULTS.items() if not _given(context, name)}
     return {**unsaid, "rank": DEFAULTS["rank"]} if context.params["rank"] == "auto" else unsaid
 
@@ -143,7 +143,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Observations:
 
 
 def _needed(data: Clicked, chosen: Settings) -> int:
-    """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
+    """The memory that the fit will take, in bytes. Raise if that is more than there is."""
     rank = min(chosen.n_components or 1, *data.shape)
     if isinstance(data, BlockStore):
         problem = Objective(Partitioned("squared", BlockView(data, Chosen()), chosen.executor), Ridge(1.0))
@@ -158,17 +158,15 @@ def _needed(data: Clicked, chosen: Settings) -> int:
 def _fitted(
     data: Clicked, chosen: Settings, options: Mapping[str, Any], notes: list[str]
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
-    """The fit to all choices, the one that settings were chosen for, and how well that ranked what was held out."""
+    """The fit to all choices, the first fit, and how well the first one ranked the held-out choices."""
     holdout, unobserved = options["holdout"], options["unobserved"]
     given = Choices(None if unobserved == "auto" else float(unobserved), chosen.alpha)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    parts = (
-        held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
-    )  # of which there has to be something
+    parts = held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
     if parts is None:
         if holdout:
-            notes.append("There are too few choices to hold some out, so there is no check of how well it ranks.")
+            notes.append("There are too few choices to hold some out, so the ranking was not checked.")
         model = _run(data, chosen, given, None, notes)
         return Fit.of(model, data), model, None
     train, split = parts
@@ -181,7 +179,7 @@ def _fitted(
 
 
 def _same(model: Model) -> Choices:
-    """What was chosen for a model."""
+    """The settings that were chosen for a model."""
     assert model.clicks is not None
     items = model.clicks.items
     share, alpha = (0.0, 0.0) if items is None else (items.share, items.alpha)
@@ -203,31 +201,31 @@ def _run(data: Clicked, chosen: Settings, given: Choices, start: Model | None, n
     notes += [str(warning.message) for warning in caught]
     assert model.clicks is not None
     if model.clicks.interrupted:
-        notes.append("Ctrl-C ended the choice of the weights early; the best so far were taken.")
+        notes.append("Ctrl-C ended the search for the weights early; the best so far were used.")
     if model.result.status is Status.INTERRUPTED:
         notes.append("Interrupted: this is the best fit so far.")
     return model
 
 
 def _weights(choice: Mapping[str, Any]) -> str:
-    told = f"{choice['unobserved']:.3g} for what was not chosen beside 1 for what was, ridge {choice['alpha']:.3g}"
+    told = f"{choice['unobserved']:.3g} for items not chosen, 1 for chosen ones; ridge {choice['alpha']:.3g}"
     if choice["item_share"]:
         told += f"; {choice['item_share']:.0%} of scores are item-to-item, ridge {choice['item_alpha']:.3g}"
     trials = choice["trials"]
     if not trials:
         return told
-    most = max(trial["users"] for trial in trials)
-    best = max(trial["ndcg"] for trial in trials if trial["users"] == most)
-    return f"{told}: the best of {counted(len(trials), 'trial')}, with NDCG@{DEPTH} {best:.4f} for users held out"
+    used = trial_used(choice)
+    score = "" if used is None else f", with NDCG@{DEPTH} {used['ndcg']:.4f} for held-out users"
+    return f"{told}: chosen by {counted(len(trials), 'trial')}{score}"
 
 
 def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
-    """How well the first fit ranked what it had not seen, and how well a list of what is popular would have."""
+    """How well the first fit ranked the held-out choices, and how well a list of popular items would have."""
     if "held out" not in scores:
         return []
     card = scores["held out"]
     users = counted(card["users"], "user")
-    lines = [("check", f"held out of a fit: about {holdout:.0%} of all choices, judged by {users}")]
+    lines = [("check", f"a first fit without about {holdout:.0%} of the choices, judged on these for {users}")]
     for name in (f"ndcg@{PLACES}", f"recall@{PLACES}"):
         one = card["metrics"][name]
         interval = f"{one['low']:.4f} to {one['high']:.4f}"
@@ -242,10 +240,11 @@ def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
     users, items = counted(data["rows"], "user"), counted(data["cols"], "item")
     lines = f" in {counted(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
     each = "; each line counts as one" if card["settings"]["value"] is None and not card["settings"]["wide"] else ""
+    beside = f" and {fit['item_rank']:,} of item-to-item scores" if fit["item_rank"] else ""
     return [
         ("data", f"{data['file']}, {data['layout']}"),
         ("", f"{counted(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
-        ("fit", f"{counted(fit['rank'], 'component')}, {counted(fit['iterations'], 'iteration')}"),
+        ("fit", f"{counted(fit['rank'], 'component')}{beside}, {counted(fit['iterations'], 'iteration')}"),
         ("weights", _weights(card["choice"])),
         ("status", fit["sentence"]),
         *_check(card["scores"], card["settings"]["holdout"]),
@@ -257,11 +256,11 @@ def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
 
 
 def ask_for_clicks(entries: Clicked, path: Path, implicit: bool | None) -> str | None:
-    """Why data without --implicit may be clicks; None where they are not."""
+    """A message for data that look like clicks but were passed without --implicit; None for other data."""
     ones = entries.ones if isinstance(entries, BlockStore) else np.all(entries.values == 1)
     if implicit is not None or not ones:
         return None
     return (
-        f"All {counted(_size(entries), 'value')} in {path} are 1, as of clicks, plays and purchases. Pass "
-        "--implicit to fit them as such, or --no-implicit for numbers."
+        f"All {counted(_size(entries), 'value')} in {path} are 1, as in data of clicks, plays or purchases. Pass "
+        "--implicit to fit them as such, or --no-implicit to fit them as numbers."
     )

@@ -1,4 +1,4 @@
-"""`bifactor complete`: a file of known entries becomes a folder with a fit."""
+"""`bifactor complete`: fit a file of known entries and write a folder."""
 
 import time
 from dataclasses import replace
@@ -55,34 +55,42 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("data", type=INPUT)
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
-@click.option("--implicit/--no-implicit", default=None, help="DATA holds what was chosen: clicks, plays or purchases.")
-@click.option("--rank", type=Auto(int), default="auto", show_default=True, help="Components; 0 for offsets alone.")
-@click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Kind of values.")
+@click.option("--implicit/--no-implicit", default=None, help="DATA holds choices: clicks, plays or purchases.")
 @click.option(
-    "--alpha", type=Auto(float), help="Ridge; 0 for none. Without it, squared errors have error bars instead."
+    "--rank", type=Auto(int), default="auto", show_default=True, help="Number of components; 0 for offsets alone."
+)
+@click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Loss function.")
+@click.option(
+    "--alpha", type=Auto(float), help="Ridge; 0 for none. By default, fits with squared loss have error bars instead."
 )
 @click.option(
     "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Noise model of fits with error bars."
 )
 @click.option("--error-bars/--no-error-bars", default=True, show_default=True, help="Keep error bars in the folder.")
-@click.option("--offsets/--no-offsets", default=True, show_default=True, help="Of rows and columns, and an intercept.")
+@click.option(
+    "--offsets/--no-offsets", default=True, show_default=True, help="Fit an intercept and offsets of rows and columns."
+)
 @click.option("--clip", type=Limits(), default="auto", show_default=True, help="Keep predictions in this range.")
 @click.option(
-    "--unobserved", type=Auto(float), default="auto", help="With --implicit: weight of what was not chosen, beside 1."
+    "--unobserved", type=Auto(float), default="auto", help="With --implicit: weight of items that were not chosen."
 )
 @click.option("--names", type=INPUT, help="With --implicit: file of items and titles, for the report.")
 @click.option(
     "--holdout",
     type=Within(0, 0.9),
     default=0.0,
-    help="Share of entries to score a first fit on; by default 0, and 0.1 with --implicit.",
+    help="Share of entries to score a first fit on; by default 0, or 0.1 with --implicit.",
 )
 @click.option("--test", type=INPUT, help="File of entries to score the fit on.")
-@click.option("--checkpoint", type=INPUT, help="File to keep the run in, and to go on from.")
+@click.option("--checkpoint", type=INPUT, help="File to save the run to, and to resume it from.")
 @block_options
 @log_option
-@click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--tol", type=POSITIVE, default=1e-5, show_default=True, help="Change of the fit at which it is done.")
+@click.option(
+    "--max-iter", type=click.IntRange(min=1), default=1000, show_default=True, help="Most iterations of a fit."
+)
+@click.option(
+    "--tol", type=POSITIVE, default=1e-5, show_default=True, help="Stop when the fit changes by less than this."
+)
 @seed_option
 @column_options(value=True)
 @force_option
@@ -90,17 +98,17 @@ Examples:
 def complete(data: Path, output: Path, implicit: bool | None, **options: Any) -> None:
     """Complete the matrix whose known entries are in DATA.
 
-    DATA is csv or tsv or other text with one entry per line (row, column, value), or one row per line with holes;
-    JSON lines, LIBMF triples or MatrixMarket; each of these also gzipped; parquet; or npz. Rows and columns are named
-    as you like. Or it is the folder of a block store, which bifactor partition makes of data that do not fit into
-    memory: its blocks are fitted on this machine, in --memory of it, by --workers processes, or by a --dask cluster.
+    DATA is a file: csv, tsv or other text with one entry per line (row, column, value) or one row per line with holes;
+    JSON lines, LIBMF triples or MatrixMarket; any of these gzipped; parquet; or npz. Rows and columns may have any
+    names. DATA may also be the folder of a block store, which bifactor partition writes for data larger than memory.
+    Its blocks are fitted on this machine within --memory, by --workers processes, or by a --dask cluster.
 
-    The folder then holds the factors, the names, a card in JSON and a report to look at: report.html. In Python it is
-    read by bifactor.load. Ctrl-C or SIGTERM ends the fit, and the best fit so far is written.
+    The output folder holds the factors, the names, a card in JSON and a report, report.html. Read it in Python with
+    bifactor.load. Ctrl-C or SIGTERM ends the fit early and writes the best fit so far.
 
-    With --implicit DATA has a line for each choice (user, item), with counts in the column --value if there are any,
-    and all that was not chosen counts a little, as 0. By default there are then 128 components, 100 iterations at most
-    and a tolerance of 1e-4.
+    With --implicit, DATA has one line per choice (user, item), with counts in the column --value if there are any.
+    Pairs that were not chosen count as 0 with a small weight. The defaults are then 128 components, at most 100
+    iterations and a tolerance of 1e-4.
     """
     context = click.get_current_context()
     require_clicks(context, implicit)
@@ -112,7 +120,7 @@ def complete(data: Path, output: Path, implicit: bool | None, **options: Any) ->
 
 
 def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
-    """Read, choose, check, fit, write and tell."""
+    """Read the data, check and fit the model, write the folder and print a summary."""
     chosen = _settings(options)
     require_free(output, options["force"])
     started = time.perf_counter()
@@ -120,7 +128,7 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
     asks = ask_for_clicks(entries, data, options["implicit"] if chosen.loss.targets is not SIGNS else False)
     if asks is not None:
         raise InputError(asks)
-    # What is said of the columns goes for both files.
+    # The options for columns apply to both files.
     same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
     tests = None if options["test"] is None else _read(options["test"], same)
     read_in = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""What `bifactor complete` tells of a fit."""
+"""The summary that `bifactor complete` prints."""
 
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,11 @@ def _shrinkage(fit: dict[str, Any]) -> str:
 
 
 def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
-    """Of a posterior: the noise, and the components that are not zero in all but name."""
+    """For a fit with error bars: the noise, and how many components are not practically zero."""
     told = fit["noise"]
     if told is None:
         return []
-    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} alive")]
+    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} in use")]
 
 
 def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`bifactor demo`: a picture, ratings and a table with holes, completed, and a page to look at."""
+"""`bifactor demo`: complete a picture, ratings and a table with holes, and write a page about them."""
 
 import time
 from dataclasses import asdict
@@ -21,11 +21,22 @@ TOLD = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
 @click.option(
     "--observed", default=0.3, show_default=True, type=Within(0, 1, min_open=True), help="Share of pixels kept."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="What is kept and generated.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default="demo.html", show_default=True)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the pixels kept and the data."
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="demo.html",
+    show_default=True,
+    help="Page to write.",
+)
 @json_option
 def demo(observed: float, seed: int, output: Path) -> None:
-    """Complete a photograph, ratings and a table, all of which are here or generated, and write a page about them."""
+    """Complete a photograph, ratings and a table, and write a page about them.
+
+    The photograph comes with scikit-learn; the other data are generated.
+    """
     if output.suffix.lower() != ".html":
         raise click.BadParameter(f"{output} should end in .html.", param_hint="--output")
     require_writable(output)
@@ -62,12 +73,12 @@ def _lines(picture: Picture, ratings: Ratings, table: Table, output: Path) -> li
         ("ratings", f"{ratings.known:,} by {ratings.users} users of {ratings.films} films, {ratings.seconds:.1f} s")
     )
     for name, error in ratings.errors.items():
-        lines.append((f"  {name}", f"RMSE {error:.3f} of ratings held out"))
-    lines.append(("  error bars", f"intervals of {ratings.level:.0%} hold {ratings.held:.0%}"))
+        lines.append((f"  {name}", f"RMSE {error:.3f} on held-out ratings"))
+    lines.append(("  error bars", f"{ratings.level:.0%} intervals contain {ratings.held:.0%} of held-out ratings"))
     lines.append(
         ("table", f"{table.hidden} of {table.rows * len(table.columns)} cells filled in, {table.seconds:.1f} s")
     )
     for name, told in table.scores.items():
-        unit = "wrong words" if told["metric"] == "errors" else "RMSE"
-        lines.append((f"  {name}", f"{unit} {told['error']:.3g}, without the other columns {told['baseline']:.3g}"))
+        unit, simple = ("share wrong", "mode") if told["metric"] == "errors" else ("RMSE", "mean")
+        lines.append((f"  {name}", f"{unit} {told['error']:.3g} (with the column's {simple}: {told['baseline']:.3g})"))
     return [*lines, ("written", f"{output}: open it in a browser")]

@@ -1,4 +1,4 @@
-"""The jobs that `bifactor demo` shows: a picture, ratings and a table, each beside what simpler ways make of it."""
+"""The jobs that `bifactor demo` shows: a picture, ratings and a table, each compared with simpler methods."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ SPORTS = ("chess", "rowing", "running", "weights")
 
 
 def photograph(observed: float, seed: int, progress: Callable[[float], None]) -> Picture:
-    """scikit-learn's `china.jpg`, of which some pixels are kept."""
+    """Complete scikit-learn's `china.jpg` from some of its pixels."""
     pillow_or_advice()
     from sklearn.datasets import load_sample_image
 
@@ -41,7 +41,7 @@ def photograph(observed: float, seed: int, progress: Callable[[float], None]) ->
 
 
 def ratings(seed: int) -> Ratings:
-    """Stars that people with tastes give to films of genres; a fifth is held out."""
+    """Fit ratings of films by users who prefer some genres; a fifth of the ratings is held out."""
     rng = np.random.default_rng(seed)
     genre = np.arange(FILMS) % len(GENRES)
     taste = rng.standard_normal((USERS, len(GENRES)))
@@ -69,7 +69,7 @@ def ratings(seed: int) -> Ratings:
 
 
 def table(seed: int) -> Table:
-    """People by five columns, numbers and words, of which a quarter is hidden."""
+    """Fill in a table of people with five columns, numbers and words; a quarter of the cells is hidden."""
     rng = np.random.default_rng(seed)
     build, age = rng.standard_normal(400), rng.uniform(18, 75, 400)
     columns = {
@@ -108,13 +108,13 @@ def _hidden(found: Array, truth: Array, known: Array) -> float:
 
 
 def _means(rows: Array, cols: Array, stars: Array) -> Array:
-    """Of each film, drawn to the mean of all by five ratings."""
+    """The mean of each film, shrunk to the overall mean by five additional ratings."""
     count = np.bincount(cols, minlength=FILMS)
     return (np.bincount(cols, stars, minlength=FILMS) + 5 * stars.mean()) / (count + 5)
 
 
 def _clear(taste: Array, rows: Array) -> list[int]:
-    """Two users who like one genre clearly more than another and have rated some films."""
+    """Two users with at least 12 ratings whose tastes differ most between genres."""
     clear = np.where(np.bincount(rows, minlength=USERS) >= 12, np.ptp(taste, axis=1), -np.inf)
     return [int(user) for user in np.argsort(-clear)[:2]]
 
@@ -146,7 +146,7 @@ def _with(cells: Array, holes: Array, values: Array) -> Array:
 
 
 def _score(kind: str, truth: Array, full: Array, hidden: Array) -> dict[str, Any]:
-    """The error of hidden cells, and that of the mean or of the most frequent word."""
+    """The error at hidden cells, and that of the mean or of the most frequent word."""
     if kind == NUMBER:
         mean = truth[~hidden].mean()
         errors = [float(np.sqrt(np.mean((guess - truth[hidden]) ** 2))) for guess in (full[hidden], mean)]

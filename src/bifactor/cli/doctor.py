@@ -1,4 +1,4 @@
-"""`bifactor doctor`: what is installed, how it is set up, and whether it works."""
+"""`bifactor doctor`: show the installation and its settings, and check that it works."""
 
 import os
 import platform
@@ -38,21 +38,21 @@ NEEDED = (
 OPTIONAL = ("matplotlib", "pillow", "pandas", "polars", "pyarrow")
 
 EXACT = 1e-8
-"""The relative error to which the completion problem must be solved."""
+"""Largest relative error of the solution to the completion problem."""
 
 SPEED = (4000, 3000, 1_000_000, 10)
 """Rows, columns, entries and rank of the matrix that the speed is measured on."""
 
 SECONDS = 1.0
-"""For which it is measured."""
+"""Duration of that measurement."""
 
 
 @click.command()
 @json_option
 def doctor() -> None:
-    """Show versions, cores, caches and BLAS, and check in a few seconds that bifactor works here.
+    """Show versions, cores, caches and BLAS, and check in a few seconds that bifactor works on this machine.
 
-    The exit code is 1 if something is wrong; advice is then shown.
+    If something is wrong, advice is shown and the exit code is 1.
     """
     versions, machine, compiler = _versions(), _machine(), _numba()
     checks = [_kernels(), _recovery(), _speed()]
@@ -101,7 +101,7 @@ def _numba() -> dict[str, Any]:
 
 
 def _cache() -> Path | None:
-    """Where numba keeps what it has compiled; None where there is no place, or nothing is compiled."""
+    """The folder of numba's cache; None if there is none, or if compilation is turned off."""
     stats = getattr(compiled("entries")._dot, "stats", None)
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
 
@@ -124,12 +124,12 @@ def _blas() -> list[dict[str, Any]]:
 
 
 def _advice(compiler: dict[str, Any], usable: int) -> list[str]:
-    """What is slow, though not wrong."""
+    """Advice about settings that make bifactor slow, but not wrong."""
     said = []
     if not compiler["compiled"]:
         said.append("Kernels are not compiled, which is slow. Unset NUMBA_DISABLE_JIT.")
     elif not compiler["cache_writable"]:
-        said.append("Kernels are compiled again in every process. Set NUMBA_CACHE_DIR to a folder that can be written.")
+        said.append("Kernels are compiled again in every process. Set NUMBA_CACHE_DIR to a writable folder.")
     variable = from_environment()
     if variable is not None and compiler["threads"] < usable:
         said.append(f"{compiler['threads']} of {usable} cores are used. Unset {variable[0]} to use all.")
@@ -139,7 +139,7 @@ def _advice(compiler: dict[str, Any], usable: int) -> list[str]:
 
 
 def _kernels() -> dict[str, Any]:
-    """Compiled kernels against their reference."""
+    """Compare compiled kernels with their reference."""
     rng = np.random.default_rng(0)
     layout, _ = arrange(rng.integers(300, size=5000), rng.integers(200, size=5000), 300, 200)
     P, Q, w = rng.standard_normal((300, 5)), rng.standard_normal((200, 5)), rng.standard_normal(5000)
@@ -149,14 +149,14 @@ def _kernels() -> dict[str, Any]:
     error = max(float(np.max(np.abs(got - wanted))) for got, wanted in zip(*pairs, strict=True))
     return {
         "name": "compiled kernels agree with their reference",
-        "ok": error <= 1e-9,  # NaN is no agreement either
+        "ok": error <= 1e-9,  # false for NaN
         "found": f"largest difference {error:.1e}",
-        "advice": "Compiled kernels give wrong numbers. Empty numba's cache, then reinstall numba and llvmlite.",
+        "advice": "Compiled kernels return wrong numbers. Delete numba's cache, then reinstall numba and llvmlite.",
     }
 
 
 def _recovery() -> dict[str, Any]:
-    """A matrix of rank 3 from a third of its entries."""
+    """Recover a matrix of rank 3 from a third of its entries."""
     rng = np.random.default_rng(0)
     U, V = rng.standard_normal((200, 3)), rng.standard_normal((150, 3))
     rows, cols = np.nonzero(rng.random((200, 150)) < 0.33)
@@ -169,12 +169,12 @@ def _recovery() -> dict[str, Any]:
         "name": f"a completion problem is solved to {EXACT:g}",
         "ok": error <= EXACT,
         "found": f"relative error {error:.1e} after {counted(result.n_iter, 'iteration')} and {seconds:.2f} s",
-        "advice": f"The run ended with: {result.status}. Reinstall numpy, scipy and numba, then report it as a bug.",
+        "advice": f"The run ended with: {result.status}. Reinstall numpy, scipy and numba; else report a bug.",
     }
 
 
 def _speed() -> dict[str, Any]:
-    """Entries per second of the value and both products of the gradient, in one pass."""
+    """Measure how many entries per second go into one evaluation of the objective and its gradient."""
     m, n, size, rank = SPEED
     rng = np.random.default_rng(0)
     operator = Entries(rng.integers(m, size=size), rng.integers(n, size=size), (m, n))
@@ -191,7 +191,7 @@ def _speed() -> dict[str, Any]:
         "ok": bool(finite) and rate > 1,
         "found": f"{rate:.0f} million entries per second, rank {rank}, {thread_count()} threads",
         "million_entries_per_second": rate,
-        "advice": f"{rate:.2g} million entries per second is very slow. Unset NUMBA_DISABLE_JIT; look for other load.",
+        "advice": f"{rate:.2g} million entries per second is slow. Unset NUMBA_DISABLE_JIT; check for other load.",
     }
 
 
@@ -201,7 +201,7 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     layer = f"{compiler['threads']} threads (layer: {compiler['threading_layer']})"
     return [
         ("versions", ", ".join(f"{name} {told[name]}" for name in ("python", *NEEDED) if told[name])),
-        ("optional", ", ".join(f"{name} {told[name] or '(absent)'}" for name in OPTIONAL)),
+        ("optional", ", ".join(f"{name} {told[name] or '(not installed)'}" for name in OPTIONAL)),
         ("machine", f"{machine['system']}, {machine['usable']} of {machine['cores']} cores"),
         ("numba", f"{layer}, cache {compiler['cache']} ({state})" if compiler["compiled"] else "turned off"),
         *(("BLAS", f"{one['library']} {one['version']}, {one['threads']} threads") for one in answer["blas"]),

@@ -1,4 +1,4 @@
-"""How a command ends that did not get to its end: Ctrl-C, SIGTERM, and a screen that cannot be written to."""
+"""How commands end early: on Ctrl-C, on SIGTERM, and when stdout cannot be written to."""
 
 import errno
 import io
@@ -15,14 +15,14 @@ import click
 from bifactor.cli.look import ENDED, FAILED, TERMINATED
 
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-"""What a disk says that takes no more."""
+"""Errors of a full or faulty disk."""
 
 
 @contextmanager
 def ended_by_signal(context: click.Context) -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does: what is best so far is written, and nothing else is left behind.
+    """Make SIGTERM act like Ctrl-C: the best fit so far is written, and no other files are left behind.
 
-    A process that was told to ignore it, or does something else about it, goes on doing so.
+    A process that ignores SIGTERM or has its own handler keeps that behaviour.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -31,7 +31,7 @@ def ended_by_signal(context: click.Context) -> Iterator[None]:
     process = os.getpid()
 
     def end(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != process:  # a child, which has nothing to write
+        if os.getpid() != process:  # a child process has nothing to write
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         context.meta[ENDED] = TERMINATED
@@ -46,9 +46,9 @@ def ended_by_signal(context: click.Context) -> Iterator[None]:
 
 @contextmanager
 def answer_written() -> Iterator[None]:
-    """Turns what is wrong with the place that stdout leads to into one sentence, while it can be told.
+    """Report errors of writing to stdout in one sentence.
 
-    Letters that it does not know, as in names of files that are not Unicode, are shown by their numbers.
+    Characters that stdout cannot encode, as in file names that are not Unicode, are written as escapes.
     """
     if sys.stdout is None:  # closed by the shell
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -63,13 +63,13 @@ def answer_written() -> Iterator[None]:
         if error.errno not in (*REFUSED, errno.EPIPE):
             raise
         _forget_stdout()
-        if error.errno != errno.EPIPE:  # a reader that has gone, such as head, wants to hear nothing
+        if error.errno != errno.EPIPE:  # a reader such as head that closes the pipe is not an error
             click.echo(f"Error: The answer was not written: {error.strerror}. Check the free space.", err=True)
         sys.exit(FAILED)
 
 
 def _forget_stdout() -> None:
-    """Leave nothing in its buffer that Python would try to write once more at its end."""
+    """Discard the buffer of stdout, which Python would try to write once more at exit."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`bifactor evaluate`: how well a fit predicts, or ranks, what is in a file."""
+"""`bifactor evaluate`: measure how well a fit predicts or ranks the entries in a file."""
 
 from pathlib import Path
 from typing import Any
@@ -29,21 +29,21 @@ Examples:
 @click.argument("fit", type=INPUT)
 @click.argument("test", type=INPUT)
 @history_option
-@click.option("-n", "count", type=click.IntRange(min=1), help="Places of the lists that are judged; by default 10.")
+@click.option("-n", "count", type=click.IntRange(min=1), help="Length of the lists that are judged; by default 10.")
 @seed_option
 @column_options(value=False)
-@click.option("--value", metavar="COLUMN", help="The same for the values, or for counts of clicks.")
+@click.option("--value", metavar="COLUMN", help="The column with the values, or with counts of clicks.")
 @json_option
 def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, seed: int, **options: Any) -> None:
-    """Judge FIT, a folder, by the entries in the file TEST, which it should not have seen.
+    """Evaluate FIT, a folder, on the entries in the file TEST, which should not have been in its data.
 
-    Of a fit to clicks, TEST holds what users have chosen since: all other items are ranked, and the metrics of the
-    lists are shown with intervals, and beside them those of a list of what is most popular. New users are found from
-    their earlier choices, --history. Of a fit to values, the errors of the predictions are shown.
+    For a fit to values, the errors of the predictions are shown. For a fit to clicks, TEST holds choices made since:
+    all items that a user had not chosen before are ranked, and the metrics of these lists are shown with intervals,
+    beside those of a list of the most popular items. Pass earlier choices of new users as --history.
     """
     model = load(fit)
     if count is not None and model.model.clicks is None:
-        raise InputError("-n is for lists, and this is a fit of values. Leave it out, or fit with --implicit.")
+        raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
     if history is not None:
         model = model.fold_in(entries_for(model, history))
     with watch.reading(test.name) as progress:
@@ -73,15 +73,15 @@ def _show(card: dict[str, Any]) -> None:
 
 
 def _judged(card: dict[str, Any], aside: dict[str, int]) -> str:
-    """How many were judged, and how many were not and why."""
+    """How many users and choices were judged, how many were left out, and why."""
     told = f"{counted(card['users'], 'user')} judged by {counted(aside['judged'], 'choice')}"
-    told += f" of {aside['choices']:,}. Recall is {card['recall']}, T being what a user has chosen since."
+    told += f" of {aside['choices']:,}. Recall is {card['recall']}, where T are the choices of a user in the file."
     why = {
-        "of_unknown_users": f"of {counted(aside['unknown_users'], 'user')} not in the fit (--history finds them)",
+        "of_unknown_users": f"of {counted(aside['unknown_users'], 'user')} not in the fit (pass --history for these)",
         "of_unknown_items": "of items not in the fit",
-        "known_before": "in the fit already",
+        "known_before": "already in the fit",
     }
     without = [f"{aside[name]:,} {words}" for name, words in why.items() if aside[name]]
     told += f" Choices left out: {', '.join(without)}." if without else ""
     left = counted(aside["users_left_out"], "user")
-    return told + (f" That leaves nothing of {left} to judge." if aside["users_left_out"] else "")
+    return told + (f" No choices of {left} are left to judge." if aside["users_left_out"] else "")

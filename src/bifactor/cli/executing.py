@@ -1,4 +1,4 @@
-"""Where a fit of a block store runs: on this machine, on processes of it, or on a Dask cluster."""
+"""Where a fit of a block store runs: in this process, in several processes, or on a Dask cluster."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -22,13 +22,13 @@ COLUMNS = ("row", "col", "value", "weight", "delimiter", "header", "wide", "deci
 
 
 def block_options(command: Command) -> Command:
-    """The options that go with a block store."""
+    """Add the options for block stores."""
     added = [
         click.option(
-            "--memory", metavar="SIZE", help=f"Of a block store: bytes of blocks in memory, by default {DEFAULT}."
+            "--memory", metavar="SIZE", help=f"For a block store: memory for its blocks; by default {DEFAULT}."
         ),
-        click.option("--dask", metavar="ADDRESS", help="Of a block store: the Dask scheduler whose workers fit it."),
-        click.option("--workers", type=click.IntRange(min=1), help="Of a block store: fit it by so many processes."),
+        click.option("--dask", metavar="ADDRESS", help="For a block store: address of the Dask scheduler to fit it."),
+        click.option("--workers", type=click.IntRange(min=1), help="For a block store: number of processes to fit it."),
     ]
     for option in reversed(added):
         command = option(command)
@@ -36,21 +36,21 @@ def block_options(command: Command) -> Command:
 
 
 def require_blocks(context: click.Context, stored: bool) -> None:
-    """Raise `UsageError` for options that do not go together, or not with what DATA is."""
+    """Raise `UsageError` for options that exclude each other, or that do not apply to DATA."""
     given = [f"--{name}" for name in OPTIONS if context.params[name] is not None]
     if len(given) > 1:
-        raise click.UsageError(f"{given[0]} and {given[1]} do not go together. Pass one of them.")
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other. Pass one of them.")
     if given and not stored:
-        raise click.UsageError(f"{given[0]} is for a block store, which bifactor partition makes. Pass its folder.")
+        raise click.UsageError(f"{given[0]} is for block stores, which bifactor partition writes. Pass such a folder.")
     strange = [name for name in COLUMNS if context.params[name] is not None] if stored else []
     if strange:
         option = "long" if strange[0] == "wide" and not context.params["wide"] else strange[0]
-        raise click.UsageError(f"--{option} is for files, and a block store knows its columns. Leave it out.")
+        raise click.UsageError(f"--{option} is for files; a block store knows its columns. Leave it out.")
 
 
 @contextmanager
 def executor_of(options: dict[str, Any]) -> Iterator[Executor]:
-    """What these options ask for; processes end with it."""
+    """The executor that the options ask for; its processes end with the context."""
     if options["dask"] is not None:
         yield Dask(options["dask"])
     elif options["workers"] is not None:
@@ -62,7 +62,7 @@ def executor_of(options: dict[str, Any]) -> Iterator[Executor]:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Any]:
-    """A cluster of processes on this machine, which others cannot reach."""
+    """A cluster of processes on this machine, not reachable from others."""
     try:
         from distributed import Client, LocalCluster
     except ImportError:
@@ -75,5 +75,5 @@ def _processes(count: int) -> Iterator[Any]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C is for the process that they work for, which ends them."""
+    """Leave Ctrl-C to the main process, which ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

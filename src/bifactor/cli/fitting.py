@@ -1,4 +1,4 @@
-"""How `bifactor complete` fits values: those of a file, or of a block store."""
+"""How `bifactor complete` fits the values of a file or of a block store."""
 
 import warnings
 from dataclasses import replace
@@ -33,7 +33,7 @@ from bifactor.tables.store.picked import is_held_out
 from bifactor.words import counted
 
 Data = Observations | BlockView
-"""Values as the loss wants them."""
+"""Values, encoded for the loss."""
 
 
 def size_of(data: Data) -> int:
@@ -41,13 +41,13 @@ def size_of(data: Data) -> int:
 
 
 def encoded(entries: Observations | BlockStore, chosen: Settings, path: Path) -> tuple[Data, Array | None, list[str]]:
-    """The entries as the loss wants them, the classes of labels, and what there is to say about them."""
+    """The entries encoded for the loss, the classes of labels, and notes for the user."""
     notes, classes, loss = [], None, chosen.loss
     stored = isinstance(entries, BlockStore)
     data: Data = BlockView(entries) if isinstance(entries, BlockStore) else entries
     values = entries.levels if isinstance(entries, BlockStore) else entries.values
     if values is not None and np.all(values == values[0]):
-        notes.append(f"All values are {values[0]:g}, so rows and columns cannot be told apart.")
+        notes.append(f"All values are {values[0]:g}, so rows and columns do not differ.")
     try:
         if loss.targets is SIGNS:
             if values is None:
@@ -73,7 +73,7 @@ def _labelled(entries: Observations | BlockStore, values: Array, classes: Array)
 
 
 def needed(data: Data, chosen: Settings) -> int:
-    """The memory that the fit will take, in bytes; one for which there is not enough is refused."""
+    """The memory that the fit will take, in bytes. Raise if that is more than there is."""
     tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
         stored = isinstance(data, BlockView)
@@ -99,7 +99,7 @@ def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None) -> i
 def fitted(
     data: Data, classes: Array | None, chosen: Settings, holdout: float, notes: list[str]
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
-    """The fit to all entries; the one that the ridge was chosen for; what was held out from it, and scores on that."""
+    """The fit to all entries, the first fit, held-out values with their predictions, and scores at these."""
     marks: dict[str, Any] = {}
     if chosen.n_components is not None and chosen.n_components > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
@@ -109,14 +109,14 @@ def fitted(
     fit = Fit.of(model, data.store if isinstance(data, BlockView) else data, classes)
     if fit.seen.size < size_of(data):
         repeated = size_of(data) - fit.seen.size
-        notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a measurement of its own.")
+        notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a separate measurement.")
     if holdout:
         marks["held out"], *held_out = _judged(fit, part, chosen)
-        if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # else X = 0, whatever was held out
+        if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # without columns, X = 0 for any data
             model = replace(_run(data, _same(chosen, first), first, notes), choice=first.choice)
     if model.rank == 0:
         rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
-        notes.append(f"The fit has no components, which is rank 0: it is {rest}.")
+        notes.append(f"The fit has rank 0, which means no components: it is {rest}.")
     if model.result.status is Status.INTERRUPTED:
         rest = " to the entries that were not held out" if holdout and model is first else ""
         notes.append(f"Interrupted: this is the best fit{rest} so far.")
@@ -124,7 +124,7 @@ def fitted(
 
 
 def _split(data: Data, holdout: float, seed: int) -> tuple[Data, Data]:
-    """What is fitted first, and what is held out from it, by a hash of row, column and seed."""
+    """The entries for the first fit and those held out from it, chosen by a hash of row, column and seed."""
     train: Data
     part: Data
     if isinstance(data, BlockView):
@@ -134,12 +134,12 @@ def _split(data: Data, holdout: float, seed: int) -> tuple[Data, Data]:
         hidden = is_held_out(data.rows, data.cols, holdout, seed)
         train, part = data.part(~hidden), data.part(hidden)
     if not size_of(train) or not size_of(part):
-        raise InputError(f"There is too little to hold out: {counted(size_of(data), 'entry')}. Leave out --holdout.")
+        raise InputError(f"Nothing can be held out of {counted(size_of(data), 'entry')}. Leave out --holdout.")
     return train, part
 
 
 def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Array, Array]:
-    """Scores at entries, and values and predictions there, or at some of them."""
+    """Scores at the held-out entries, and the values and predictions at these, or at a sample of them."""
     if isinstance(part, BlockView):
         return block_scores(fit.model, part, chosen.executor)
     found, predicted = scores(fit, part.rows, part.cols, part.values)
@@ -147,7 +147,7 @@ def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Arr
 
 
 def _same(chosen: Settings, first: Model) -> Settings:
-    """With what an earlier fit has chosen."""
+    """Settings with the rank, ridge and solver that an earlier fit has chosen."""
     solver = chosen.solver if first.choice is None else first.choice.chosen.solver
     return replace(chosen, n_components=first.rank, alpha=first.ridge, solver=solver)
 
@@ -166,7 +166,7 @@ def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) ->
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]
     if model.path is not None and model.path.interrupted:
-        notes.append("Ctrl-C ended the choice of the ridge early; the best so far was taken.")
+        notes.append("Ctrl-C ended the search for the ridge early; the best so far was used.")
     if model.choice is not None and model.choice.interrupted:
-        notes.append("Ctrl-C ended the choice of the noise early; the best so far was taken.")
+        notes.append("Ctrl-C ended the search for the noise model early; the best so far was used.")
     return model

@@ -1,4 +1,4 @@
-"""`bifactor impute`: the holes of a table filled in."""
+"""`bifactor impute`: fill in the holes of a table."""
 
 import csv
 import warnings
@@ -35,26 +35,28 @@ Examples:
 PARQUET = (".parquet", ".pq")
 
 SHOWN = 40
-"""Columns in a summary for people."""
+"""Most columns that the printed summary lists."""
 
 BASELINES = {NUMBER: "mean", ORDINAL: "median"}
-"""What errors are compared with; all others with the most frequent level."""
+"""What errors are compared with; for other kinds it is the most frequent level, the mode."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("table", type=INPUT)
-@click.option("-o", "--output", type=INPUT, required=True, help="File to write; csv is gzipped if it ends in .gz.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="Leave a column as it is, and out of the fit.")
+@click.option("-o", "--output", type=INPUT, required=True, help="File to write; text is gzipped if it ends in .gz.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Keep a column as it is, and leave it out of the fit.")
 @click.option(
     "--column",
     "told",
     multiple=True,
     type=(str, click.Choice(KINDS)),
     metavar="NAME KIND",
-    help=f"What a column is: {', '.join(KINDS)}. Inferred by default.",
+    help=f"The kind of a column: {', '.join(KINDS)}. Inferred by default.",
 )
-@click.option("--effort", type=click.Choice(EFFORTS), default=FULL, show_default=True, help="fast leaves out forests.")
-@click.option("--delimiter", help="One character, or tab; sniffed by default.")
+@click.option(
+    "--effort", type=click.Choice(EFFORTS), default=FULL, show_default=True, help="fast leaves out the forests."
+)
+@click.option("--delimiter", help="One character, or tab; detected by default.")
 @safe_cells_option
 @seed_option
 @force_option
@@ -73,13 +75,13 @@ def impute(
     """Fill in the holes of TABLE, a csv or tsv file with a header, or a parquet file.
 
     Numbers, grades, booleans and categories are recognised by their values. Empty cells, NA, NaN, null and ? are
-    filled in; all others stay as they are, letter by letter. Names of rows and other words that hardly repeat are kept.
+    filled in; all other cells stay exactly as they are. Columns of row names, or of text that rarely repeats, are kept.
     """
     require_free(output, force)
     require_file(table)
     is_parquet = _is_parquet(table)
     if is_parquet != _is_parquet(output):
-        raise InputError(f"{table} and {output} are not of one format. Give both the same ending.")
+        raise InputError(f"{table} and {output} have different formats. Give both the same extension.")
     said = dict.fromkeys(keep, KEEP) | dict(told)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -93,7 +95,7 @@ def impute(
 
 
 class Filled(NamedTuple):
-    """A table without holes: of each column how many there were, and how many were filled in; and how to write it."""
+    """A filled-in table: the holes of each column, how many of them were filled in, and a function that writes it."""
 
     sheet: Sheet
     holes: list[int]
@@ -150,7 +152,7 @@ def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> 
 
 
 def _nulls(frame: Any) -> list[int]:
-    """Cells of each column without a value, NaN among them."""
+    """The number of null or NaN cells in each column."""
     from pyarrow import compute
 
     return [compute.sum(compute.is_null(column, nan_is_null=True)).as_py() for column in frame.columns]
@@ -164,11 +166,11 @@ def _require_columns(said: dict[str, str], header: list[str], path: Path) -> Non
     for name, kind in said.items():
         if name not in header:
             rest = "to keep" if kind == KEEP else f"to be {kind}"
-            raise InputError(f"{path} has no column {name!r} {rest}, but {', '.join(header[:20])}.")
+            raise InputError(f"{path} has no column {name!r} {rest}. Its columns are {', '.join(header[:20])}.")
 
 
 def _tell(filled: Filled, notes: list[str], output: Path) -> None:
-    """What was done with each column, what was left, and how well hidden cells of it were predicted."""
+    """Print how many cells of each column were filled in and left, and how well hidden cells were predicted."""
     columns, lines, kept, sheet = [], [], [], filled.sheet
     for form, holes, count, score in zip(sheet.forms, filled.holes, filled.counts, sheet.scores, strict=True):
         facts = {"name": form.name, "kind": form.kind, "filled": count, "left": holes - count}

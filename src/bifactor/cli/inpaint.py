@@ -1,4 +1,4 @@
-"""`bifactor inpaint`: a picture with holes, filled in."""
+"""`bifactor inpaint`: fill in the holes of a picture."""
 
 import time
 from pathlib import Path
@@ -31,21 +31,21 @@ Examples:
 """
 
 
-SPOKEN = {"uint16": "16 bits", "int32": "32 bits", "float32": "floating numbers"}
-"""Kinds of pixels other than bytes."""
+SPOKEN = {"uint16": "16 bits", "int32": "32 bits", "float32": "floating-point numbers"}
+"""Kinds of pixels other than bytes, in words."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("picture", type=INPUT)
 @click.option("--mask", type=INPUT, help="Picture of the same size: white is known, black is filled in.")
-@click.option("--transparent", is_flag=True, help="Instead: fill in what is fully transparent; the output is opaque.")
+@click.option("--transparent", is_flag=True, help="Fill in fully transparent pixels; the output is opaque.")
 @click.option(
-    "--hole", metavar="COLOUR", help="Instead: fill in this colour, as '#ff00ff' or red; in grey a number, as nan."
+    "--hole", metavar="COLOUR", help="Fill in pixels of this colour: '#ff00ff' or red; for grey also a number or nan."
 )
-@click.option("--keep", type=Within(0, 1, min_open=True), help="Instead: keep this share of the pixels, at random.")
+@click.option("--keep", type=Within(0, 1, min_open=True), help="Keep this share of the pixels, at random.")
 @click.option("--truth", type=INPUT, help="The whole picture, to compare with; with --keep it is the picture itself.")
 @click.option("-o", "--output", type=INPUT, required=True, help=f"Picture to write: {', '.join(FORMATS)}.")
-@click.option("--doubt", type=INPUT, help="Picture to write of where guesses are rough: white is 1/8 of the range.")
+@click.option("--doubt", type=INPUT, help="Picture to write of the standard deviations; white is 1/8 of the range.")
 @seed_option
 @force_option
 @json_option
@@ -61,13 +61,14 @@ def inpaint(
     seed: int,
     force: bool,
 ) -> None:
-    """Fill in the holes of PICTURE, grey or in colour, by what similar patches of it have in common.
+    """Fill in the holes of PICTURE, grey or in colour, from patches that look alike.
 
-    Known pixels stay as they are, bit for bit; so does transparency. Colours may have 8 or 16 bits; tif also holds grey
-    of 32 bits and floating numbers. png and tif keep all that; webp and bmp have 8 bits, bmp and jpg no transparency,
-    and jpg changes pixels a little: a note says what was lost.
+    Pass exactly one of --mask, --transparent, --hole and --keep. Known pixels and transparency stay as they are, bit
+    for bit. Colours may have 8 or 16 bits; tif also holds grey of 32 bits and floating-point numbers. png and tif keep
+    all of this; webp and bmp have 8 bits, bmp and jpg no transparency, and jpg changes pixels slightly: a note says
+    what was lost.
 
-    Where the whole picture is known, the peak signal-to-noise ratio is shown, and beside it that of the best blur.
+    If the whole picture is known, the peak signal-to-noise ratio (PSNR) is shown, beside that of the best blur.
     """
     _require_one(mask=mask is not None, transparent=transparent, hole=hole is not None, keep=keep is not None)
     _require_places(output, doubt, force)
@@ -101,11 +102,13 @@ def inpaint(
 def _require_one(**said: bool) -> None:
     if sum(said.values()) != 1:
         names = ", ".join(f"--{name}" for name in said)
-        raise InputError(f"Say in one way where the holes are: pass exactly one of {names}.")
+        raise InputError(
+            f"{sum(said.values())} of {names} were given. Pass exactly one, which says where the holes are."
+        )
 
 
 def _require_places(output: Path, doubt: Path | None, force: bool) -> None:
-    """Raise `InputError` unless both can be written."""
+    """Raise `InputError` unless both files can be written."""
     for path in (output, doubt):
         if path is not None:
             format_of(path)
@@ -119,13 +122,13 @@ def _whole(truth: Path, pixels: Array) -> Array:
     if whole.shape != shape or whole.dtype != pixels.dtype:
         raise InputError(
             f"{truth} is {whole.shape[1]}×{whole.shape[0]} with {whole.shape[2]} channels of {whole.dtype}, the "
-            f"picture is {shape[1]}×{shape[0]} with {shape[2]} of {pixels.dtype}. Pass the same picture, whole."
+            f"picture is {shape[1]}×{shape[0]} with {shape[2]} of {pixels.dtype}. Pass the same picture without holes."
         )
     return whole
 
 
 def _ends(pixels: Array) -> tuple[float, float]:
-    """Black and white; the lowest and the highest number where there are none."""
+    """The values of black and white; the lowest and highest values of pixels that have no such scale."""
     peak = PEAKS.get(pixels.dtype.name)
     if peak is not None:
         return 0.0, float(peak)
@@ -140,11 +143,11 @@ def _write(path: Path, force: bool, pixels: Array, alpha: Array | None = None, p
 
 
 def _completed(pixels: Array, alpha: Array | None, known: Array) -> tuple[Array, Array, float]:
-    """The picture without holes, a standard deviation of each guess, and how many seconds it took."""
+    """The picture without holes, a standard deviation for each pixel, and the time in seconds."""
     seen = _seen(pixels, alpha)
     given, mask = checked(pixels, known)
     if not seen.all():
-        # What is fully transparent has any colour, which must not get into the holes beside it.
+        # The colour of fully transparent pixels is arbitrary and must not spread into holes beside them.
         given = np.where(seen[:, :, None], given, nearest(given, known & seen))
     started = time.perf_counter()
     with watch.share("filling in") as show, blas_at_most(1):
@@ -159,7 +162,7 @@ def _seen(pixels: Array, alpha: Array | None) -> Array:
 
 
 def _compared(full: Array, pixels: Array, whole: Array, known: Array, compared: Array) -> dict[str, float | None]:
-    """PSNR of all pixels and of hidden ones, ours and those of the best blur; None where nothing differs."""
+    """PSNR at all pixels and at hidden ones, and that of the best blur; None where nothing differs."""
     hidden = compared & ~known
     if not hidden.any():
         return {}
@@ -185,7 +188,7 @@ def _summary(answer: dict[str, Any], compared: bool) -> list[tuple[str, str]]:
     if compared:
         names = ("psnr_hidden", "psnr_hidden_blur", "psnr")
         hidden, blur, whole = ("∞" if answer[name] is None else f"{answer[name]:.2f} dB" for name in names)
-        lines.append(("PSNR", f"{hidden} at the hidden pixels, where the best blur has {blur}; {whole} at all"))
+        lines.append(("PSNR", f"{hidden} at the hidden pixels (best blur: {blur}), {whole} at all pixels"))
     lines.append(("time", f"{answer['seconds']:.1f} s"))
     written = [("written", answer["output"])]
     if answer["doubt"] is not None:

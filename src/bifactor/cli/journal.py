@@ -1,4 +1,4 @@
-"""A log of a fit for machines: one JSON object per line, the same for a file and for blocks."""
+"""A machine-readable log of a fit: one JSON object per line, the same for files and block stores."""
 
 import json
 import time
@@ -10,11 +10,11 @@ import click
 from bifactor.errors import FileError
 
 LOG = "bifactor.log"
-"""Where a context notes its log."""
+"""Key of the log in the context of a command."""
 
 
 class Journal:
-    """Adds lines to a file, each as soon as it is known."""
+    """Appends lines to a file as soon as they are known."""
 
     def __init__(self, path: Path):
         try:
@@ -30,7 +30,7 @@ class Journal:
 
 
 class Pace:
-    """How fast iterations go, from the first one that is told on."""
+    """The speed of iterations, measured from the first one that is reported."""
 
     def __init__(self, observations: int, most: int):
         self.observations, self.most = observations, most
@@ -38,9 +38,9 @@ class Pace:
         self._began = time.perf_counter()
 
     def at(self, iteration: int) -> dict[str, float | None]:
-        """Seconds so far, observations in a second, and seconds that are left at most; None before it is known.
+        """Seconds so far, observations per second, and an upper bound of the seconds left; None while unknown.
 
-        An iteration counts every observation once, however many passes it takes.
+        An iteration counts every observation once, even if it makes several passes.
         """
         now = time.perf_counter()
         first, since = self._first or (iteration, now)
@@ -54,18 +54,18 @@ class Pace:
 
 
 def log_option(command: Any) -> Any:
-    """`--log`."""
+    """Add the option `--log`."""
     return click.option(
         "--log",
         type=click.Path(dir_okay=False, path_type=Path),
         expose_value=False,
         callback=_note,
-        help="File that gets a line of JSON for each iteration.",
+        help="File to append to: one line of JSON per iteration.",
     )(command)
 
 
 def journal() -> Journal | None:
-    """That of the command that is run."""
+    """The log of the running command, if it has one."""
     context = click.get_current_context(silent=True)
     found: Journal | None = None if context is None else context.meta.get(LOG)
     return found

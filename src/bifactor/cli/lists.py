@@ -1,4 +1,4 @@
-"""Recommendations to many rows, made some at a time: for the screen, for machines, and for files."""
+"""Recommendations for many rows, made in blocks: for the screen, as JSON, and for files."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -22,22 +22,22 @@ from bifactor.running.places import new_file, opened
 from bifactor.tables.names import listed
 
 BLOCK = 4096
-"""Rows that are served at a time."""
+"""Rows per block of recommendations."""
 
 LINES = 1 << 16
-"""Lines of a file that are written at a time."""
+"""Lines of a file per block that is written."""
 
 CARRIERS = 3
-"""What carries a recommendation: so many columns are named."""
+"""Number of columns that are named as the reasons of a recommendation."""
 
 ENDINGS = (".csv", ".csv.gz", *PARQUET)
 
 CHOICES, POPULARITY = "choices", "popularity"
-"""What a list rests on."""
+"""What a list is based on."""
 
 
 class Carrier(NamedTuple):
-    """A column that a row has chosen, and what it adds to the score of another."""
+    """A column that a row has chosen, and its contribution to the score of another."""
 
     column: Any
     title: str | None
@@ -51,16 +51,16 @@ class Line(NamedTuple):
     score: float
     title: str | None
     because: list[Carrier] | None
-    """What carries it, most first."""
+    """The reasons, strongest first."""
 
     @property
     def why(self) -> str:
-        """The same in words."""
+        """The reasons in words."""
         return "; ".join(str(one.title or one.column) for one in self.because or [])
 
 
 class RowList(NamedTuple):
-    """What is recommended to a row, and what that rests on; None where the fit is not one of clicks."""
+    """The recommendations for a row, and what they are based on; None unless the fit is to clicks."""
 
     row: Any
     lines: list[Line]
@@ -69,24 +69,24 @@ class RowList(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """What a fit recommends to rows by their places, -1 for one that it does not know."""
+    """The recommendations of a fit for rows given by index, where -1 is a row that is not in the fit."""
 
     fit: Fit
     rows: Array
     names: list[Any] | None
-    """What the rows are called, where that is not as the fit calls them."""
+    """Names of the rows, where they differ from the fit's."""
     count: int
     include_seen: bool
     allowed: Array | None
     titles: Array | None
     reasons: Reasons | None
     order: Order
-    """Of the rows that it knows."""
+    """Of the rows in the fit."""
     by: str
 
     @property
     def popular(self) -> int:
-        """How many rows get what is popular."""
+        """How many rows get the most popular columns."""
         if self.fit.model.clicks is None:
             return 0
         return int(np.count_nonzero((self.rows < 0) | (self.fit.seen.counts[self.rows] == 0)))
@@ -100,7 +100,7 @@ class Lists:
 
     @cached_property
     def fallback(self) -> tuple[Array, Array]:
-        """What is popular, and the share of rows that chose it."""
+        """The most popular columns, and the share of rows that chose each."""
         return popular(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
 
     def _block(self, rows: Array, names: list[Any], order: Order) -> Iterator[RowList]:
@@ -138,7 +138,7 @@ class Lists:
 
     @property
     def header(self) -> list[str]:
-        """What the columns of a file are called."""
+        """The header of a file."""
         of_clicks = self.fit.model.clicks is not None
         more = ["title"] * (self.titles is not None) + ["because"] * (self.reasons is not None)
         added = ["rank", self.measure, *more, *(["based_on"] if of_clicks else [])]
@@ -149,11 +149,11 @@ class Lists:
 
     @property
     def measure(self) -> str:
-        """What the numbers are."""
+        """What the numbers are called."""
         return "score" if self.fit.model.clicks is not None else "prediction" if self.by == "mean" else self.by
 
     def table(self, done: Callable[[float], None]) -> Iterator[list[list[Any]]]:
-        """The lines of a file, some at a time; `done` is told which share of the rows was served."""
+        """The lines of a file in blocks; `done` is called with the share of the rows that are done."""
         block: list[list[Any]] = []
         for k, (name, lines, rests) in enumerate(self):
             for place, line in enumerate(lines, 1):
@@ -170,16 +170,16 @@ class Lists:
 
 
 def require_ending(output: Path, safe_cells: bool) -> None:
-    """Raise, before any work, for a file that cannot be written."""
+    """Raise `InputError` for a file of a kind that is not supported."""
     name = output.name.lower()
     if not name.endswith(ENDINGS):
-        raise InputError(f"{output} is of a kind that is not written. Choose a name that ends in {', '.join(ENDINGS)}.")
+        raise InputError(f"{output} has an unsupported extension. Choose one of {', '.join(ENDINGS)}.")
     if name.endswith(PARQUET):
         require_parquet(output, safe_cells)
 
 
 def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Callable[[float], None]) -> int:
-    """Write a file, some rows at a time, and tell how many lines it has."""
+    """Write a file in blocks of rows and return how many lines it has."""
     count = 0
     with new_file(output, force) as temporary:
         packed = output.name.lower().endswith(PARQUET)
@@ -208,7 +208,7 @@ def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iter
 def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
     pa, parquet = pyarrow()
     whole = [side.values.dtype.kind in "iu" for side in (lists.fit.rows, lists.fit.cols)]
-    whole[0] &= bool(np.all(lists.rows >= 0))  # others are called as they were given
+    whole[0] &= bool(np.all(lists.rows >= 0))  # rows that are not in the fit keep the name they were given by
     kinds = {"rank": pa.int32(), lists.measure: pa.float64()}
     kinds |= {name: pa.int64() for name, one in zip(lists.header[::2], whole, strict=False) if one}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in lists.header])

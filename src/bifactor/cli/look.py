@@ -1,4 +1,4 @@
-"""How every command shows its answer: a summary for people, one JSON object for machines, and an exit code."""
+"""How commands show their answers: a printed summary, or one JSON object, and an exit code."""
 
 import json
 import sys
@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 JSON = "bifactor.json"
-"""Where a context notes that its output is for machines."""
+"""Key in the context of a command: whether its output is JSON."""
 
 ENDED = "bifactor.ended"
-"""Where a context notes the exit code of what has ended the command early."""
+"""Key in the context of a command: the exit code of the signal that ended it early."""
 
 DONE, FAILED, MISUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
-"""Exit codes: all went well; something is wrong, such as the data; a mistake in the options; Ctrl-C; SIGTERM."""
+"""Exit codes: success; an error, for example in the data; a mistake in the options; Ctrl-C; SIGTERM."""
 
 
 def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
-    """The answer for machines, or in lines of a name and some words for people; then the end of the command."""
+    """Print the answer, as JSON or as lines of a name and some words, and exit unless `code` is 0."""
     if wants_json():
         emit_json(answer)
     else:
@@ -33,12 +33,12 @@ def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = D
 
 
 def code_of(status: Any) -> int:
-    """The exit code after a run that ended like this."""
+    """The exit code after a run with this status."""
     return interrupted() if status.name == "INTERRUPTED" else DONE
 
 
 def interrupted() -> int:
-    """The exit code after Ctrl-C, or SIGTERM."""
+    """The exit code after Ctrl-C or SIGTERM."""
     return int(click.get_current_context().meta.get(ENDED, INTERRUPTED))
 
 
@@ -52,8 +52,8 @@ def wants_json() -> bool:
 
 
 def emit_json(answer: dict[str, Any]) -> None:
-    """An answer for machines, in ASCII where stdout takes nothing else, or a name is not Unicode."""
-    told = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)  # dates are names too
+    """Print an answer as JSON, in ASCII if stdout cannot encode it otherwise."""
+    told = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)  # names may be dates
     try:
         told.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -62,13 +62,13 @@ def emit_json(answer: dict[str, Any]) -> None:
 
 
 def in_time(seconds: float) -> str:
-    """Seconds as people say them, to one digit: 40 s, 3 min, 2 h."""
+    """A duration in words, to one digit: 40 s, 3 min, 2 h."""
     unit, name = (3600, "h") if seconds >= 3420 else (60, "min") if seconds >= 57 else (1, "s")
     return f"{float(f'{seconds / unit:.1g}'):,.0f} {name}"
 
 
 def say(text: str) -> None:
-    """A sentence for people, kept out of what a machine reads."""
+    """Print a sentence, unless the output is JSON."""
     if not wants_json():
         Console(highlight=False, soft_wrap=True).print(text, markup=False)
 

@@ -12,35 +12,37 @@ from bifactor.errors import BifactorError
 
 EXAMPLES = """\b
 Examples:
-  bifactor complete ratings.csv -o fit       fit a matrix to some of its entries
-  bifactor predict fit pairs.csv             predict others
-  bifactor recommend fit --user 42           the best columns of a row
-  bifactor evaluate fit later.csv            how good predictions and lists are
-  bifactor partition ratings/*.parquet -o blocks    data larger than memory
-  bifactor impute table.csv -o full.csv      fill in the holes of a table
-  bifactor inpaint photo.jpg --mask mask.png -o whole.png    fill in a picture
-  bifactor tomography counts.csv --qubits 4  a quantum state from counts
-  bifactor reproduce all                     the experiments of the paper
-  bifactor doctor                            check the installation
+  bifactor complete ratings.csv -o fit
+  bifactor predict fit pairs.csv
+  bifactor recommend fit --user 42
+  bifactor evaluate fit later.csv
+  bifactor partition ratings/*.parquet -o blocks
+  bifactor impute table.csv -o full.csv
+  bifactor inpaint photo.jpg --mask mask.png -o whole.png
+  bifactor tomography counts.csv --qubits 4
+  bifactor reproduce all
+
+\b
+Run bifactor COMMAND --help for the options of a command.
 """
 
 COMMANDS = {
-    "complete": "Complete a matrix from the entries in a file.",
-    "predict": "Predict entries of a fit.",
-    "recommend": "Show the columns of a fit with the largest predictions for a row.",
+    "complete": "Fit a matrix to the known entries in a file.",
+    "predict": "Predict other entries.",
+    "recommend": "Show the columns with the largest predictions for a row.",
     "evaluate": "Evaluate a fit on entries that it has not seen.",
-    "partition": "Write observations to disk in blocks, for data larger than memory.",
+    "partition": "Write data larger than memory to disk, in blocks.",
     "impute": "Fill in the holes of a table.",
     "inpaint": "Fill in the hidden pixels of a picture.",
     "tomography": "Find the quantum state that makes counts most likely.",
     "reproduce": "Run the paper's experiments and write a report.",
-    "doctor": "Show versions and cores, and check that bifactor works here.",
-    "demo": "Complete a photograph, ratings and a table, and show what came out.",
+    "doctor": "Show versions and cores, and check the installation.",
+    "demo": "Complete a photograph, ratings and a table.",
 }
-"""What each is for. Help must not wait for the import of all of them, so it is said here."""
+"""Commands and their short help, kept here so that --help does not import all of them."""
 
 ELSEWHERE = {"reproduce": "pip install ./reproduce, in a clone of the repository"}
-"""Commands of packages of their own, and how to install these."""
+"""Commands that other packages provide, and how to install these."""
 
 
 class _Interrupted(click.ClickException):
@@ -52,9 +54,9 @@ class _Terminated(click.ClickException):
 
 
 class _Group(click.Group):
-    """Imports a command when it is called; shows bifactor's own errors as one line.
+    """Imports a command when it is called, and shows bifactor's own errors in one line.
 
-    Anything else that is raised is a bug and keeps its traceback.
+    Any other exception is a bug and keeps its traceback.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,7 +71,7 @@ class _Group(click.Group):
             return added
         if name in ELSEWHERE:
             raise click.ClickException(
-                f"`bifactor {name}` is a package of its own, which is not installed. Install it with: {ELSEWHERE[name]}"
+                f"`bifactor {name}` is a separate package, which is not installed. Install it with: {ELSEWHERE[name]}"
             )
         return None
 
@@ -93,12 +95,12 @@ class _Group(click.Group):
                 kind = _Terminated if interrupted() == TERMINATED else _Interrupted
                 raise _told(ctx, kind("Interrupted before there was a fit. Nothing was written.")) from error
             except MemoryError as error:
-                lacking = "This takes more memory than there is. Use fewer entries or a smaller rank."
+                lacking = "There is not enough memory. Use fewer entries or a smaller rank."
                 raise _told(ctx, click.ClickException(lacking)) from error
 
 
 def _told(context: click.Context, error: click.ClickException) -> click.ClickException:
-    """The error, told to a machine too where one is listening."""
+    """The error, which is also printed as JSON if the output is JSON."""
     if context.meta.get(JSON, False):
         emit_json({"error": error.format_message()})
     return error

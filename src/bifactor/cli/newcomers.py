@@ -1,4 +1,4 @@
-"""Rows that were not in a fit, found from a file of what is known of them."""
+"""New rows of a fit, computed from a file of their entries."""
 
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ history_option = click.option(
     "--ratings",
     "history",
     type=click.Path(readable=False, path_type=Path),
-    help="File of entries of new rows, or of what they have chosen: these rows are found from it first.",
+    help="File with entries, or choices, of new rows, which are added to the fit first.",
 )
 
 
 def entries_for(fit: Fit, path: Path, progress: Progress = silent, **asked: Any) -> Observations:
-    """The entries in a file, or the choices where the fit is one of clicks; by default in the columns of the fit."""
+    """The entries in a file, or the choices if the fit is to clicks; by default in the columns of the fit."""
     if fit.model.clicks is None:
         return read(path, hints=fit.header, progress=progress, **asked)
     return later_lines(path, fit.header, progress=progress, **asked)

@@ -11,11 +11,11 @@ from bifactor.tables import Names
 from bifactor.tables.source import head, line_blocks, require_file
 
 TABLES = {".csv": ",", ".tsv": "\t"}
-"""Endings of files of which the first column is read, and what splits it off."""
+"""Extensions of files whose first column is read, and their delimiters."""
 
 
 def names_in(path: Path, known: Names, called: str) -> Array:
-    """The names in a file: one per line or, in csv and tsv, the first cell of each; `called` may stand above them."""
+    """The names in a file: one per line or, in csv and tsv, the first cell of each line; `called` is their header."""
     require_file(path)
     head(path, "Pass text with one name per line, or csv.")
     try:

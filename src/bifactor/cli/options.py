@@ -13,11 +13,11 @@ from bifactor.validation import LARGEST, SMALLEST
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-INPUT = click.Path(readable=False, path_type=Path)  # what cannot be read gets an error of ours
+INPUT = click.Path(readable=False, path_type=Path)  # files that cannot be read get an error of bifactor's own
 
 
 class Auto(click.ParamType):
-    """A number from the least one on, or the word auto."""
+    """A number from `least` on, or the word auto."""
 
     def __init__(self, kind: type[int] | type[float], least: int = 0):
         self.kind, self.least, self.name = kind, least, f"{'integer' if kind is int else 'number'}|auto"
@@ -31,7 +31,7 @@ class Auto(click.ParamType):
             number = None
         if number is None or not self.least <= number < math.inf:
             noun = "an integer" if self.kind is int else "a number"
-            self.fail(f"{value} is not {noun} ≥ {self.least}, nor auto.", param, context)
+            self.fail(f"{value} is neither {noun} ≥ {self.least} nor auto.", param, context)
         return number
 
 
@@ -49,12 +49,12 @@ class Limits(click.ParamType):
         except ValueError:
             low = high = math.nan
         if not low < high:
-            self.fail(f"{value} is not two numbers that rise, as 1,5, nor auto, data or no.", param, context)
+            self.fail(f"{value} is not a range such as 1,5, nor auto, data or no.", param, context)
         return low, high
 
 
 class Within(click.FloatRange):
-    """A number in a range, which NaN is not."""
+    """A finite number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         number = super().convert(value, param, context)
@@ -84,7 +84,7 @@ json_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 
 seed_option = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Same seed, same answer."
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Seed of random choices."
 )
 
 unknown_option = click.option(
@@ -92,27 +92,27 @@ unknown_option = click.option(
     type=click.Choice(UNKNOWN),
     default="mean",
     show_default=True,
-    help="Names that were not in the fit: count them with an offset of 0, or refuse them.",
+    help="What to do with names that are not in the fit: use an offset of 0, or raise an error.",
 )
 
 
 def column_options(value: bool) -> Callable[[Command], Command]:
-    """The options that say what the columns of a file are."""
+    """A decorator that adds options for the columns of a file."""
     added = [
-        click.option("--row", metavar="COLUMN", help="Name, or number from 1, of the column with the rows."),
-        click.option("--col", metavar="COLUMN", help="The same for the columns."),
-        click.option("--delimiter", help="One character, tab or space; sniffed by default."),
-        click.option("--header/--no-header", default=None, help="Whether the first line holds names."),
+        click.option("--row", metavar="COLUMN", help="Column with the names of rows: its name, or its number from 1."),
+        click.option("--col", metavar="COLUMN", help="Column with the names of columns."),
+        click.option("--delimiter", help="One character, tab or space; detected by default."),
+        click.option("--header/--no-header", default=None, help="Whether the first line holds names of columns."),
     ]
     if value:
         added[2:2] = [
-            click.option("--value", metavar="COLUMN", help="The same for the values."),
-            click.option("--weight", metavar="COLUMN", help="The same for weights; by default there are none."),
+            click.option("--value", metavar="COLUMN", help="Column with the values."),
+            click.option("--weight", metavar="COLUMN", help="Column with weights; by default there are none."),
         ]
         added += [
-            click.option("--wide/--long", default=None, help="One line per row, or per entry."),
+            click.option("--wide/--long", default=None, help="One line per row, or one per entry."),
             click.option(
-                "--decimal", type=click.Choice([".", ","]), help="Decimal point or comma; sniffed by default."
+                "--decimal", type=click.Choice([".", ","]), help="Decimal point or comma; detected by default."
             ),
         ]
 
@@ -125,6 +125,6 @@ def column_options(value: bool) -> Callable[[Command], Command]:
 
 
 def columns(options: dict[str, Any]) -> dict[str, Any]:
-    """What the options of `column_options` say, as `tables.read` takes it."""
+    """The options of `column_options`, as arguments of `tables.read`."""
     names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal")
     return {name: options[name] for name in names if name in options}

@@ -1,4 +1,4 @@
-"""Parquet files, read and written some lines at a time."""
+"""Parquet files, read and written in pieces."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,19 +7,19 @@ from typing import Any, Self
 from bifactor.errors import BifactorError, FileError, InputError
 
 PARQUET = (".parquet", ".pq")
-"""How their names end."""
+"""Their extensions."""
 
 
 def require_parquet(output: Path, safe_cells: bool) -> None:
-    """Raise, before any work, for a parquet file that cannot be written."""
+    """Raise, before any work, if the output is parquet and cannot be written."""
     if output.name.lower().endswith(PARQUET):
         if safe_cells:
-            raise InputError("--safe-cells is for csv, which spreadsheets run. Leave it out, or write csv.")
+            raise InputError("--safe-cells is for csv files. Leave it out, or write csv.")
         pyarrow()
 
 
 def parquet_batches(path: Path, size: int) -> Iterator[tuple[Any, int, int]]:
-    """Frames of so many lines, each with the number of lines so far and of all."""
+    """Frames of at most `size` lines, each with the number of lines so far and in all."""
     pa, parquet = pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -29,11 +29,11 @@ def parquet_batches(path: Path, size: int) -> Iterator[tuple[Any, int, int]]:
                 yield pa.table(batch), done, total
     except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split())[:120]
-        raise FileError(f"{path} is not a parquet file, or it is damaged ({said}).") from None
+        raise FileError(f"{path} is not a parquet file, or it is damaged ({said}). Check the file.") from None
 
 
 class Frames:
-    """A file that columns are added to; the first ones say what columns there are."""
+    """A file to append frames to; the first one defines its columns."""
 
     def __init__(self, path: Path):
         self._path = path

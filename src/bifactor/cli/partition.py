@@ -1,4 +1,4 @@
-"""`bifactor partition`: observations in blocks on disk, for data that do not fit into memory."""
+"""`bifactor partition`: write observations to disk in blocks, for data larger than memory."""
 
 import time
 from pathlib import Path
@@ -24,23 +24,25 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("-o", "--output", type=INPUT, required=True, help="Folder to write.")
-@click.option("--memory", default="2GB", show_default=True, help="What this and a fit of the blocks may take.")
-@click.option("--row", metavar="COLUMN", help="Name, or number from 1, of the column with the rows.")
-@click.option("--col", metavar="COLUMN", help="The same for the columns.")
-@click.option("--value", metavar="COLUMN", help="The same for the values.")
-@click.option("--weight", metavar="COLUMN", help="The same for weights; by default there are none.")
-@click.option("--implicit", is_flag=True, help="Pairs of a row and a column without a value: all count as 1.")
+@click.option(
+    "--memory", default="2GB", show_default=True, help="Most memory for this command, and for a fit of the blocks."
+)
+@click.option("--row", metavar="COLUMN", help="Column with the names of rows: its name, or its number from 1.")
+@click.option("--col", metavar="COLUMN", help="Column with the names of columns.")
+@click.option("--value", metavar="COLUMN", help="Column with the values.")
+@click.option("--weight", metavar="COLUMN", help="Column with weights; by default there are none.")
+@click.option("--implicit", is_flag=True, help="The data are choices: pairs of a row and a column without a value.")
 @force_option
 @json_option
 def partition(sources: tuple[str, ...], output: Path, memory: str, implicit: bool, force: bool, **names: Any) -> None:
     """Write the observations in SOURCE to a folder, in blocks.
 
-    SOURCE is parquet files, a folder of them or an address, or files of text or any other kind that `complete` reads.
-    Data may be larger than memory: parquet and text are read in pieces, twice. Started again after it was stopped, it
-    goes on where it was.
+    SOURCE is one or more parquet files, a folder of them or a URL, or files of any other kind that `complete` reads.
+    The data may be larger than memory: parquet and text are read in pieces, twice. If the command was interrupted,
+    run it again to continue.
     """
     if implicit and names["value"] is not None:
-        raise click.UsageError("--implicit is for pairs without values. Leave out --value, or --implicit.")
+        raise click.UsageError("--implicit is for pairs without values. Leave out --value or --implicit.")
     asked = {**names, "value": False if implicit else names["value"]}
     begun, source, seen = time.perf_counter(), sources[0] if len(sources) == 1 else list(sources), []
     try:
@@ -83,13 +85,13 @@ def _tell(store: BlockStore, output: Path, seconds: float, new: bool) -> None:
     ]
     if new:
         lines.append(("time", f"{seconds:.1f} s, {store.size / seconds / 1e6:.2f} million observations per second"))
-    lines.append(("written", f"{output}" if new else f"{output}, before: nothing was left to do"))
+    lines.append(("written", f"{output}" if new else f"{output}, by an earlier run: nothing was left to do"))
     tell(answer, lines)
 
 
 def _stopped(output: Path) -> None:
-    """What was done is kept."""
-    words = f"Interrupted. Start the same command again to go on; what there is so far is in {output}."
+    """Say that the work so far is kept."""
+    words = f"Interrupted; the work so far is in {output}. Run the same command again to continue."
     if wants_json():
         emit_json({"error": words})
     else:

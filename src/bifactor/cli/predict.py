@@ -1,4 +1,4 @@
-"""`bifactor predict`: what a fit says of pairs in a file."""
+"""`bifactor predict`: predict the entries at the pairs in a file."""
 
 import csv
 import sys
@@ -27,10 +27,10 @@ from bifactor.tables.names import listed
 from bifactor.words import counted
 
 BATCH = 1_000_000
-"""Pairs of a parquet file that are read at a time."""
+"""Pairs of a parquet file per piece that is read."""
 
 BLOCK = 100_000
-"""Lines that are written at a time."""
+"""Lines per block that is written."""
 
 EXAMPLES = """\b
 Examples:
@@ -50,10 +50,10 @@ Examples:
     "-o",
     "--output",
     type=INPUT,
-    help="File to write: .parquet, .csv or .csv.gz; by default the screen.",
+    help="File to write: .parquet, .csv or .csv.gz; by default stdout.",
 )
 @history_option
-@click.option("--std", is_flag=True, help="Write the standard deviation of each prediction, noise included, too.")
+@click.option("--std", is_flag=True, help="Also write the standard deviation of each prediction, including noise.")
 @unknown_option
 @safe_cells_option
 @column_options(value=False)
@@ -72,10 +72,10 @@ def predict(
 ) -> None:
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
-    One line is written per pair: the row, the column, the prediction, and what of the pair the fit knows: both, row,
-    column or neither. A name that is not known counts with an offset of 0. Other columns of PAIRS are ignored. With
-    --std there is also the standard deviation of a new measurement, where the fit has error bars. Parquet is read and
-    written in pieces, so that PAIRS may be larger than memory.
+    One line is written per pair: the row, the column, the prediction, and which names are in the fit: both, row,
+    column or neither. A name that is not in the fit has an offset of 0. Other columns of PAIRS are ignored. With --std
+    there is also the standard deviation of a new measurement, if the fit has error bars. Parquet is read and written
+    in pieces, so PAIRS may be larger than memory.
     """
     if output is not None:
         require_free(output, force)
@@ -98,7 +98,7 @@ def predict(
 
 
 def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
-    """The pairs of a file, some at a time where it is parquet."""
+    """The pairs of a file, in pieces if it is parquet."""
     how = {"values": False, "hints": model.header, **asked}
     with watch.reading(path.name) as progress:
         done = 0
@@ -106,12 +106,12 @@ def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observat
             for batch, done, total in parquet_batches(path, BATCH):
                 yield read(batch, **how)
                 progress(done, total)
-        if done == 0:  # of another kind, or without a line
+        if done == 0:  # a file of another kind, or without lines
             yield read(path, progress=progress, **how)
 
 
 def _written(answers: "Iterator[Answer]", output: Path | None, force: bool, safe_cells: bool) -> tuple[int, int]:
-    """Write answers, one after the other; how many pairs there are, and how many with a name that is not known."""
+    """Write answers; return the number of pairs, and of those with a name that is not in the fit."""
     count = strange = 0
     with _place(output, force, safe_cells) as put:
         for k, answer in enumerate(answers):
@@ -122,7 +122,7 @@ def _written(answers: "Iterator[Answer]", output: Path | None, force: bool, safe
 
 @contextmanager
 def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
-    """A function that writes an answer, told whether it is the first."""
+    """A function that writes an answer; its second argument says whether it is the first one."""
     if output is None:
         yield lambda answer, first: answer.write(sys.stdout, safe_cells, first)
         return
@@ -137,11 +137,11 @@ def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a fit says of pairs: names on both sides, predictions, and what is known of each pair."""
+    """Predictions for pairs: names on both sides, the numbers, and which names are in the fit."""
 
     header: tuple[str, ...]
     rows: tuple[Names, Array, Array]
-    """The names of the fit, the place of each pair among them, and what the file calls it."""
+    """The names of the fit, the index of each pair among them, and its name in the file."""
     cols: tuple[Names, Array, Array]
     told: dict[str, Array]
     """Predictions and, on request, their standard deviations."""
@@ -172,7 +172,7 @@ class Answer:
         return int(np.count_nonzero(self.flags != "both"))
 
     def frame(self) -> dict[str, Any]:
-        """Columns for a parquet file: names as integers where all that the fit has are."""
+        """Columns for a parquet file; names are integers if all names of the fit are."""
         sides = {}
         for name, (names, places, given) in zip(self.header, (self.rows, self.cols), strict=True):
             called = _called(names, places, given)
@@ -203,11 +203,11 @@ class Answer:
 def _require_known(places: Array, names: Array, side: str) -> None:
     if np.any(places < 0):
         name = listed(names[places < 0])[0]
-        raise InputError(f"There was no {side} named {name!r} in the fit. Check it, or pass --unknown mean.")
+        raise InputError(f"The fit has no {side} named {name!r}. Check the name, or pass --unknown mean.")
 
 
 def _called(names: Names, places: Array, given: Array) -> list[Any]:
-    """Names as the fit has them, so that they are of one type in all answers; unknown ones as they were given."""
+    """Names as in the fit, so that all answers have names of one type; unknown names as they were given."""
     known_ones = listed(names[places]) if len(names) else [None] * places.size
     own = zip(places.tolist(), known_ones, listed(given), strict=True)
     return [name if place >= 0 else other for place, name, other in own]

@@ -1,4 +1,4 @@
-"""`bifactor recommend`: the best columns of some rows, or of all."""
+"""`bifactor recommend`: show the best columns for some or all rows."""
 
 import sys
 from pathlib import Path
@@ -40,19 +40,19 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("fit", type=INPUT)
 @click.option("--user", "--row", "users", multiple=True, help="Name of a row; may be repeated.")
-@click.option("--users", "listing", type=INPUT, help="File with one name of a row per line, or in its first column.")
+@click.option("--users", "listing", type=INPUT, help="File with names of rows, one per line or in its first column.")
 @click.option("--all", "everybody", is_flag=True, help="All rows.")
 @history_option
 @click.option("-n", "count", type=click.IntRange(min=1), default=10, show_default=True, help="How many columns.")
-@click.option("--include-seen", is_flag=True, help="Do not leave out the columns that the row is known in.")
+@click.option("--include-seen", is_flag=True, help="Include columns in which the row has an entry.")
 @click.option("--items", type=INPUT, help="File of the columns to choose from, one per line; by default all.")
-@click.option("--names", type=INPUT, help="File of columns and their titles, which are shown.")
+@click.option("--names", type=INPUT, help="File of columns and their titles, to show these.")
 @click.option(
     "--by",
     type=click.Choice(BY),
     default="mean",
     show_default=True,
-    help="Rank by predictions, by what they are at least, or by a draw, which gives others a chance.",
+    help="Rank by the prediction, by its lower bound, or by a random draw (Thompson sampling).",
 )
 @click.option(
     "--level",
@@ -60,33 +60,32 @@ Examples:
     help="With --by lower: the probability of the bound; by default 0.9.",
 )
 @seed_option
-@click.option("--explain/--no-explain", default=None, help="Of clicks: which choices carry each recommendation.")
+@click.option("--explain/--no-explain", default=None, help="For clicks: show which choices led to each column.")
 @click.option(
     "--unknown",
     type=click.Choice(["raise", "popular"]),
     default="raise",
     show_default=True,
-    help="Rows that were not in the fit: refuse them or, of clicks, give them what is popular.",
+    help="What to do with rows that are not in the fit: raise an error or, for clicks, show popular columns.",
 )
-@click.option("-o", "--output", type=INPUT, help="File to write: .csv, .csv.gz or .parquet; by default the screen.")
+@click.option("-o", "--output", type=INPUT, help="File to write: .csv, .csv.gz or .parquet; by default stdout.")
 @safe_cells_option
 @force_option
 @json_option
 def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **options: Any) -> None:
     """Show the columns of FIT, a folder, with the largest predictions for some rows.
 
-    Pairs that were in the data are left out: the folder holds which they were. Rows that were not are served from a
-    file of what is known of them, --history; a row of the fit that is in this file is found from the file alone. A fit
-    to clicks gives rows without any choice what is most popular, and says so. For one row on the screen it shows why,
-    too.
+    Pairs that were in the data are left out. For rows that were not in the data, pass a file of their entries,
+    --history; if a row of the fit is in this file, only the entries in the file count. A fit to clicks shows the most
+    popular columns to rows without choices, and says so. For one row on the screen it also shows the reasons.
 
-    A fit with error bars can rank by these: --by lower puts first what is surely good, --by draw (Thompson sampling)
-    also tries what is not known well. The numbers that are shown are then the bounds, or what was drawn.
+    A fit with error bars can rank by these: --by lower prefers columns that are surely good, and --by draw (Thompson
+    sampling) also explores uncertain ones. The numbers shown are then the bounds, or the draws.
     """
     if options["level"] is not None and options["by"] != "lower":
-        raise click.UsageError(f"--level goes with --by lower, and not with --by {options['by']}. Pass both.")
+        raise click.UsageError(f"--level requires --by lower, not --by {options['by']}. Pass both or neither.")
     if options["everybody"] and (options["users"] or options["listing"]):
-        raise click.UsageError("--all goes with neither --user nor --users. Pass one of them.")
+        raise click.UsageError("--all excludes --user and --users. Pass one of them.")
     if not (options["users"] or options["listing"] or options["everybody"] or options["history"]):
         raise InputError("There is no row to recommend to. Pass --user, --users FILE, --all or --history FILE.")
     if output is not None:
@@ -101,7 +100,7 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
             emit_json(answer)
             return
         said = f"{counted(count, 'line')} for {counted(lists.rows.size, 'row')} written to {output}"
-        more = f"; {counted(lists.popular, 'row')} without a history got what is most popular" if lists.popular else ""
+        more = f"; {counted(lists.popular, 'row')} without choices got the most popular" if lists.popular else ""
         stderr().print(said + more, markup=False)
     elif wants_json():
         emit_json({"rows": [_record(one, lists.measure) for one in lists]})
@@ -129,13 +128,13 @@ def _lists(
     seed: int,
     on_screen: bool,
 ) -> Lists:
-    """Who is served, and with what."""
+    """The rows that the options name, and the settings of their lists."""
     of_clicks = model.model.clicks is not None
     if by != "mean":
         _require_error_bars(model, by)
     if not of_clicks and (explain or unknown == "popular"):
         option = "--explain" if explain else "--unknown popular"
-        raise InputError(f"{option} is for clicks, and this is a fit of values. Leave it out, or fit with --implicit.")
+        raise InputError(f"{option} is for clicks, and this is a fit to values. Leave it out, or fit with --implicit.")
     asked: Any = np.array(users, object)
     if listing is not None:
         asked = np.concatenate([asked, names_in(listing, model.rows, model.header[0])])
@@ -158,23 +157,23 @@ def _require_error_bars(model: Fit, by: str) -> None:
     posterior = model.model.posterior
     if posterior is not None and posterior.rows.covariance is not None:
         return
-    why = "this fit has a ridge and none. Fit without --alpha"
+    why = "a fit with a ridge has none. Fit without --alpha"
     if model.model.clicks is not None:
         why = "a fit to clicks has none. Leave it out"
     elif posterior is not None:
-        why = "this folder was written without. Fit without --no-error-bars"
-    raise InputError(f"--by {by} needs error bars, and {why}.")
+        why = "this folder was written without them. Fit without --no-error-bars"
+    raise InputError(f"--by {by} needs error bars, but {why}.")
 
 
 def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:
-    """Names as the fit has them; those that it has not are refused, or stay as they were given."""
+    """Names as in the fit; unknown names raise an error, or stay as they were given."""
     strange = rows < 0
     if strange.any() and unknown == "raise":
         name, others = listed(asked[strange])[0], int(strange.sum()) - 1
-        more = f", nor {counted(others, 'other')} that you asked for" if others else ""
+        more = f", and lacks {counted(others, 'other')} that you asked for" if others else ""
         advice = "" if model.model.clicks is None else ", or --unknown popular"
         raise InputError(
-            f"There was no row named {name!r} in the fit{more}. Check it, or pass its entries: --history{advice}."
+            f"The fit has no row named {name!r}{more}. Check the name, or pass its entries with --history{advice}."
         )
     known = listed(model.rows[rows]) if len(model.rows) else listed(asked)
     return [given if lost else own for lost, own, given in zip(strange.tolist(), known, listed(asked), strict=True)]
@@ -198,13 +197,13 @@ def _without_none(told: dict[str, Any]) -> dict[str, Any]:
 
 def _show(lists: Lists, one: RowList) -> None:
     if not one.lines:
-        rest = "--items leaves none" if lists.allowed is not None else "none is left"
-        say(f"{one.row} is known in every column, so {rest}. Pass --include-seen for the best of all.")
+        rest = "every column of --items" if lists.allowed is not None else "every column"
+        say(f"{one.row} has an entry in {rest}, so none is left. Pass --include-seen to include these.")
         return
     called, _, column, *_ = lists.header
     title = f"for {called} {one.row}"
     if one.based_on == POPULARITY:
-        title += ", of whom no choice is known: the most popular, and the share of all who chose each"
+        title += ", who has no known choices: the most popular, and the share of all rows that chose each"
     say(title)
     table = Table()
     table.add_column(column)

@@ -1,4 +1,4 @@
-"""What columns are called for people: titles from a file."""
+"""Titles of columns, from a file."""
 
 from pathlib import Path
 
@@ -24,6 +24,6 @@ def titles_of(path: Path, cols: Names | None) -> Array:
             "Pass a file of items and their titles."
         )
     titles = np.full(len(cols), "", object)
-    # Of an item that comes twice the first title stays.
+    # For an item that occurs twice, the first title is used.
     titles[places[here][::-1]] = [str(title) for title in pairs.column_names[pairs.cols[here]][::-1].tolist()]
     return titles

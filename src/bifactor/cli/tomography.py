@@ -1,4 +1,4 @@
-"""`bifactor tomography`: the state of some qubits from counts."""
+"""`bifactor tomography`: find the state of some qubits from counts."""
 
 import warnings
 from pathlib import Path
@@ -34,32 +34,32 @@ A file in long form, and the same in wide form:
   XX,01,9                      XY,248,260,251,265
 
 \b
-And in json:
+The same in json:
   {"XX": {"00": 512, "01": 9, "10": 11, "11": 492}, "XY": {"00": 248, …}}
 """
 
 SHOWN = 6
-"""Eigenvalues."""
+"""Most eigenvalues in the summary."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("counts", type=INPUT)
-@click.option("--qubits", type=click.IntRange(1, 12), help="How many; by default as many as a setting has letters.")
+@click.option("--qubits", type=click.IntRange(1, 12), help="Number of qubits; by default that of letters in a setting.")
 @click.option(
     "--rank",
     type=Auto(int, least=1),
     default="auto",
     show_default=True,
-    help="Of the state; auto by held-out settings.",
+    help="Rank of the state; auto chooses it by held-out settings.",
 )
 @click.option(
     "--bit-order",
     type=click.Choice(ORDERS),
     default="same",
     show_default=True,
-    help="Whether the first bit of an outcome belongs to the first letter of its setting, or to the last.",
+    help="Whether the first bit of an outcome belongs to the first letter of its setting or to the last.",
 )
-@click.option("--target", help="State to compare with: ghz, w, singlet, or an npy or npz file.")
+@click.option("--target", help="State to compare with: ghz, w or singlet, or an npy or npz file.")
 @click.option("-o", "--output", type=INPUT, help="npz file to write: rho, factor and eigenvalues.")
 @seed_option
 @force_option
@@ -77,13 +77,13 @@ def tomography(
     """Find the state that makes COUNTS, a csv or json file, most likely.
 
     A setting such as XZY says in which Pauli basis each qubit was measured; an outcome such as 010 has one bit per
-    qubit in the same order, 0 for the eigenvalue +1. Counts of lines that repeat both are added up.
+    qubit in the same order, 0 for the eigenvalue +1. Counts of repeated lines are added up.
     """
     if output is not None:
         require_free(require_npz(output), force)
     settings, table = read_counts(counts, qubits)
     n = len(settings[0])
-    if rank != "auto" and rank > 2**n:  # in the words of the shell, and before any work
+    if rank != "auto" and rank > 2**n:  # a message that names the option, before any work
         raise InputError(f"--rank {rank} is not possible for {counted(n, 'qubit')}. Choose from 1 to {2**n}, or auto.")
     state = None if target is None else target_state(target, n)
     model = StateTomography(qubits, rank, bit_order=bit_order, random_state=seed)
@@ -91,12 +91,12 @@ def tomography(
     with warnings.catch_warnings(record=True) as caught, watch.fitting("fitting", before):
         warnings.simplefilter("always")
         model.fit_counts(settings, table)
-    # How the run and the choice of the rank ended has rows of its own.
+    # The summary has separate lines for how the run and the choice of the rank ended.
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, MisfitWarning)]
     answer = _answer(model, settings, table) | {"notes": notes}
     answer["fidelity"] = None if state is None else model.fidelity(state)
     if output is not None:
-        require_free(output, force)  # it may have appeared in the meantime
+        require_free(output, force)  # another process may have written it in the meantime
         model.save(output)
     answer["output"] = None if output is None else str(output)
     tell(answer, _summary(answer), code_of(model.result_.status))
@@ -124,8 +124,8 @@ def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[s
 
 
 def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    reason = ", as settings held out justify" if answer["held_out"] else ""
-    reason = ", Ctrl-C having ended its choice early" if answer["choice_interrupted"] else reason
+    reason = ", chosen by held-out settings" if answer["held_out"] else ""
+    reason = ", the best so far when Ctrl-C ended its choice" if answer["choice_interrupted"] else reason
     leading = ", ".join(f"{value:.4f}" for value in answer["eigenvalues"][:SHOWN])
     rest = " …" if len(answer["eigenvalues"]) > SHOWN else ""
     qubits = counted(answer["qubits"], "qubit")

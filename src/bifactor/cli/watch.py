@@ -1,4 +1,4 @@
-"""Progress on stderr, where that is a terminal."""
+"""Progress on stderr, if that is a terminal."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -26,12 +26,12 @@ from bifactor.running.progress import turned
 from bifactor.tables.source import Progress as Read
 
 LONG = 10.0
-"""Seconds from which on one wants to know before."""
+"""Duration of a fit, in seconds, from which it is announced."""
 
 
 @contextmanager
 def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
-    """A line on stderr, where that is a terminal; elsewhere, older versions of rich would still write an empty one."""
+    """A line on stderr if that is a terminal; elsewhere, older versions of rich would write an empty line."""
     console = stderr()
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar if console.is_terminal else nullcontext():
@@ -40,7 +40,7 @@ def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
 
 @contextmanager
 def reading(name: str) -> Iterator[Read]:
-    """A bar for a file that is read."""
+    """A progress bar for reading a file."""
     columns = (
         TextColumn("reading {task.description}", markup=False),
         BarColumn(),
@@ -55,23 +55,23 @@ def reading(name: str) -> Iterator[Read]:
 
 
 class Fitting:
-    """A line that tells what is being done, how far it is, and how long it takes at most."""
+    """A line with the current stage, its progress, and an upper bound of the time left."""
 
     def __init__(self, bar: Progress, first: str, what: str, observations: int):
         self._bar, self._task, self._what, self._most = bar, bar.add_task(first, total=None), what, 0
         self._observations, self._log = observations, journal()
 
     def stage(self, what: str, done: int, most: int) -> None:
-        """A step of what comes before the iterations."""
+        """Show a stage before the iterations."""
         turned(self._bar, self._task, what, done, most)
 
     def expect(self, seconds: float) -> None:
-        """Tell how long it will take, where that is worth knowing."""
+        """Announce how long the fit will take, if that is long."""
         if seconds >= LONG and self._bar.console.is_terminal:
             self._bar.console.print(f"The fit takes about {in_time(seconds)}.", markup=False)
 
     def iterations(self, most: int) -> Callable[[int, State], None]:
-        """A callback for so many iterations at most."""
+        """A callback for at most `most` iterations."""
 
         pace = Pace(self._observations, most)
 
@@ -90,14 +90,14 @@ class Fitting:
         return show
 
     def ended(self, status: Any) -> None:
-        """Log how a fit has ended."""
+        """Log how a fit ended."""
         if self._log is not None:
             self._log.write(stage=self._what, status=status.name, sentence=str(status))
 
 
 @contextmanager
 def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
-    """How far a fit of so many observations is; `first` says what is done before the iterations."""
+    """The progress of a fit to so many observations; `first` names the stage before the iterations."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -112,7 +112,7 @@ def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
 
 @contextmanager
 def stages() -> Iterator[Callable[[str, int, int], None]]:
-    """What is done, how far it is, how much of it in a second, and how long the rest takes."""
+    """The current stage, its progress and speed, and the time left."""
     console = stderr()
     columns = (
         SpinnerColumn(),
@@ -130,7 +130,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
 
 class _Speed(ProgressColumn):
-    """Millions of observations, or megabytes of text, in a second."""
+    """Millions of observations, or megabytes of text, per second."""
 
     def render(self, task: Task) -> Text:
         return Text("" if task.speed is None else f"{task.speed / 1e6:.1f} M/s")
@@ -138,7 +138,7 @@ class _Speed(ProgressColumn):
 
 @contextmanager
 def share(what: str) -> Iterator[Callable[[float], None]]:
-    """Which share of the work is done, and how long the rest takes."""
+    """The share of the work that is done, and the time left."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

@@ -67,8 +67,10 @@ def about_fit(model: Model) -> dict[str, Any]:
     result = model.result
     history = result.history
     some = thinned(result.n_iter + 1)
+    item_rank = 0 if model.clicks is None or model.clicks.items is None else model.clicks.items.rank
     return {
-        "rank": model.rank,
+        "rank": model.rank - item_rank,
+        "item_rank": item_rank,
         "alpha": model.ridge,
         "noise": about_noise(model),
         "clip": stored_range(model.clip),
@@ -106,6 +108,7 @@ def about_noise(model: Model) -> dict[str, Any] | None:
                 "prior": one.solver.prior,
                 "implicit": one.solver.implicit,
                 "features": one.features,
+                "chosen": choice is not None and one == choice.chosen,
                 "held_out": float(held),
                 "standard_error": float(se),
             }

@@ -1,1 +1,1 @@
-"""Pages to look at: one skeleton, one palette."""
+"""HTML reports: one skeleton, one palette."""

@@ -1,5 +1,6 @@
-"""The report of a fit to clicks: how well it ranks, how it was chosen, and what it recommends to some users and why."""
+"""The report of a fit to clicks: its ranking metrics, how settings were chosen, and recommendations with reasons."""
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -7,21 +8,24 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.markup.fragments import facts, numbers, table
+from bifactor.models.click_choices import DEPTH, TRIAL_RANK
 from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
 from bifactor.models.judging import spelt, worth
 from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
-from bifactor.reports.completion import STYLE, provenance, run_charts
+from bifactor.reports.completion import STYLE, provenance, run_charts, settings_of
 from bifactor.reports.page import document
 from bifactor.words import counted
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3
-"""Shown: the best trials, the most popular items, some users, what each of them gets, and what carries that."""
+"""Numbers of trials, popular items, users, recommendations per user, and reasons per recommendation that are shown."""
+
+SETTINGS = ("unobserved", "alpha", "item_share", "item_alpha")
 
 
 def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
-    """The page, from a fit and its card; `titles` are what the items are called for people."""
+    """The page, from a fit and its card; `titles` are the titles of the items."""
     data = card["data"]
     title = f"{data['file']}: {data['choices']:,} choices fitted by {counted(card['fit']['rank'], 'component')}"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in card["notes"])
@@ -31,7 +35,7 @@ def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
         title,
         f"<h1>{escape(title)}</h1><p>{escape(data['layout'])}.</p>{notes}{_figures(card)}"
         f'<div class="charts">{"".join(sections)}</div>'
-        f'<section style="margin-top:1rem"><h2>What it recommends, and why</h2>{_some(fit, called)}</section>'
+        f'<section style="margin-top:1rem"><h2>Recommendations and their reasons</h2>{_some(fit, called)}</section>'
         f'<section style="margin-top:1rem"><h2>How it was made</h2>{_made(card)}</section>',
         STYLE,
     )
@@ -47,17 +51,20 @@ def _figures(card: dict[str, Any]) -> str:
     figures += [
         (f"{data['choices']:,}", "choices"),
         (f"{data['rows']:,} × {data['cols']:,}", "users × items"),
-        (str(fit["rank"]), "components"),
-        (f"{choice['unobserved']:.3g}", "weight of what was not chosen"),
+        (
+            str(fit["rank"]),
+            "components" + (", the smaller side" if fit["rank"] < card["settings"]["rank"] else ", given"),
+        ),
+        (f"{choice['unobserved']:.3g}", "weight of items not chosen"),
         (f"{choice['alpha']:.3g}", "ridge"),
-        (f"{choice['item_share']:.0%}", "of scores item-to-item"),
+        (f"{choice['item_share']:.0%}", "of scores are item-to-item"),
         (f"{card['timings']['all']:.1f} s", "total time"),
     ]
     return numbers(figures)
 
 
 def _check(card: dict[str, Any]) -> list[str]:
-    """How well it ranked what it had not seen, beside what is popular."""
+    """How well the first fit ranked the held-out choices, beside a list of popular items."""
     sections = []
     for score in card["scores"].values():
         lines = [
@@ -66,8 +73,8 @@ def _check(card: dict[str, Any]) -> list[str]:
         ]
         text = (
             f"About {card['settings']['holdout']:.0%} of the choices were held out of a first fit, which ranked all "
-            f"items for {counted(score['users'], 'user')}. Recall is {score['recall']}, T being what "
-            f"was held out of a user. {worth(score)}"
+            f"items for {counted(score['users'], 'user')}. Recall is {score['recall']}, where T are the held-out "
+            f"choices of a user. {worth(score)}"
         )
         shown = table(("", "this fit", "95 % interval", "most popular"), lines)
         sections.append(f"<section><h2>How well it ranks</h2>{shown}<p>{escape(text)}</p></section>")
@@ -78,35 +85,42 @@ def _interval(one: dict[str, float]) -> str:
     return f"{one['low']:.4f}–{one['high']:.4f}" if "low" in one else ""
 
 
+def trial_used(choice: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The trial of the settings in use: of several the last, which is the one with all components."""
+    wanted = [choice[name] for name in SETTINGS]
+    same = [one for one in choice["trials"] if np.allclose([one[name] for name in SETTINGS], wanted)]
+    return same[-1] if same else None
+
+
 def _trials(choice: dict[str, Any]) -> str:
-    """The settings that were tried, best first."""
-    tried = sorted(choice["trials"], key=lambda one: (-one["users"], -one["ndcg"]))
-    head = "<h2>How the weights were chosen</h2>"
+    """The trial of the settings in use, then the others, best first."""
+    used = trial_used(choice)
+    tried = sorted(choice["trials"], key=lambda one: (one is not used, -one["users"], -one["ndcg"]))
+    head = "<h2>How the weights and the ridge were chosen</h2>"
     if not tried:
         return f"<section>{head}<p>They were given, or there were too few users to choose them by.</p></section>"
-    names = ("not chosen", "ridge", "item-to-item", "its ridge", "NDCG", "users")
+    names = ("not chosen", "ridge", "item-to-item", "its ridge", f"NDCG@{DEPTH}", "users")
     lines = [
-        (
-            *(f"{one[name]:.3g}" for name in ("unobserved", "alpha", "item_share", "item_alpha")),
-            f"{one['ndcg']:.4f}",
-            f"{one['users']:,}",
-        )
+        (*(f"{one[name]:.3g}" for name in SETTINGS), f"{one['ndcg']:.4f}", f"{one['users']:,}")
         for one in tried[:TRIALS]
     ]
-    rest = f" The best {TRIALS} are shown." if len(tried) > TRIALS else ""
-    text = f"{counted(len(tried), 'choice')} were tried on the held-out choices of held-out users.{rest}"
+    rest = f", then the best others, {TRIALS} in all" if len(tried) > TRIALS else ", then the others"
+    text = (
+        f"{counted(len(tried), 'trial')}, judged on held-out choices of held-out users. The first line was used{rest}. "
+        f"Weights and ridges were compared with at most {TRIAL_RANK} components, item-to-item scores with all of them."
+    )
     return f"<section>{head}{table(names, lines)}<p>{escape(text)}</p></section>"
 
 
 def _popular(fit: Fit, called: Array) -> str:
     places, shares = popular(fit.seen, len(fit.cols), ITEMS)
     lines = zip(called[places], (f"{share:.1%}" for share in shares), strict=True)
-    text = "The share of users who chose each. Users without a history get these."
-    return f"<section><h2>What is popular</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
+    text = "The share of users who chose each item. These are recommended to users without choices."
+    return f"<section><h2>Popular items</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
 
 
 def _some(fit: Fit, called: Array) -> str:
-    """Users with many, a middling number of and few choices, what they get, and what carries it."""
+    """Users with many, some and few choices, their recommendations, and the reasons for these."""
     counts = fit.seen.counts
     order = np.argsort(-counts, kind="stable")[: int(np.count_nonzero(counts))]
     some = np.unique(np.linspace(0, order.size - 1, USERS).round().astype(np.int64))
@@ -124,11 +138,10 @@ def _some(fit: Fit, called: Array) -> str:
 
 
 def _called(fit: Fit, titles: Array | None) -> Array:
-    """What items are called: their titles, or their names where there are none."""
+    """The titles of items, or their names where there are none."""
     names = np.array([str(name) for name in fit.cols], object)
     return names if titles is None else np.where(titles == "", names, titles)
 
 
 def _made(card: dict[str, Any]) -> str:
-    lines = [(name.replace("_", " "), value) for name, value in card["settings"].items() if value is not None]
-    return facts([*lines, ("lines read", f"{card['data']['entries']:,}"), *provenance(card)])
+    return facts([*settings_of(card), ("lines read", f"{card['data']['entries']:,}"), *provenance(card)])

@@ -1,4 +1,4 @@
-"""The page of `bifactor demo`: a picture, ratings and a table, and the lines that do the same to your data."""
+"""The page of `bifactor demo`: a picture, ratings and a table, each with the code that does the same to your data."""
 
 import base64
 import io
@@ -37,7 +37,7 @@ TABLE = """full = bf.TableImputer().fit_transform(frame)
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Pictures by their names, the share of pixels that was kept, and PSNR and seconds of each way."""
+    """Pictures by name, the share of pixels that was kept, and the PSNR and seconds of each method."""
 
     shown: dict[str, Array]
     observed: float
@@ -46,7 +46,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Taste:
-    """What a user has liked, and what is recommended, with error bars."""
+    """The best ratings of a user, and the recommendations with error bars."""
 
     user: int
     known: list[tuple[str, float]]
@@ -62,7 +62,7 @@ class Ratings:
     errors: dict[str, float]
     level: float
     held: float
-    """The share of ratings that intervals of that level held."""
+    """The share of held-out ratings inside the intervals of that level."""
     seconds: float
     tastes: list[Taste]
 
@@ -79,11 +79,11 @@ class Table:
 
 
 def report(picture: Picture, ratings: Ratings, filled: Table, seconds: float) -> str:
-    """The page in one piece."""
+    """The page, which is self-contained."""
     title = "What bifactor does"
     text = (
-        "Three jobs on one idea: what is known of a matrix of low rank tells the rest of it. Everything on this page "
-        f"was computed here, in {seconds:.0f} seconds."
+        "Three tasks, one idea: the known entries of a low-rank matrix determine the others. Everything on this page "
+        f"was computed on this machine in {seconds:.0f} seconds."
     )
     body = f"<h1>{title}</h1><p>{escape(text)}</p>{_picture(picture)}{_ratings(ratings)}{_table(filled)}"
     return document(title, body, STYLE)
@@ -102,41 +102,46 @@ def _picture(picture: Picture) -> str:
         for name, shown in picture.shown.items()
     )
     text = (
-        "The photograph is completed from what is left of it, by groups of patches that look alike. The best blur is "
-        "told the truth to choose its width; bifactor is told nothing."
+        "The photograph is completed from the pixels that are left, using groups of patches that look alike. The width "
+        "of the best blur is chosen by the original; bifactor does not see the original."
     )
     return _section("A picture with holes", text, f'<div class="pictures">{figures}</div>', PICTURE)
 
 
 def _ratings(ratings: Ratings) -> str:
     boxes = [
+        *((f"{error:.3f}", f"RMSE, {name}") for name, error in reversed(ratings.errors.items())),
         (f"{ratings.users} × {ratings.films}", "users × films"),
         (f"{ratings.known:,}", "ratings known"),
-        (str(ratings.rank), "components, found"),
-        *((f"{error:.3f}", f"RMSE, {name}") for name, error in ratings.errors.items()),
-        (f"{ratings.held:.0%}", f"held by intervals of {ratings.level:.0%}"),
-        (f"{ratings.seconds:.1f} s", "to choose all settings and fit"),
+        (str(ratings.rank), "components, chosen by the fit"),
+        (f"{ratings.held:.0%}", f"of held-out ratings inside {ratings.level:.0%} intervals"),
+        (f"{ratings.seconds:.1f} s", "to choose the settings and fit"),
     ]
     lists = "".join(
         f"<div><h3>User {taste.user}</h3>"
-        + table(("has liked", "stars"), ((film, f"{stars:.0f}") for film, stars in taste.known))
-        + table(("may like", "stars, with error bar"), ((film, f"{a:.1f} ± {b:.1f}") for film, a, b in taste.told))
+        + table(("rated best", "stars"), ((film, f"{stars:.0f}") for film, stars in taste.known))
+        + table(("recommended", "predicted stars"), ((film, f"{a:.1f} ± {b:.1f}") for film, a, b in taste.told))
         + "</div>"
         for taste in ratings.tastes
     )
     text = (
-        "People with tastes rate films of six genres; the fit sees neither tastes nor genres. A fifth of the ratings "
-        "was held out to judge it."
+        "The data are generated: users with different tastes rate films of six genres. The fit sees neither tastes nor "
+        "genres, and is judged on a fifth of the ratings, which were held out."
     )
-    return _section("Ratings, and what to recommend", text, f'{numbers(boxes)}<div class="two">{lists}</div>', RATINGS)
+    return _section("Ratings and recommendations", text, f'{numbers(boxes)}<div class="two">{lists}</div>', RATINGS)
 
 
 def _table(filled: Table) -> str:
-    boxes = [(f"{filled.rows} × {len(filled.columns)}", "rows × columns"), (f"{filled.hidden:,}", "cells filled in")]
+    boxes = []
     for name, score in filled.scores.items():
         words = score["metric"] == "errors"
         error, base = (f"{score[key]:.0%}" if words else f"±{score[key]:.1f}" for key in ("error", "baseline"))
-        boxes.append((error, f"{name}{' wrong' if words else ''}; by the {'mode' if words else 'mean'} {base}"))
+        boxes.append((error, f"{name}{' wrong' if words else ''}; with the {'mode' if words else 'mean'}, {base}"))
+    boxes += [
+        (f"{filled.rows} × {len(filled.columns)}", "rows × columns"),
+        (f"{filled.hidden:,}", "cells filled in"),
+        (f"{filled.seconds:.1f} s", "to fit and fill in"),
+    ]
     cells = "".join(
         "<tr>" + "".join(f"<td{' class=new' if new else ''}>{escape(_cell(cell))}</td>" for cell, new in line) + "</tr>"
         for line in filled.lines
@@ -144,7 +149,8 @@ def _table(filled: Table) -> str:
     header = "".join(f"<th>{escape(name)}</th>" for name in filled.columns)
     shown = f'<div class="scroll"><table class="facts list"><tr>{header}</tr>{cells}</table></div>'
     text = (
-        "A quarter of the cells was hidden. Those in colour were filled in; numbers stay numbers and words stay words."
+        "A quarter of the cells was hidden. Those in colour were filled in, in columns of numbers and of words. The "
+        "first figures are the errors at hidden cells."
     )
     return _section("A table with holes", text, numbers(boxes) + shown, TABLE)
 

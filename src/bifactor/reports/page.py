@@ -1,4 +1,4 @@
-"""What all pages share: a document that loads nothing from anywhere, its colours for day and night, and its letters."""
+"""The frame of all pages: a document that loads nothing, with light and dark colours and a style."""
 
 import base64
 import hashlib
@@ -27,10 +27,10 @@ h3{font-size:.95rem;margin:.9rem 0 .1rem}
 
 
 def document(title: str, body: str, style: str = "", script: str = "") -> str:
-    """A page in one piece; `title` is text, `body` is HTML.
+    """A self-contained page; `title` is text, `body` is HTML.
 
-    The policy in its head lets no request out, and of all scripts runs the given one alone, known by its hash: a text
-    that were not escaped by mistake could do nothing.
+    The policy in its head blocks all requests, and all scripts but the given one, which is identified by its hash. So
+    text that was left unescaped by mistake can do no harm.
     """
     policy = "default-src 'none';style-src 'unsafe-inline';img-src data:"
     if script:

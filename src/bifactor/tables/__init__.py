@@ -1,4 +1,4 @@
-"""Data on their way in: readers of files and frames, names, and known entries."""
+"""Readers of files and data frames, names of rows and columns, and known entries."""
 
 from bifactor.tables.counts_file import read_counts
 from bifactor.tables.names import Names

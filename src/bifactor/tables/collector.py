@@ -1,4 +1,4 @@
-"""Collects the names of rows and columns as they come by in blocks."""
+"""Collects the names of rows and columns from blocks of text."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -15,18 +15,18 @@ WIDE = 1 << 23
 """Characters of names that are compared at a time."""
 
 SPARE = 1 << 20
-"""Integers are looked up in a table where their range is no longer than four times their number and this."""
+"""Integers are looked up in a table if their range is below four times their number plus this."""
 
 
 class Words(NamedTuple):
-    """A column of text: distinct words, and the place of each name among them."""
+    """A column of text: distinct words, and the index of each name among them."""
 
     distinct: list[str]
     inverse: Array
 
 
 def names_in(block: Block, column: int, what: str, path: Path, text: bool) -> list[Array | Words]:
-    """The names in a column of fields: integers where all are, in their shortest form, unless `text` is wanted."""
+    """The names in a column of fields; integers if all of them are, in their shortest form, and `text` is False."""
     starts, ends = block.starts[:, column], block.ends[:, column]
     empty = starts == ends
     if empty.any():
@@ -42,7 +42,7 @@ def names_in(block: Block, column: int, what: str, path: Path, text: bool) -> li
 def _words(block: Block, starts: Array, ends: Array, path: Path) -> list[Array | Words]:
     width = int(np.max(ends - starts))
     half = starts.size // 2
-    if half and starts.size * width > WIDE:  # one long name must not make all of them long
+    if half and starts.size * width > WIDE:  # one long name must not widen the array for all of them
         found = []
         for part in (slice(None, half), slice(half, None)):
             some = Block(block.text, block.starts, block.ends, block.lines[part])
@@ -69,8 +69,8 @@ def _decoded(word: bytes, line: int, path: Path) -> str:
 class Collector:
     """Collects the names of one side.
 
-    As long as all of them are integers in their shortest form they are kept as such, and sorted in the end; from the
-    first other name on all are text, in the order in which they came.
+    Names that are all integers in their shortest form are kept as integers, and sorted in the end. If there is any
+    other name, all are text, in their original order.
     """
 
     def __init__(self, what: str, path: Path):
@@ -79,7 +79,7 @@ class Collector:
         self._order: dict[str, int] | None = None
 
     def add(self, block: Block, column: int) -> None:
-        """Take in a column of fields."""
+        """Add a column of fields."""
         for names in names_in(block, column, self.what, self.path, text=self._order is not None):
             if not isinstance(names, Words):
                 self._parts.append(_compact(names))
@@ -97,7 +97,7 @@ class Collector:
         self._parts = [places]
 
     def done(self) -> tuple[Names, Array]:
-        """The distinct names, and the place of each that was added."""
+        """The distinct names, and the index of each name that was added."""
         if self._order is None:
             return _numbered(self._parts)
         names = np.empty(len(self._order), object)
@@ -112,9 +112,9 @@ def _compact(values: Array) -> Array:
 
 
 def _numbered(parts: list[Array]) -> tuple[Names, Array]:
-    """The distinct integers, sorted, and the place of each."""
+    """The distinct integers, sorted, and the index of each."""
     values = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    parts.clear()  # twice the data is more than need be held
+    parts.clear()  # frees memory: the data are not held twice
     if values.size == 0:
         return Names(np.empty(0, np.int64)), np.empty(0, np.int32)
     low, high = int(values.min()), int(values.max())

@@ -1,4 +1,4 @@
-"""Tables that come as columns: data frames of any library, parquet files, and JSON lines."""
+"""Tables given as columns: data frames of any library, parquet files, and JSON lines."""
 
 import datetime as dt
 import decimal
@@ -22,27 +22,27 @@ from bifactor.tables.source import Progress, line_blocks, reading
 
 
 class Columns(ABC):
-    """Columns with names, some of which are to be read."""
+    """Named columns, some of which are read."""
 
     header: tuple[str, ...]
     where: str
-    """What it is, in sentences."""
+    """The name of the table in messages."""
 
     @abstractmethod
     def sample(self) -> list[list[str]]:
-        """The first lines as text, empty where there is nothing."""
+        """The first lines as text, with empty cells for missing values."""
 
     @abstractmethod
     def take(self, names: Sequence[str]) -> list[Array]:
-        """Some of the columns, with None or NaN where there is nothing."""
+        """Some of the columns, with None or NaN for missing values."""
 
     def layout(self, asked: Asked) -> Layout:
-        """Which columns are what: as asked for, or as a look tells."""
+        """The roles of the columns, as asked for or as inferred."""
         blank = Layout("", len(self.header), self.header, False, (), (), "")
         return with_columns(blank, self.sample(), hinted(asked, self.header), self.where)
 
     def observations(self, asked: Asked) -> Observations:
-        """The entries, in the columns that were asked for or that a look finds."""
+        """The entries, from the columns that were asked for or inferred."""
         layout = self.layout(asked)
         return self._wide(layout) if layout.wide else self._long(layout)
 
@@ -56,7 +56,7 @@ class Columns(ABC):
         known = np.ones(len(rows), bool) if len(header) < 3 else ~np.isnan(values)
         if weights is not None:
             known &= weights != 0
-        # A line without a value may have no names either.
+        # A line without a value may lack names, too.
         stay = known | ~(_empty(rows) | _empty(cols))
         if not stay.all():
             rows, cols, values = rows[stay], cols[stay], values[stay]
@@ -83,7 +83,7 @@ class Columns(ABC):
 
 
 class Frame(Columns):
-    """A data frame of any library that narwhals knows, lazy ones too."""
+    """A data frame of any library that narwhals supports, including lazy ones."""
 
     def __init__(self, frame: Any, where: str = "the frame"):
         try:
@@ -108,7 +108,7 @@ class Frame(Columns):
         return [_array(part.get_column(self.named[name])) for name in names]
 
     def native(self) -> Any:
-        """The frame of its own library."""
+        """The frame in its own library."""
         return nw.to_native(self._collected(self.frame))
 
     @staticmethod
@@ -135,7 +135,7 @@ class Records(Columns):
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
-            if b"\\ud" in line.lower():  # half a character is none
+            if b"\\ud" in line.lower():  # a lone surrogate is not a character
                 json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             record = None
@@ -159,7 +159,7 @@ class Records(Columns):
         if kinds <= {int, float, type(None)} and not any(isinstance(c, int) and abs(c) > 1 << 53 for c in cells):
             return np.array([np.nan if cell is None else cell for cell in cells], np.float64)
         column = np.empty(len(cells), object)
-        # Integers that are too long, or text in other lines, are names in text, as they are in other files.
+        # Integers that are too long, or beside text in other lines, become text, as in other files.
         column[:] = [str(cell) if type(cell) is int else cell for cell in cells]
         return column
 
@@ -191,29 +191,29 @@ def _of_parquet(path: Path, read: "Callable[[ParquetColumns], Any]") -> Any:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
-            raise FileError(f"{path} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
+            raise FileError(f"{path} is not a parquet file, or damaged ({said}). Download or save it again.") from None
 
 
 def read_records(path: Path, asked: Asked, progress: Progress) -> Observations:
-    """JSON lines."""
+    """Read JSON lines."""
     return Records(path, progress).observations(asked)
 
 
 class ParquetColumns(Columns):
-    """The columns of a file, of which only those are read that are needed."""
+    """The columns of a parquet file, read only as needed."""
 
     def __init__(self, file: Any, path: Path | str):
         self.file, self.where = file, str(path)
         self.header = tuple(file.schema_arrow.names)
         if file.metadata.num_rows == 0:
-            raise FileError(f"{path} has columns and no rows. Pass a file with at least one entry.")
+            raise FileError(f"{path} has columns but no rows. Pass a file with at least one entry.")
 
     def sample(self) -> list[list[str]]:
         import pyarrow as pa
 
         first = next(self.file.iter_batches(batch_size=SAMPLE), None)
         if first is None:
-            raise FileError(f"{self.where} has no rows, although its metadata say so. Save it again.")
+            raise FileError(f"{self.where} has no rows, contrary to its metadata. Save it again.")
         return Frame(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:
@@ -221,7 +221,7 @@ class ParquetColumns(Columns):
 
 
 def _array(column: Any) -> Array:
-    """A column with NaN, NaT or None where there is nothing."""
+    """A column with NaN, NaT or None for missing values."""
     if column.dtype == nw.Boolean or column.dtype.is_integer():
         return column.cast(nw.Float64).to_numpy() if column.null_count() else column.to_numpy()
     if column.dtype == nw.Float32:
@@ -234,7 +234,7 @@ def _array(column: Any) -> Array:
 
 
 def _plain(cells: list[Any]) -> Array:
-    """Cells that are of one kind as an array of that kind."""
+    """Cells of one kind as an array of that kind; others as objects."""
     kinds = {type(cell) for cell in cells}
     if kinds <= {int, np.int64} and cells and all(abs(cell) < 1 << 63 for cell in cells):
         return np.array(cells, np.int64)
@@ -248,24 +248,24 @@ def _plain(cells: list[Any]) -> Array:
 
 
 def _numbers(column: Array, name: str, where: str) -> Array:
-    """Floating, with NaN where there is nothing."""
+    """A column of floating-point numbers, with NaN for missing values."""
     if column.dtype.kind == "O" and all(cell is None or isinstance(cell, (int, float)) for cell in column.tolist()):
         column = np.array([np.nan if cell is None else float(cell) for cell in column.tolist()])
     if column.dtype.kind not in "biuf":
         raise InputError(f"Column {_called(name)} of {where} does not hold numbers. Convert it first.")
     values = floating(column, name)
     if np.any(np.isinf(values)):
-        raise InputError(f"Column {_called(name)} of {where} holds infinite values. Leave them out, or empty.")
+        raise InputError(f"Column {_called(name)} of {where} holds infinite values. Remove them or leave them empty.")
     return values
 
 
 def _called(name: str) -> str:
-    """A name in an error, which may be of any length."""
+    """A name for a message, shortened if it is long."""
     return repr(name if len(name) <= SHOWN else name[:SHOWN] + "…")
 
 
 def _empty(column: Array) -> Array:
-    """Where there is nothing."""
+    """Where cells are missing."""
     if column.dtype.kind == "O":
         return np.array([cell is None or cell != cell for cell in column.tolist()], bool)
     return column != column
@@ -278,5 +278,5 @@ def _names(column: Array, name: str, what: str) -> tuple[Names, Array]:
             f"Some {what} names are missing in {_called(name)}. Drop these lines, or give every {what} a name."
         )
     if kind == "f" and column.size and np.all(np.abs(column) < 1 << 53) and np.all(column % 1 == 0):
-        column = column.astype(np.int64)  # integers that had holes elsewhere
+        column = column.astype(np.int64)  # integers that were floats because of missing values
     return Names.of(column, what)

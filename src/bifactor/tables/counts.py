@@ -1,4 +1,4 @@
-"""Counts of what local Pauli measurements showed, in the forms in which people have them.
+"""Counts of local Pauli measurements, in various forms.
 
 A setting such as "XZY" has one letter per qubit: the Pauli matrix in whose eigenbasis it was measured. An outcome such
 as "010" has one bit per qubit, 0 for the eigenvalue +1 and 1 for −1.
@@ -18,14 +18,14 @@ from bifactor.validation import is_count, require_finite
 from bifactor.words import counted
 
 MOST = 28
-"""Of log₂ of the outcomes of all settings together: so many numbers take 2 GiB."""
+"""Largest log₂ of the number of outcomes of all settings together: 2²⁸ numbers take 2 GiB."""
 
 NAMED = 5
-"""Bad outcomes that an error names; of more it says how many there are."""
+"""Most bad outcomes that an error lists."""
 
 
 def counts_of(settings: Any, counts: Any = None, n_qubits: int | None = None) -> tuple[list[str], Array]:
-    """Settings, and how often each of their outcomes was seen, n_settings × 2ⁿ in float64; or an `InputError`.
+    """Settings and the counts of their outcomes, n_settings × 2ⁿ in float64; raise `InputError` for invalid data.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def counts_of(settings: Any, counts: Any = None, n_qubits: int | None = None) ->
     """
     if isinstance(settings, Mapping):
         if counts is not None:
-            raise InputError("settings is a mapping, which holds the counts already. Leave counts out.")
+            raise InputError("settings is a mapping, which already holds the counts. Leave out counts.")
         settings, counts = list(settings), list(settings.values())
     elif counts is None:
         raise InputError("counts is missing. Pass settings and counts, or one mapping of settings to counts.")
@@ -52,7 +52,7 @@ def counts_of(settings: Any, counts: Any = None, n_qubits: int | None = None) ->
 
 
 def check_labels(labels: Any, what: str, letters: str, n_qubits: int | None = None) -> list[str]:
-    """The labels as a list, all of one length and of the given letters, or an `InputError`."""
+    """The labels as a list; raise `InputError` unless all have one length and consist of the given letters."""
     if isinstance(labels, str):
         raise InputError(f"{what} is the string {labels!r}. Pass a list of strings, such as [{labels!r}].")
     if not isinstance(labels, Iterable):
@@ -70,13 +70,13 @@ def check_labels(labels: Any, what: str, letters: str, n_qubits: int | None = No
 
 
 def require_room(n_settings: int, n: int) -> None:
-    """Raise `InputError` where a table of all outcomes would be too large."""
+    """Raise `InputError` if a table of all outcomes would be too large."""
     if n + math.log2(n_settings) > MOST:
         raise InputError(f"{n_settings} settings of {n} qubits have more than 2^{MOST} outcomes. Pass fewer of either.")
 
 
 def outcome_place(outcome: Any, n: int) -> int | None:
-    """Where an outcome stands among 00…0 to 11…1, or None where it is not one of n qubits."""
+    """The index of an outcome among 00…0 to 11…1, or None if it is not an outcome of n qubits."""
     if isinstance(outcome, str):
         word = "".join(outcome.split())  # Qiskit puts spaces between registers
         if word[:2].lower() == "0x":
@@ -90,12 +90,12 @@ def outcome_place(outcome: Any, n: int) -> int | None:
 
 
 def bit_reversal(n: int) -> Array:
-    """The place of each outcome with its bits in the opposite order; twice is the identity."""
+    """The index of each outcome with its bits reversed; applied twice, it is the identity."""
     return np.arange(2**n).reshape((2,) * n).transpose().ravel()
 
 
 def refused(outcomes: Sequence[Any], n: int) -> str:
-    """What is wrong with outcomes that have no place."""
+    """The part of a message about outcomes that are not valid."""
     named = ", ".join(repr(outcome)[:40] for outcome in outcomes[:NAMED])
     more = f" and {len(outcomes) - NAMED} more" if len(outcomes) > NAMED else ""
     return (
@@ -108,7 +108,7 @@ def _from_mappings(rows: Sequence[Any], n: int) -> Array:
     table, bad = np.zeros((len(rows), 2**n)), []
     for total, row in zip(table, rows, strict=True):
         if not isinstance(row, Mapping):
-            raise InputError(f"counts holds {type(row).__name__} beside dict. Pass a dict for each setting.")
+            raise InputError(f"counts holds {type(row).__name__} as well as dict. Pass a dict for each setting.")
         for outcome, count in row.items():
             if not isinstance(count, Real) or isinstance(count, bool):
                 told = f"{repr(count)[:40]} for the outcome {repr(outcome)[:40]}"
@@ -128,7 +128,7 @@ def _number(count: Real, outcome: Any) -> float:
         return float(count)
     except OverflowError:
         raise InputError(
-            f"counts has more for the outcome {repr(outcome)[:40]} than a number can be. Correct it."
+            f"The count of the outcome {repr(outcome)[:40]} is too large for a number. Correct it."
         ) from None
 
 

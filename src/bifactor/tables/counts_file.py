@@ -19,12 +19,12 @@ Line = tuple[int, list[str]]
 
 
 def read_counts(path: Any, n_qubits: int | None = None) -> tuple[list[str], Array]:
-    """Settings, and how often each outcome of each of them was seen, n_settings × 2ⁿ.
+    """Read settings and the counts of their outcomes, n_settings × 2ⁿ.
 
     A csv file is in long form, with columns setting, outcome and count, or in wide form, with a column setting and one
-    for each outcome. Counts of lines that repeat setting and outcome are added up. A json file holds an object such as
-    {"XX": {"00": 512, "11": 488}}. Either may be gzipped. Columns of the result are the outcomes 00…0 to 11…1, as the
-    file writes them.
+    column for each outcome. Counts of lines with the same setting and outcome are added up. A json file holds an object
+    such as {"XX": {"00": 512, "11": 488}}. Either may be gzipped. Columns of the result are the outcomes 00…0 to 11…1,
+    in the bit order of the file.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def read_counts(path: Any, n_qubits: int | None = None) -> tuple[list[str], Arra
     """
     path = Path(path)
     require_file(path)
-    head(path, advice="Pass counts as csv or json.")  # refuses what is not text
+    head(path, advice="Pass counts as csv or json.")  # raises for files that are not text
     try:
         text = content(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -52,7 +52,7 @@ def _from_json(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], 
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path} is not valid json ({error}). Correct it.") from None
     if not isinstance(counts, dict):
-        raise FileError(f'{path} holds no object. Write it as {{"XX": {{"00": 512, "11": 488}}}}.')
+        raise FileError(f'{path} does not hold an object. Write it as {{"XX": {{"00": 512, "11": 488}}}}.')
     return counts_of(counts, None, n_qubits)
 
 
@@ -65,7 +65,7 @@ def _from_csv(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], A
     row = {setting: k for k, setting in enumerate(settings)}
     table, bad = np.zeros((len(settings), 2**n)), []
     for setting, outcome, count in _cells(header, listed, lines, path):
-        # Spreadsheets drop leading zeros, and nothing is lost by that.
+        # Spreadsheets drop leading zeros; these can be restored.
         column = outcome_place(outcome if set(outcome) - {"0", "1"} else outcome.zfill(n), n)
         if column is None:
             bad.append(outcome)
@@ -79,7 +79,7 @@ def _from_csv(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], A
 
 
 def _lines(text: str, path: Path) -> tuple[list[str], list[Line]]:
-    """The names of columns in small letters, and the lines below them."""
+    """The names of columns in lower case, and the lines below them."""
     first = text.lstrip().split("\n", 1)[0]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
     try:
@@ -92,7 +92,7 @@ def _lines(text: str, path: Path) -> tuple[list[str], list[Line]]:
     if "setting" not in header:
         raise FileError(f"{path} has no column called setting. Begin with a line such as setting,outcome,count.")
     if len(lines) < 2:
-        raise FileError(f"{path} has a header and nothing below it. Pass at least one count.")
+        raise FileError(f"{path} has a header but no lines below it. Pass at least one count.")
     for number, words in lines[1:]:
         if len(words) != len(header):
             raise FileError(
@@ -102,7 +102,7 @@ def _lines(text: str, path: Path) -> tuple[list[str], list[Line]]:
 
 
 def _cells(header: list[str], settings: list[str], lines: list[Line], path: Path) -> list[tuple[str, str, float]]:
-    """(setting, outcome, count) of each count, whatever the layout."""
+    """A (setting, outcome, count) for each count, in long and wide layouts."""
     cells = []
     long = "outcome" in header or "count" in header
     if long and not {"outcome", "count"} <= set(header):

@@ -1,4 +1,4 @@
-"""Colours of 16 bits, of which Pillow reads the high 8: the low ones are read by asking it a second time."""
+"""Colours of 16 bits: Pillow reads the high 8, so the low 8 are read in a second pass."""
 
 import re
 import sys
@@ -10,24 +10,24 @@ import numpy as np
 from bifactor.arrays import Array
 
 DEEP = re.compile(r"(RGB|RGBA|RGBX);16[BLN]")
-"""What Pillow calls colours of 16 bits, by the order of their bytes: high one first, low one first, as on the host."""
+"""Pillow's names for colours of 16 bits, by the order of bytes: big-endian, little-endian, native."""
 
 GREY = "LA;16B"
-"""And shades of grey with transparency."""
+"""Pillow's name for grey of 16 bits with transparency."""
 
 BITS, PLANES = 258, 284
-"""Tags of TIFF files: how many bits colours have; and 2 where red, green and blue are not side by side."""
+"""Tags of TIFF files: the bits of each colour; and the layout, 2 if red, green and blue are in separate planes."""
 
 
 @dataclass(frozen=True)
 class LowBytes:
-    """How Pillow is made to read what it leaves out.
+    """How to make Pillow read the low bytes.
 
     Attributes
     ----------
     tiles : list
-        In the place of the picture's own. Pillow takes the high byte of each pair; told that the order is the other
-        one, it takes the low byte. Of grey pixels with transparency it gives all four bytes, as if they were colours.
+        Replace those of the picture. Pillow takes the high byte of each pair; with the opposite byte order it takes
+        the low byte. Grey pixels with transparency are read as four bytes, as if they were colours.
     grey : bool
     """
 
@@ -35,7 +35,7 @@ class LowBytes:
     grey: bool
 
     def joined(self, high: Any, low: Any, key: Any = None) -> tuple[Array, Array | None]:
-        """Pixels, and how opaque they are, of pictures read both ways; the colour `key` is transparent."""
+        """Pixels and their opacity, from pictures read both ways; the colour `key` is transparent."""
         first, second = (np.asarray(image).astype(np.uint16) for image in (high, low))
         if self.grey:
             values = 256 * second[:, :, ::2] + second[:, :, 1::2]
@@ -47,7 +47,7 @@ class LowBytes:
 
 
 def low_bytes(image: Any) -> LowBytes | None:
-    """For a picture that is open but not loaded; None where it has no such bytes, or they cannot be read."""
+    """For a picture that is open but not loaded; None if it has no low bytes, or they cannot be read."""
     kinds = {_kind(tile) for tile in image.tile}
     if len(kinds) != 1 or getattr(image, "tag_v2", {}).get(PLANES) == 2:
         return None
@@ -61,24 +61,24 @@ def low_bytes(image: Any) -> LowBytes | None:
 
 
 def loses_bits(image: Any) -> bool:
-    """Whether a picture that is open but not loaded has 16 bits per colour, of which no more than 8 can be read."""
+    """Whether a picture that is open but not loaded has 16 bits per colour, of which only 8 can be read."""
     deep = image.mode in ("L", "LA", "RGB", "RGBA") and any(";16" in _kind(tile) for tile in image.tile)
     return deep and low_bytes(image) is None
 
 
 def is_misread(image: Any) -> bool:
-    """Whether Pillow takes two bytes of a colour for two pixels, as it does of planes that are not compressed."""
+    """Whether Pillow mistakes two bytes of a colour for two pixels, as it does with uncompressed planes."""
     tags = getattr(image, "tag_v2", {})
     return tags.get(PLANES) == 2 and 16 in tags.get(BITS, ()) and any(len(_kind(tile)) == 1 for tile in image.tile)
 
 
 def _kind(tile: Any) -> str:
-    """What Pillow calls the bytes of a tile."""
+    """Pillow's name for the bytes of a tile."""
     arguments = tile[3]
     return arguments if isinstance(arguments, str) else str(arguments[0]) if arguments else ""
 
 
 def _renamed(tile: Any, kind: str) -> Any:
     codec, extents, offset, arguments = tile
-    make = getattr(type(tile), "_make", tuple)  # tiles have names in Pillow from 11 on
+    make = getattr(type(tile), "_make", tuple)  # tiles are named tuples from Pillow 11 on
     return make((codec, extents, offset, kind if isinstance(arguments, str) else (kind, *arguments[1:])))

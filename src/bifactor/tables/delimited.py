@@ -1,4 +1,4 @@
-"""Long and wide tables in text files: csv, tsv and their kin, LIBMF triples, MatrixMarket."""
+"""Long and wide tables in text files: csv, tsv and similar, LIBMF triples, MatrixMarket."""
 
 import re
 from collections import Counter
@@ -21,17 +21,17 @@ _SPOKEN = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", SPACES: "spa
 
 
 SIZE = re.compile(r"\d{1,18}", re.ASCII)
-"""A size of a matrix."""
+"""The size of one side of a matrix."""
 
 FIELDS = ("real", "integer", "pattern")
 """Kinds of values of a MatrixMarket file; a pattern has none."""
 
 LARGEST_INDEX = 1 << 53
-"""Up to which each integer is a floating number."""
+"""Every integer up to this is exact in double precision."""
 
 
 def read_delimited(path: Path, asked: Asked, progress: Progress) -> Observations:
-    """A text file with one record per line."""
+    """Read a text file with one record per line."""
     layout = sniffed(head(path), asked, path)
     skip = 0 if layout.header is None else 1
     blocks = records(line_blocks(path, progress), layout.delimiter, layout.width, path, skip)
@@ -91,10 +91,10 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
 
 
 def column_names(names: list[str], path: Path | str) -> Names:
-    """Names of the columns of a wide table: integers where all of them are."""
+    """Names of the columns of a wide table; integers if all of them are."""
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
-        raise FileError(f"{path} has two columns called {twice[:SHOWN]!r}. Give each a name of its own.")
+        raise FileError(f"{path} has two columns called {twice[:SHOWN]!r}. Rename one.")
     whole = [integer_or_name(name) for name in names]
     if all(isinstance(name, int) for name in whole):
         return Names(np.array(whole, np.int64))
@@ -108,7 +108,7 @@ def _wide_names(layout: Layout) -> str:
     rows = "rows are numbered" if place is None else f"row names in {_called(layout.name(place), layout)}"
     kept = {*layout.numeric, place}
     left_out = [layout.name(k) for k in range(layout.width) if k not in kept]
-    return rows + (f", without columns of words: {', '.join(left_out[:5])}" if left_out else "")
+    return rows + (f", without columns of text: {', '.join(left_out[:5])}" if left_out else "")
 
 
 def _called(name: str, layout: Layout) -> str:
@@ -120,7 +120,7 @@ def _delimiter(layout: Layout) -> str:
 
 
 def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
-    """MatrixMarket's coordinate format; rows and columns are called by their numbers from 1, as in the file."""
+    """Read MatrixMarket's coordinate format; names of rows and columns are numbers from 1, as in the file."""
     if asked.weight is not None:
         raise InputError(f"{path} is a MatrixMarket file, which holds no weights. Leave out weight.")
     lines = head(path)
@@ -130,23 +130,23 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
     kind, field, symmetry = words[2:]
     if kind != "coordinate" or field not in FIELDS or symmetry not in ("general", "symmetric"):
         raise FileError(
-            f"{path} is {' '.join(words[2:])[:80]}; coordinate, {', '.join(FIELDS)}, general or symmetric is read. "
-            "Save it as such, or as npz."
+            f"{path} is {' '.join(words[2:])[:80]}; supported are coordinate, {', '.join(FIELDS)}, general or "
+            "symmetric. Save it as such, or as npz."
         )
     if field == "pattern" and asked.values:
         raise InputError(
-            f"{path} is a pattern, without values. It is for bifactor.Recommender, in the shell --implicit."
+            f"{path} is a pattern, without values. Use bifactor.Recommender, or --implicit on the command line."
         )
     before = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("%")), None)
     sizes = lines[before].split() if before is not None else []
     if before is None or len(sizes) != 3 or not all(SIZE.fullmatch(word) for word in sizes):
-        raise FileError(f"{path} has no line with the three sizes of the matrix. Fetch or save it again.")
+        raise FileError(f"{path} has no line with the three sizes of the matrix. Download or save it again.")
     m, n, count = map(int, sizes)
     text = _without_lines(line_blocks(path, progress), before + 1)
     width = 2 if field == "pattern" else 3
     i, j, values = _entries(records(text, SPACES, width, path, first_line=before + 2), (m, n), path)
     if i.size != count:
-        raise FileError(f"{path} has {i.size} entries, but says {count}. It is cut short: download it again.")
+        raise FileError(f"{path} has {i.size} entries, but its header says {count}. Download or save it again.")
     if symmetry == "symmetric":
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
@@ -160,13 +160,13 @@ def _entries(blocks: Iterator[Block], shape: tuple[int, int], path: Path) -> tup
         for side, (what, size) in enumerate(zip(("row", "column"), shape, strict=True)):
             numbers = decimals(block, side, path, what)
             if not np.all(numbers == np.floor(numbers)):
-                raise FileError(f"{path} has a {what} that is not an integer. Fetch or save it again.")
+                raise FileError(f"{path} has a {what} that is not an integer. Download or save it again.")
             if np.any((numbers < 1) | (numbers > min(size, LARGEST_INDEX))):
                 raise FileError(
-                    f"{path} has an entry outside the {shape[0]}×{shape[1]} that it says. Fetch or save it again."
+                    f"{path} has an entry outside its {shape[0]}×{shape[1]} matrix. Download or save it again."
                 )
             parts[side].append(numbers.astype(np.int64))
-        # The choices of a pattern all count as 1.
+        # All entries of a pattern count as 1.
         some = block.starts.shape[1] > 2
         parts[2].append(decimals(block, 2, path, "value") if some else np.ones(block.lines.size))
     i, j, values = (np.concatenate(part) for part in parts)
@@ -174,7 +174,7 @@ def _entries(blocks: Iterator[Block], shape: tuple[int, int], path: Path) -> tup
 
 
 def _without_lines(blocks: Iterator[bytes], count: int) -> Iterator[bytes]:
-    """Without the first lines."""
+    """Drop the first `count` lines."""
     for block in blocks:
         while count and block:
             block = block[block.find(b"\n") + 1 :]

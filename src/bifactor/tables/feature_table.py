@@ -1,4 +1,4 @@
-"""Features in frames and files: numbers, and words that become one feature for each category."""
+"""Features in frames and files: numbers, and text that becomes one feature for each category."""
 
 import os
 from collections import Counter
@@ -21,19 +21,19 @@ from bifactor.tables.source import content, head, require_file, silent
 from bifactor.words import counted
 
 BETWEEN = "|"
-"""What stands between several categories of one cell, as in Action|Comedy."""
+"""The separator of several categories in one cell, as in Action|Comedy."""
 
 FEWEST = 2
-"""Lines that a category must have: what one line alone has says nothing of others."""
+"""Lines that a category must have: a category of a single line says nothing about others."""
 
 
 KEYS = (INDEX | USUAL[1]) - {""}
-"""What people call the names of rows and columns."""
+"""Common headers of columns with names."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column: a number, in units of its standard deviation from the mean, or one feature for each category."""
+    """A column: a number, standardised, or one feature for each category."""
 
     name: str
     mean: float = 0.0
@@ -57,11 +57,11 @@ class Feature:
         return [self.name] if self.categories is None else [f"{self.name}={word}" for word in self.categories]
 
     def matrix(self, column: Array) -> sparse.csr_array:
-        """One line for each cell; zeros where nothing is known, or a category is new."""
+        """One line for each cell; zeros where it is missing, or its category is new."""
         if self.categories is None:
             numbers = _numbers(column)
             if numbers is None:
-                raise InputError(f"Feature {self.name!r} held numbers in the fit, and now words. Pass numbers.")
+                raise InputError(f"Feature {self.name!r} held numbers in the fit, but now text. Pass numbers.")
             scaled = np.nan_to_num((numbers - self.mean) / self.unit, nan=0.0)
             return sparse.csr_array(scaled[:, None])
         places = {word: k for k, word in enumerate(self.categories)}
@@ -74,41 +74,41 @@ class Feature:
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """How the columns of a frame or file become features, as the fit saw them."""
+    """How the columns of a frame or file become features, as in the fit."""
 
     features: tuple[Feature, ...]
     key: str | None
-    """The column with the names of rows, which is no feature; None where lines are in order."""
+    """The column with the names of rows, which is not a feature; None if lines are in the order of rows."""
 
     @classmethod
     def of(cls, source: Any, what: str, named: str | None, keyed: bool) -> "FeatureTable":
-        """By a look at all lines. `keyed`: a column holds names, the one called `named`, or else the first."""
+        """Inferred from all lines. If `keyed`, a column holds names: the one called `named`, or else the first."""
         columns = _columns(source, what, named)
         if len(set(columns.header)) < len(columns.header):
-            raise InputError(f"{what} has two columns of one name. Rename one.")
+            raise InputError(f"{what} has two columns with the same name. Rename one.")
         key = None
         if keyed:
             key = named if named in columns.header else columns.header[0]
         chosen = [name for name in columns.header if name != key]
         if not chosen:
-            raise InputError(f"{what} has no column beside the names in {key!r}. Pass features, or leave it out.")
+            raise InputError(f"{what} has no column besides the names in {key!r}. Pass features, or leave it out.")
         features = map(Feature.of, chosen, columns.take(chosen))
         kept = tuple(feature for feature in features if feature.names)
         if not kept:
-            raise InputError(f"No two lines of {what} have anything in common. Pass numbers, or words that repeat.")
+            raise InputError(f"No two lines of {what} share a category. Pass numbers, or text that repeats.")
         return cls(kept, key)
 
     @property
     def names(self) -> list[str]:
-        """Of the features."""
+        """The names of the features."""
         return [name for feature in self.features for name in feature.names]
 
     def read(self, source: Any, what: str) -> tuple[sparse.csr_array, Array | None]:
-        """The features of a frame or file, one line for each of its lines, and the names of these."""
+        """The features of a frame or file, one line for each of its lines, and the names of the rows."""
         columns = _columns(source, what, self.key)
         missing = [feature.name for feature in self.features if feature.name not in columns.header]
         if missing:
-            raise InputError(f"{what} has no column {missing[0]!r}, which the fit had. Pass the same columns.")
+            raise InputError(f"{what} lacks the column {missing[0]!r} of the fit. Pass the same columns.")
         taken = columns.take([feature.name for feature in self.features])
         parts = [feature.matrix(column) for feature, column in zip(self.features, taken, strict=True)]
         names = None
@@ -120,20 +120,20 @@ class FeatureTable:
 
 
 def is_feature_table(given: Any) -> bool:
-    """Whether features come in a frame or a file, and not in a matrix."""
+    """Whether features are given as a frame or a file, not as a matrix."""
     if isinstance(given, (str, os.PathLike)):
         return True
     return not sparse.issparse(given) and hasattr(given, "columns")
 
 
 class Text(Columns):
-    """A file of text with delimiters."""
+    """A delimited text file."""
 
     def __init__(self, path: Path, named: str | None):
         self.where = str(path)
         lines = head(path)
         blank, body = looked_at(lines, Asked(values=False), path, named)
-        if blank.header is None and plain(body[0][0]) in KEYS:  # above words alone
+        if blank.header is None and plain(body[0][0]) in KEYS:  # a header above columns of text only
             blank, _ = looked_at(lines, Asked(values=False, header=True), path)
         text = content(path).decode("utf-8", "surrogateescape")
         table = cells([line for line in text.splitlines() if line.strip()], blank.delimiter)
@@ -141,7 +141,7 @@ class Text(Columns):
         for number, row in enumerate(table):
             if len(row) != blank.width:
                 found = f"Record {number + 1} of {path} has {counted(len(row), 'field')}"
-                raise FileError(f"{found}, and others have {blank.width}. Correct it.")
+                raise FileError(f"{found}, but others have {blank.width}. Correct it.")
         self.header = tuple(blank.name(k) for k in range(blank.width))
         self._table, self._point = table, blank.point
 
@@ -173,7 +173,7 @@ def _columns(source: Any, what: str, named: str | None) -> Columns:
 
 
 def _numbers(column: Array) -> Array | None:
-    """A column in floating numbers, NaN where nothing is known; dates in days. None where it holds words."""
+    """A column as floating-point numbers, with NaN for missing values and dates in days; None if it holds text."""
     if column.dtype.kind in "mM":
         days = column.astype("M8[D]" if column.dtype.kind == "M" else "m8[D]")
         return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))

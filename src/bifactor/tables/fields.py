@@ -1,8 +1,8 @@
 """Text in blocks, cut into fields without a Python object for each.
 
-One rule for all text, with quotes or without: spaces, tabs and carriage returns around a field do not count. A field
-that begins with a quote goes on to the next single one, whatever is between them; two quotes in it are one. Quotes
-elsewhere are letters.
+The same rules hold for all text, with or without quotes: spaces, tabs and carriage returns around a field are ignored.
+A field that begins with a quote extends to the next single quote, over delimiters and line ends; two quotes in it stand
+for one. Quotes elsewhere are ordinary characters.
 """
 
 import re
@@ -17,21 +17,21 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError
 
 SPACES = " "
-"""The delimiter that stands for spaces and tabs, any number of them."""
+"""The delimiter that stands for any number of spaces and tabs."""
 
 BLANKS = b" \t\r"
-"""What does not count around a field."""
+"""Characters that are ignored around a field."""
 
 LONGEST = 1 << 22
-"""Bytes between quotes; a quote that is not closed by then was no opening one."""
+"""Most bytes between quotes; a quote that is not closed by then is an error."""
 
 MARK = 0xFF
-"""Stands for a delimiter of several bytes: no text in UTF-8 holds it."""
+"""Stands for a delimiter of several bytes: it does not occur in UTF-8."""
 
 _NEWLINE = 10
 
 Spans = list[tuple[int, int, bool]]
-"""Where quoted parts begin and end, at their quotes, and whether there are doubled quotes between."""
+"""Positions of the opening and closing quotes of quoted parts, and whether there are doubled quotes between them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Block:
 def records(
     blocks: Iterable[bytes], delimiter: str, width: int, path: Path, skip: int = 0, first_line: int = 1
 ) -> Iterator[Block]:
-    """Blocks of records, each of `width` fields, without the first `skip` records; blank lines do not count."""
+    """Blocks of records, each of `width` fields, without the first `skip` records; blank lines are ignored."""
     remaining = skip
     for raw, spans, line in _whole(blocks, delimiter, path, first_line):
         text, starts, ends, owner = _fields(raw, delimiter, spans)
@@ -70,7 +70,7 @@ def records(
 
 
 def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
-    """The fields of the first lines of a file, by the same rules; what is not UTF-8 is kept as surrogates."""
+    """The fields of the first lines of a file, by the same rules; bytes that are not UTF-8 become surrogates."""
     raw, spans = ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), Spans()
     if _is_long(delimiter):
         raw = raw.replace(delimiter.encode(), bytes([MARK]))
@@ -84,7 +84,7 @@ def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 
 
 def _closed(raw: bytes, spans: Spans, opened: int) -> bytes:
-    """Without the record of a quote that closes in a later line, unless it is the first one."""
+    """Drop the record with a quote that closes in a later line, unless it is the first one."""
     if opened < 0:
         return raw
     cut = raw.rfind(b"\n", 0, opened) + 1
@@ -106,7 +106,7 @@ def _marked(blocks: Iterable[bytes], delimiter: str, path: Path) -> Iterator[byt
         if _is_long(delimiter):
             if b'"' in raw:
                 raise FileError(
-                    f"{path} has quotes and the delimiter {delimiter!r}, which do not go together. Use a tab."
+                    f"{path} has quotes and the delimiter {delimiter!r}, which cannot be combined. Use a tab."
                 )
             if MARK in raw:
                 raise FileError(f"{path} is not UTF-8. Convert the file to UTF-8.")
@@ -115,14 +115,14 @@ def _marked(blocks: Iterable[bytes], delimiter: str, path: Path) -> Iterator[byt
 
 
 def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> Iterator[tuple[bytes, Spans, int]]:
-    """Blocks of text that end outside of quotes, where they have quoted parts, and the line they begin with."""
+    """Blocks of text that end outside quotes, the positions of quoted parts, and the number of the first line."""
     rest, spans, opened = b"", Spans(), 0
     for block in _marked(blocks, delimiter, path):
         rest += block
         zero = rest.find(b"\0", len(rest) - len(block))
         if zero >= 0:
             number = line + rest.count(b"\n", 0, zero)
-            raise FileError(f"Line {number} of {path} holds a zero byte, which text does not. Check the file.")
+            raise FileError(f"Line {number} of {path} holds a zero byte, so it is not text. Check the file.")
         opened = -1 if delimiter == SPACES or _is_long(delimiter) else _quotes(rest, ord(delimiter), spans, opened)
         if 0 <= opened < len(rest) - LONGEST:
             break
@@ -132,11 +132,11 @@ def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> It
             rest, spans, opened = b"", Spans(), 0
     if rest:
         number = line + rest.count(b"\n", 0, opened)
-        raise FileError(f"Line {number} of {path} opens a quote that is not closed. Close it, or write it twice.")
+        raise FileError(f"Line {number} of {path} has a quote that is not closed. Close it, or double it.")
 
 
 def _quotes(raw: bytes, mark: int, spans: Spans, at: int) -> int:
-    """Add the quoted parts from `at` on; return the place of a quote that opens and does not close, or -1."""
+    """Add the quoted parts from `at` on; return the position of a quote that is not closed, or -1."""
     first = raw.find(b'"', at)
     if first < 0:
         return -1
@@ -157,7 +157,7 @@ def _quoted(mark: int) -> re.Pattern[bytes]:
 
 
 def _fields(raw: bytes, delimiter: str, spans: Spans) -> tuple[Array, Array, Array, Array]:
-    """The text, where fields start and end in it, and the line, from 0, in which the record of each begins."""
+    """The text, the starts and ends of its fields, and the line, from 0, where the record of each field begins."""
     text = np.frombuffer(raw, np.uint8)
     if delimiter == SPACES:
         return text, *_words(text)
@@ -195,12 +195,12 @@ def _words(text: Array) -> tuple[Array, Array, Array]:
 
 
 def _trimmed(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """Without blanks at either end."""
+    """Strip blanks at both ends."""
     last, first = _blank(text[np.maximum(ends - 1, 0)]), _blank(text[starts])
     some = np.flatnonzero((first | last) & (starts < ends))
     if some.size == 0:
         return starts, ends
-    # Mostly there is one of them: two steps are quicker than a search.
+    # Mostly there is one blank: two steps are faster than a search.
     ends[some] -= last[some]
     starts[some] += first[some] & (starts[some] < ends[some])
     inside = starts[some] < ends[some]
@@ -220,7 +220,7 @@ def _blank(letters: Array) -> Array:
 
 
 def _unquoted(raw: bytes, starts: Array, ends: Array, parts: Array) -> tuple[Array, Array, Array]:
-    """The text, with what has to be written anew at its end, and where fields are without their quotes."""
+    """The text, with fields that had to be rewritten at its end, and the starts and ends of fields without quotes."""
     text, (opened, closed, doubled) = np.frombuffer(raw, np.uint8), parts
     part = np.minimum(np.searchsorted(opened, starts), opened.size - 1)
     quoted = (opened[part] == starts) & (starts < ends)

@@ -1,6 +1,6 @@
-"""What the columns of a table are: numbers, grades, booleans or categories; and their cells as numbers.
+"""Kinds of columns: numbers, grades, booleans or categories; and their cells as numbers.
 
-Cells come as an array of numbers with NaN, or as an array of objects with None, where nothing is known.
+Cells are an array of numbers, with NaN for missing ones, or an array of objects, with None for missing ones.
 """
 
 from collections import Counter
@@ -17,22 +17,21 @@ NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP = "number", "ordinal", "boolean", "cate
 KINDS = NUMBER, ORDINAL, BOOLEAN, CATEGORY, KEEP
 
 FEW, OFTEN = 12, 0.1
-"""Whole numbers are grades where they have at most so many levels, twice as many cells, and a level that is in such a
-share of them."""
+"""Integers are grades with at most `FEW` levels, twice as many cells, and a level in a share `OFTEN` of the cells."""
 
 DISTINCT = 0.5
-"""Words are categories where there are at most so many of them for each cell; else they are names, and kept."""
+"""Text is a category if it has at most this many distinct words per cell; else it holds names, and is kept."""
 
 
 DAY = 86_400_000_000
-"""Microseconds."""
+"""A day in microseconds."""
 
 STEPS = DAY, 60_000_000, 1_000_000, 1_000, 1
-"""Of times, in microseconds: where all are whole days, what fills holes is too."""
+"""Resolutions of times in microseconds: if all known times are whole days, so are the values that fill holes."""
 
 
 class Declared(NamedTuple):
-    """What the type of a column says: levels, ordered or not, or that it holds times, as microseconds."""
+    """What the type of a column declares: levels, ordered or not, or times in microseconds."""
 
     levels: Sequence[Any] = ()
     ordered: bool = False
@@ -41,7 +40,7 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class Told:
-    """What a user says of a column: its kind, or its levels in their order."""
+    """What a user declares about a column: its kind, or its levels in order."""
 
     kind: str | None = None
     levels: tuple[Any, ...] | None = None
@@ -51,50 +50,50 @@ class Told:
         if isinstance(said, str):
             if said not in KINDS:
                 raise InputError(
-                    f"Column {name!r} is said to be {said!r}. Choose from {', '.join(KINDS)}, or list levels in order."
+                    f"Column {name!r} has the unknown kind {said!r}. Choose {', '.join(KINDS)}, or list its levels."
                 )
             return cls(said)
         if not isinstance(said, Sequence) or len(said) < 2 or len(set(map(repr, said))) < len(said):
-            raise InputError(f"Column {name!r} is said to be {said!r}. Pass a kind, or levels in their order.")
+            raise InputError(f"Column {name!r} is declared as {said!r}. Pass a kind, or distinct levels in order.")
         return cls(ORDINAL, tuple(said))
 
 
 @dataclass(frozen=True)
 class Form:
-    """A column as the fit has seen it."""
+    """A column as in the fit."""
 
     name: Any
     kind: str
     levels: tuple[Any, ...] = ()
-    """Of all kinds but numbers."""
+    """For all kinds except numbers."""
     step: int = 0
-    """Of times: the microseconds that all of them are multiples of."""
+    """For times: all of them are multiples of this, in microseconds."""
 
     @classmethod
     def of(cls, name: Any, cells: Array, told: Told | None = None, declared: Declared = Declared()) -> Self:  # noqa: B008
-        """By a look at the cells, where neither a user nor the type says what they are."""
+        """Inferred from the cells, unless the user or the type declares it."""
         told = told or Told()
         kind = told.kind or _kind(cells, declared)
         if kind in (NUMBER, KEEP):
             if kind == NUMBER and cells.dtype == object and any(cell is not None for cell in cells.tolist()):
                 found = next(cell for cell in cells.tolist() if cell is not None)
                 raise InputError(
-                    f"Column {name!r} is said to hold numbers, but has {_short(found)}. Choose another kind."
+                    f"Column {name!r} is declared as numbers, but has {_short(found)}. Choose another kind."
                 )
             return cls(name, kind, step=_step(cells) if declared.time and kind == NUMBER else 0)
         levels = told.levels or tuple(declared.levels) or _levels(cells)
         if kind == BOOLEAN and len(levels) > 2:
-            raise InputError(f"Column {name!r} is said to be boolean, but has {len(levels)} levels. Choose category.")
+            raise InputError(f"Column {name!r} is declared as boolean, but has {len(levels)} levels. Choose category.")
         if told.levels:
             strange = next((cell for cell in _levels(cells) if cell not in told.levels), None)
             if strange is not None:
                 raise InputError(
-                    f"Column {name!r} has {_short(strange)}, which is not in the levels given. List all of them."
+                    f"Column {name!r} has {_short(strange)}, which is not among its levels. List all of them."
                 )
         return cls(name, BOOLEAN if kind == CATEGORY and len(levels) == 2 else kind, levels)
 
     def codes(self, cells: Array) -> Array:
-        """Numbers, or places of levels; NaN for holes and for levels that the fit had not."""
+        """Numbers, or indices of levels; NaN for holes and for levels that were not in the fit."""
         if self.kind == NUMBER:
             return _numbers(cells, self.name)
         if cells.dtype != object and self.kind == ORDINAL and self.levels:
@@ -102,12 +101,12 @@ class Form:
             nearest = np.abs(cells[:, None] - levels).argmin(axis=1) if cells.size else np.empty(0)
             return np.where(np.isnan(cells), np.nan, nearest)
         if cells.dtype != object and any(isinstance(level, str) for level in self.levels) and not np.isnan(cells).all():
-            raise InputError(f"Column {self.name!r} held words in the fit, and now numbers. Pass words.")
+            raise InputError(f"Column {self.name!r} held text in the fit, but now numbers. Pass text.")
         places = {level: float(k) for k, level in enumerate(self.levels)}
         return np.array([places.get(cell, np.nan) for cell in cells.tolist()], np.float64)
 
     def values(self, codes: Array) -> Array:
-        """What fills holes, from codes without NaN."""
+        """The values for codes without NaN."""
         if self.kind == NUMBER:
             return np.rint(codes / self.step) * self.step if self.step else codes
         found = np.empty(len(self.levels), object)
@@ -141,7 +140,7 @@ def _step(cells: Array) -> int:
 
 
 def _levels(cells: Array) -> tuple[Any, ...]:
-    """All that occur, sorted; words by how they are written."""
+    """All levels that occur, sorted; text alphabetically."""
     if cells.dtype != object:
         return tuple(np.unique(cells[~np.isnan(cells)]).tolist())
     counts = Counter(cell for cell in cells.tolist() if cell is not None)
@@ -155,18 +154,18 @@ def _numbers(cells: Array, name: Any) -> Array:
     if cells.dtype == object:
         cells = np.array([np.nan if cell is None else cell for cell in cells.tolist()])
         if cells.dtype.kind not in "bif":
-            raise InputError(f"Column {name!r} held numbers in the fit, and now others. Pass numbers.")
+            raise InputError(f"Column {name!r} held numbers in the fit, but now other cells. Pass numbers.")
     found = np.asarray(cells, np.float64)
     infinite = np.flatnonzero(np.isinf(found))
     if infinite.size:
         raise InputError(
-            f"X contains infinity, or nearly, in row {infinite[0]}, column {name!r}. Pass NaN where nothing is known."
+            f"X contains infinity, or nearly, in row {infinite[0]}, column {name!r}. Pass NaN for missing values."
         )
     return found
 
 
 def is_nothing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas' NA, which is equal to nothing and not even that."""
+    """Whether a cell is missing: None, NaN, NaT or pandas' NA, for which == returns NA."""
     if cell is None:
         return True
     same = cell == cell

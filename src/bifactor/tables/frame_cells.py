@@ -1,4 +1,4 @@
-"""Columns of data frames of any library as cells, and back with their holes filled in."""
+"""Converts columns of data frames of any library to cells, and back with their holes filled in."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from bifactor.errors import InputError
 from bifactor.tables.forms import DAY, Declared, is_nothing
 
 STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time, nw.Int128, nw.UInt128
-"""Kinds of columns that are refused, unless they are kept."""
+"""Types of columns that raise an error, unless the columns are kept."""
 
 COARSE = {"s": 1_000_000, "ms": 1_000}
-"""Microseconds of units of time."""
+"""Units of time in microseconds."""
 
 
 def cells_of(series: Any, name: Any) -> Array:
-    """Numbers with NaN, times in microseconds since 1970; objects with None for anything else."""
+    """Numbers with NaN, times in microseconds since 1970, or else objects with None."""
     kind = series.dtype
     if kind in (nw.Date, nw.Datetime):
         told = series.cast(nw.Datetime("us")) if kind == nw.Date else series
@@ -34,7 +34,7 @@ def cells_of(series: Any, name: Any) -> Array:
 
 
 def declared(series: Any) -> Declared:
-    """What the type of a column says."""
+    """What the type of a column declares."""
     if series.dtype not in (nw.Categorical, nw.Enum):
         return Declared(time=series.dtype in (nw.Date, nw.Datetime, nw.Duration))
     native = series.to_native()
@@ -48,7 +48,7 @@ def declared(series: Any) -> Declared:
 
 
 def filled(series: Any, holes: Array, values: Array) -> Any:
-    """The column with its holes filled in; its type stays."""
+    """The column with its holes filled in, of the same type."""
     kind, places = series.dtype, np.flatnonzero(holes)
     if places.size == 0:
         return series
@@ -75,7 +75,7 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         _further(series, values)
     whole = np.empty(len(series), values.dtype)
     whole[:], whole[places] = values[0], values
-    known = kind if kind.is_integer() else None  # those beyond 2⁶³ are not guessed
+    known = kind if kind.is_integer() else None  # the type of integers beyond 2⁶³ is not inferred
     other = nw.new_series(series.name, whole.tolist(), known, backend=series.implementation).cast(kind)
     return _either(series, holes, other)
 
@@ -99,14 +99,14 @@ def _with_times(series: Any, holes: Array, values: Array) -> Any:
 
 
 def _dictionary(native: Any) -> tuple[Any, Any]:
-    """The places and the words of a column of arrow that has a dictionary."""
+    """The indices and the words of a dictionary column of arrow."""
     whole = native.unify_dictionaries().combine_chunks()
     whole = whole.chunk(0) if hasattr(whole, "num_chunks") else whole
     return whole.indices, whole.dictionary
 
 
 def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -> Any:
-    """The same with some words filled in, some of them `further` ones."""
+    """The same column with words filled in; `further` words are added to the dictionary."""
     import pyarrow as pa
 
     indices, words = _dictionary(native)
@@ -121,12 +121,12 @@ def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -
 
 
 def _further(series: Any, values: Array) -> list[Any]:
-    """Levels of the fit that fill holes and that the type of these rows has not; they can be added if not ordered."""
+    """Levels that fill holes but are not in the type of these rows; they can be added unless levels are ordered."""
     levels, ordered, _ = declared(series)
     found = sorted(set(values.tolist()) - set(levels), key=str)
     if found and (ordered or series.dtype == nw.Enum):
-        what = f"Column {series.name!r} of X has no level {found[0]!r}, which its type had in the fit."
-        raise InputError(f"{what} Give it the type of the fit.")
+        what = f"The type of column {series.name!r} of X lacks the level {found[0]!r} of the fit."
+        raise InputError(f"{what} Pass a column of the type in the fit.")
     return found
 
 
@@ -136,7 +136,7 @@ def _either(series: Any, holes: Array, other: Any) -> Any:
 
 
 def _floats(series: Any) -> Array:
-    """NaN where there is nothing; arrow refuses to round integers beyond 2⁵³, so NumPy does it."""
+    """Numbers with NaN for missing ones; arrow does not round integers beyond 2⁵³, so NumPy does it."""
     if series.dtype.is_integer():
         known = series.fill_null(0).to_numpy().astype(np.float64)
         return np.where(series.is_null().to_numpy(), np.nan, known)
@@ -144,7 +144,7 @@ def _floats(series: Any) -> Array:
 
 
 def _whole(values: Array, series: Any) -> Array:
-    """Integers that a type can hold; those that are rounded beyond 2⁵³ do not leave the range of the column."""
+    """Integers within the limits of the type; beyond 2⁵³, where they are rounded, within the range of the column."""
     limits = np.iinfo(str(series.dtype).lower())
     low, high = int(limits.min), int(limits.max)
     if np.abs(values).max() > 1 << 53 and series.null_count() < len(series):
@@ -155,7 +155,7 @@ def _whole(values: Array, series: Any) -> Array:
 
 
 def _objects(cells: list[Any]) -> Array:
-    """With None for all that is nothing."""
+    """Cells with None for all that are missing."""
     found = np.empty(len(cells), object)
     plain = set(map(type, cells)) <= {str, bool, type(None)}
     found[:] = cells if plain else [None if is_nothing(cell) else cell for cell in cells]
@@ -163,7 +163,7 @@ def _objects(cells: list[Any]) -> Array:
 
 
 def plain_cells(given: list[Any], name: Any) -> Array:
-    """Objects that are all numbers as numbers; anything but numbers, words and booleans is refused."""
+    """Cells that are all numbers as numbers; raise for cells other than numbers, text and booleans."""
     if set(map(type, given)) <= {int, float, type(None)}:
         return np.array(given, np.float64)
     cells = _objects(given)
@@ -172,6 +172,6 @@ def plain_cells(given: list[Any], name: Any) -> Array:
         return np.array([np.nan if cell is None else float(cell) for cell in cells.tolist()])
     strange = next((cell for cell in cells.tolist() if not isinstance(cell, (str, int, float, type(None)))), None)
     if strange is not None:
-        what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor a word."
+        what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor text."
         raise InputError(f"{what} Convert it, or pass columns={{{name!r}: 'keep'}}.")
     return cells

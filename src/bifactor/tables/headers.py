@@ -1,40 +1,40 @@
-"""Whether the first line of a text file is a header, and what people call columns."""
+"""Whether the first line of a text file is a header, and common names of columns."""
 
 import re
 
 from bifactor.tables.numbers import MISSING, number_of
 
 FIGURES = re.compile(r"[+-]?\d[\d.,' ]*")
-"""What looks like a number in some dress, with separators of thousands perhaps, and is no name of a column."""
+"""Text that looks like a number, possibly with thousands separators, and so is not the name of a column."""
 
 USUAL = (
     frozenset({"user", "u", "row", "customer", "reader", "listener", "person", "viewer", "rater", "source", "i"}),
     frozenset({"item", "movie", "col", "column", "product", "book", "artist", "song", "track", "joke", "target", "j"}),
     frozenset({"rating", "value", "score", "count", "plays", "stars", "weight", "v", "vote", "sign"}),
 )
-"""What people call rows, columns and values."""
+"""Common names for rows, columns and values."""
 
 NAMED = re.compile(
     "account|app|article|author|brand|buyer|category|channel|client|course|device|document|film|game|hotel|keyword|"
     "member|page|patient|place|player|query|recipe|restaurant|session|shop|show|sku|student|tag|title|url|video|visitor"
 )
-"""What else people call columns of names: two such words in the first line of two columns are a header."""
+"""Other common names for columns of names: two such words in the first line of two columns are a header."""
 
 ENDS = re.compile(r"(^|.*[_ .-])(id|name|key|code)|.*[a-z]I[dD]", re.ASCII)
-"""Words that name a column by the way they end."""
+"""Words whose ending shows that they name a column."""
 
 INDEX = frozenset({"", "id", "name", "index", "sample", "unnamed0"}) | USUAL[0]
-"""What people call the names of the rows in a wide table."""
+"""Common headers of the row names in a wide table."""
 
 
 def has_header(table: list[list[str]], named: list[str], point: str) -> bool:
-    """Whether the first line is made of words, one of them above a number, or has the names that were asked for."""
+    """Whether the first line consists of words, one of them above a number, or has the names that were asked for."""
     first, below = table[0], [row for row in table[1:] if len(row) == len(table[0])]
     if any(name in first and not name.isdigit() for name in named):
         return True
     words = [k for k, cell in enumerate(first) if number_of(cell, point) is None and not FIGURES.fullmatch(cell)]
     if len(words) + sum(cell.lower() in MISSING for cell in first) < len(first):
-        # Numbers may be names of columns, beside a corner that is empty or says what the rows are.
+        # Numbers may be names of columns, beside a corner that is empty or names the rows.
         over_numbers = words == [0] and any(number_of(row[0], point) is not None for row in below)
         return len(first) > 3 and (plain(first[0]) in INDEX or over_numbers)
     usual = None not in usual_columns(tuple(first))[:2] or _names_columns(first, below)
@@ -42,7 +42,7 @@ def has_header(table: list[list[str]], named: list[str], point: str) -> bool:
 
 
 def _names_columns(first: list[str], below: list[list[str]]) -> bool:
-    """Whether words above words are a header: by what they are, or as they lack the digits that all below them have."""
+    """Whether words above text are a header: by the words, or because they lack the digits that all text below has."""
     named = (NAMED.fullmatch(plain(cell)) or any(plain(cell) in usual for usual in USUAL) for cell in first[:2])
     if all(named) or any(ENDS.fullmatch(cell) for cell in first):
         return True
@@ -51,13 +51,13 @@ def _names_columns(first: list[str], below: list[list[str]]) -> bool:
 
 
 def plain(name: str) -> str:
-    """A name in small letters, without signs and a last `id`."""
+    """A name in lower case, without punctuation and a final `id`."""
     letters = re.sub(r"[^a-z0-9]", "", name.lower())
     return letters.removesuffix("id") or letters
 
 
 def usual_columns(header: tuple[str, ...] | None) -> tuple[int | None, ...]:
-    """The columns that are called as rows, columns and values mostly are."""
+    """The columns with common names for rows, columns and values."""
     found: list[int | None] = []
     for words in USUAL:
         places = [k for k, name in enumerate(header or ()) if plain(name) in words]

@@ -1,4 +1,4 @@
-"""What the columns of a text file are: sniffed from its first lines, or as told."""
+"""The layout of a text file: inferred from its first lines, or as given."""
 
 import re
 from collections.abc import Sequence
@@ -11,35 +11,35 @@ from bifactor.tables.headers import INDEX, has_header, plain, usual_columns
 from bifactor.tables.numbers import MISSING, number_of
 
 DELIMITERS = ("\t", ";", ",", "|", "::", SPACES)
-"""In the order in which they are tried; a semicolon first, as commas may be decimal ones."""
+"""In the order in which they are tried; semicolons come before commas, which may be decimal commas."""
 
 COMMA, POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
 """Numbers with a decimal comma, and with a point."""
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-"""Numbers whose commas may stand between thousands."""
+"""Numbers whose commas may be thousands separators."""
 
 TIMES = ((3e8, 5e9), (3e11, 5e12))
-"""Seconds and milliseconds since 1970, from 1979 on: what no rating is."""
+"""Ranges of seconds and milliseconds since 1970 for times from 1979 on, which are not ratings."""
 
 DIGITS = 9
-"""Of the number of a column."""
+"""Most digits of the number of a column."""
 
 SHOWN = 40
-"""Letters of a name or number that errors show."""
+"""Most characters of a name or number that errors show."""
 
 SAMPLE = 200
-"""Lines that are looked at."""
+"""Lines from which the layout is inferred."""
 
 MOST = 4
-"""Columns up to which their order is trusted: rows, columns, values, and times perhaps."""
+"""Most columns for which their order is trusted: rows, columns, values, and possibly times."""
 
 SIDES = ("row", "column", "value")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user says about a file; None leaves it to a look at the file."""
+    """What a user specifies about a file; None means that it is inferred."""
 
     row: str | None = None
     col: str | None = None
@@ -51,31 +51,31 @@ class Asked:
     decimal: str | None = None
     """The decimal point, or comma."""
     values: bool | None = True
-    """Whether a long table needs a value, or pairs alone; None for a value where the hints name one that is there."""
+    """Whether a long table needs values, or only pairs; None for values if a column has the name in the hints."""
     hints: tuple[str, ...] | None = None
-    """What the row, the column and the value are called, if there is a header with these words."""
+    """Names of the row, the column and the value, used if the header has them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where in a text file things are."""
+    """The layout of a text file."""
 
     delimiter: str
     width: int
     header: tuple[str, ...] | None
     wide: bool
     places: tuple[int | None, ...]
-    """Of the row, the column and the value; in a wide table of the row's name alone."""
+    """Indices of the row, the column and the value; in a wide table, only that of the row names."""
     numeric: tuple[int, ...]
     """The columns of a wide table that hold values."""
     reason: str
     point: str = "."
     """The decimal point, or comma."""
     weight: int | None = None
-    """Of the column with weights."""
+    """Index of the column with weights."""
 
     def name(self, place: int) -> str:
-        """What a column is called: by the header, or its number from 1."""
+        """The name of a column in the header, or its number from 1."""
         return self.header[place] if self.header is not None else str(place + 1)
 
 
@@ -88,7 +88,7 @@ def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
 def looked_at(
     lines: Sequence[str], asked: Asked, path: Path, first: str | None = None
 ) -> tuple[Layout, list[list[str]]]:
-    """How such a file is split, whether it has a header, and the lines below; `first` may be the name of a column."""
+    """The delimiter, header and decimal point of a file, and the lines below the header; `first` may name a column."""
     lines = [line for line in lines if line.strip(BLANKS.decode())][:SAMPLE]
     delimiter = _delimiter(lines, asked, path)
     table = cells(lines, delimiter)
@@ -99,14 +99,14 @@ def looked_at(
     header = has_header(table, named, point) if asked.header is None else asked.header
     body = [row for row in (table[1:] if header else table) if len(row) == width]
     if not body:
-        raise InputError(f"{path} has a header and nothing below it. Pass a file with at least one entry.")
+        raise InputError(f"{path} has a header but no lines below it. Pass a file with at least one entry.")
     if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
         raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")
     return Layout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point), body
 
 
 def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
-    """With the hints, where nothing is told and the header has them."""
+    """With the hints, if no column is given and the header has them."""
     row, col, value = (*(asked.hints or ()), None, None, None)[:3]
     told = asked.row is not None or asked.col is not None or asked.value is not None
     if asked.values is None:
@@ -122,7 +122,7 @@ def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
 def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
     if asked.decimal is not None:
         if asked.decimal not in (".", ",") or asked.decimal == delimiter:
-            raise InputError(f"decimal={asked.decimal!r} is neither a point nor a comma that splits no columns.")
+            raise InputError(f"decimal={asked.decimal!r} is not possible. Pass '.' or ',', other than the delimiter.")
         return asked.decimal
     words = [word for row in table for word in row]
     commas = [word for word in words if COMMA.fullmatch(word)] if delimiter != "," else []
@@ -130,13 +130,13 @@ def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
         return "."
     if all(THOUSANDS.fullmatch(word) for word in commas):
         raise InputError(
-            f"{commas[0][:SHOWN]} may have a decimal comma, or one between thousands. Pass decimal, ',' or '.'."
+            f"The comma in {commas[0][:SHOWN]} may be a decimal comma or separate thousands. Pass decimal, ',' or '.'."
         )
     return ","
 
 
 def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str) -> Layout:
-    """Wide or long, and which columns are what."""
+    """The layout with the roles of its columns, wide or long."""
     usual = usual_columns(layout.header)
     named = asked.col is not None or asked.value is not None
     holes = any(cell.strip().lower() in MISSING for row in body for cell in row)
@@ -146,7 +146,7 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
         wide = asked.values and not named and layout.width > 3 and holes and None in usual
     if wide:
         why = (
-            "as told" if asked.wide else f"{layout.width} columns with holes, none of them called row, column or value"
+            "as given" if asked.wide else f"{layout.width} columns with holes, none of them called row, column or value"
         )
         if asked.weight is not None:
             raise InputError(f"{path} is wide, and weights are read from long tables only. Leave out weight.")
@@ -156,7 +156,7 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     if None in usual[:needed] and None in choices and layout.width > MOST:
         raise InputError(
             f"{path} has {layout.width} columns, and it is not clear which are {', '.join(SIDES[:needed])}. "
-            "Name them: row, col and value. Or say that it is wide, a table with holes."
+            "Name them with row, col and value, or pass wide for a table with holes."
         )
     by_name = None not in usual[:needed]
     fallback = usual if by_name else (0, 1, 2)
@@ -166,37 +166,37 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     weight = None if asked.weight is None else _place(asked.weight, layout, path, "weight")
     if len(set(places)) < needed or weight in places:
         raise InputError(f"{path}: one column cannot be two of {', '.join(SIDES[:needed])}. Name all of them.")
-    why = "as told" if None not in choices else "by their names" if by_name else "by their order"
+    why = "as given" if None not in choices else "by their names" if by_name else "by their order"
     if asked.values and asked.value is None and not by_name:
         _question(layout, body, places[2], path)
     return replace(layout, places=places, reason=why, weight=weight)
 
 
 def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
-    """Raise `InputError` where a long table has too few columns."""
+    """Raise `InputError` if a long table has too few columns."""
     if layout.width == 2 < needed:
         raise InputError(
-            f"{path} has two columns, and no values. Clicks, plays and purchases have none: they are for "
-            "bifactor.Recommender, in the shell --implicit. Else check the delimiter."
+            f"{path} has two columns and no values. For clicks, plays or purchases use bifactor.Recommender, or "
+            "--implicit on the command line; else check the delimiter."
         )
     if layout.width < needed:
         raise InputError(
-            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, and {needed} are needed: "
-            f"{', '.join(SIDES[:needed])}. Check the delimiter, or say that it is wide, a table with holes."
+            f"{path} has {layout.width} column{'s' if layout.width > 1 else ''}, but {needed} are needed: "
+            f"{', '.join(SIDES[:needed])}. Check the delimiter, or pass wide for a table with holes."
         )
 
 
 def _question(layout: Layout, body: list[list[str]], place: int | None, path: Path | str) -> None:
-    """Refuse to take times for values, which a log of clicks has in their place."""
+    """Raise `InputError` if the values look like times, which a log of clicks has in their place."""
     assert place is not None
     words = [row[place] for row in body]
     numbers = [number_of(word, layout.point) for word in words]
     for low, high in TIMES:
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
             raise InputError(
-                f"Column {layout.name(place)[:SHOWN]} of {path} holds {words[0][:SHOWN]} and the like, which look like "
-                f"times. Name the column with the values, {layout.name(place)[:SHOWN]} if they are right; clicks have "
-                "none, and are for Recommender (--implicit)."
+                f"Column {layout.name(place)[:SHOWN]} of {path} holds numbers like {words[0][:SHOWN]}, which look like "
+                f"times. Name the column with the values, {layout.name(place)[:SHOWN]} if these are right; for clicks "
+                "without values use Recommender (--implicit)."
             )
 
 
@@ -244,4 +244,4 @@ def _place(choice: object, layout: Layout, path: Path | str, what: str) -> int:
     if choice.isdecimal() and len(choice) <= DIGITS and 1 <= int(choice) <= layout.width:
         return int(choice) - 1
     names = ", ".join(layout.name(k)[:SHOWN] for k in range(min(layout.width, 20)))
-    raise InputError(f"{path} has no column {choice!r} for the {what}, but {names}. Pass one of these, or its number.")
+    raise InputError(f"{path} has no column {choice!r} for the {what}. Pass one of {names}, or its number.")

@@ -13,18 +13,18 @@ from bifactor.tables.observations import Observations
 from bifactor.validation import require_finite
 
 LARGEST_SIDE, SPARSEST = 10_000_000, 100
-"""Triples whose largest index is beyond the first, and this many times their number, hold names, not places."""
+"""Triples hold names rather than indices if their largest is above the first and above this many times their number."""
 
 
 def is_triples(X: Any) -> bool:
-    """Whether X is (rows, cols, values): a tuple of three vectors, which no table is."""
+    """Whether X is (rows, cols, values), a tuple of three vectors."""
     return isinstance(X, tuple) and len(X) == 3 and all(np.ndim(part) == 1 for part in X)
 
 
 def from_matrix(table: Any, weights: Any = None) -> Observations:
-    """The known entries of a floating matrix: not NaN in an array, stored in a sparse one.
+    """The known entries of a floating-point matrix: those that are not NaN or, in a sparse matrix, that are stored.
 
-    `weights` has one number per row, or is of the kind that the table is; entries of weight 0 are as good as missing.
+    `weights` has one number per row, or is a matrix of the same kind; entries of weight 0 count as missing.
     """
     shape = (int(table.shape[0]), int(table.shape[1]))
     if scipy.sparse.issparse(table):
@@ -39,7 +39,7 @@ def from_matrix(table: Any, weights: Any = None) -> Observations:
 
 
 def from_triples(X: Any, weights: Any = None, columns: int | None = None) -> Observations:
-    """Triples that count from 0; of a matrix of so many columns where that is known."""
+    """Triples with indices from 0, of a matrix with so many columns if that is known."""
     values = floating(X[2], "values")
     require_finite(values, "values", "Leave missing entries out of the triples.")
     if columns is None and values.size == 0:
@@ -49,12 +49,12 @@ def from_triples(X: Any, weights: Any = None, columns: int | None = None) -> Obs
     shape = (largest[0], largest[1] if columns is None else columns)
     if columns is not None and largest[1] > columns:
         raise InputError(
-            f"A column {largest[1] - 1} was given, but the fit had {columns}. Use partial_fit for new ones."
+            f"There is a column {largest[1] - 1}, but the fit has {columns} columns. Use partial_fit for new ones."
         )
     if values.size:
         i, _ = places(sides[0], sides[1], shape)
         if i.size != values.size:
-            raise InputError(f"There are {i.size} coordinates and {values.size} values. Pass one of each.")
+            raise InputError(f"There are {i.size} coordinates and {values.size} values. Pass equally many.")
     w = None if weights is None else floating(weights, "weights")
     if w is not None and w.shape != values.shape:
         raise InputError(f"There are {values.size} values and {w.size} weights. Pass one per triple.")
@@ -63,12 +63,12 @@ def from_triples(X: Any, weights: Any = None, columns: int | None = None) -> Obs
 
 def _largest(side: Array, size: int, what: str) -> int:
     """The length of a side: one more than its largest index."""
-    if side.dtype.kind not in "iu":  # refused with the other coordinates, or empty
+    if side.dtype.kind not in "iu":  # empty, or an error is raised with the other coordinates
         return 1
     count = int(side.max(initial=0)) + 1
     if count > max(LARGEST_SIDE, SPARSEST * size):
         raise InputError(
-            f"{what} goes up to {count - 1}, but there are {size} triples. Use fit_long for ids that are mere names."
+            f"{what} goes up to {count - 1}, but there are {size} triples. Use fit_long for ids that are not indices."
         )
     return count
 
@@ -85,6 +85,6 @@ def _weights(weights: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> 
     if w.shape == shape:
         return w[rows, cols]
     raise InputError(
-        f"weights has shape {w.shape}, X has {shape}. Pass one weight per row, or a matrix of that shape; triples have "
-        "one each."
+        f"weights has shape {w.shape}, but X has {shape}. Pass one weight per row, or a matrix of that shape; for "
+        "triples, one weight each."
     )

@@ -1,4 +1,4 @@
-"""Names of rows and columns, of any kind, as numbers from 0."""
+"""Names of rows and columns, of any kind, and their indices from 0."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ from bifactor.caching import cached_property
 from bifactor.errors import InputError
 
 SORTABLE = "biufmM"
-"""Kinds of names that are sorted and searched as numbers: for millions of them that is much quicker than hashing."""
+"""Kinds of names that are sorted and searched as numbers, which is much faster than hashing for millions of them."""
 
 DENSE = 4
 """Integers that span no more than this many times their number are counted instead of sorted."""
 
 WHOLE = np.iinfo(np.int64)
-"""Integers that are names as such; longer ones are text."""
+"""Integers that are kept as integers; longer ones are text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Names:
     """Distinct names in a fixed order: `names[3]`, `len(names)`, `"ann" in names`, `for name in names`.
 
-    7 and "7" are one name: files hold text, tables in memory hold integers, and both must find each other.
+    7 and "7" are the same name, since files hold text and tables in memory hold integers.
     """
 
     values: Array
 
     @classmethod
     def of(cls, values: Any, what: str) -> tuple["Names", Array]:
-        """The distinct values, sorted where they are numbers or dates, else as they come; the place of each value."""
+        """The distinct values, sorted if they are numbers or dates, else in order; and the index of each value."""
         distinct, inverse = _distinct(np.asarray(values), what)
         return cls(distinct), inverse
 
@@ -59,12 +59,12 @@ class Names:
         return f"Names({len(self)}: {some}{', …' if len(self) > 3 else ''})"
 
     def extended(self, values: Any, what: str) -> tuple["Names", Array]:
-        """With the values that are new at the end; and the place of each value."""
+        """These names with new values at the end, and the index of each value."""
         distinct, inverse = _distinct(self._alike(np.asarray(values)), what)
         if (distinct.dtype.kind in SORTABLE) != (self.values.dtype.kind in SORTABLE):
             raise InputError(
-                f"The {what} names were {_kind(self.values)}, the new ones are {_kind(distinct)}. "
-                "Make them of one kind."
+                f"The {what} names were {_kind(self.values)}, but the new ones are {_kind(distinct)}. "
+                "Convert them to one kind."
             )
         places = self.indices(distinct)
         new = places < 0
@@ -72,25 +72,25 @@ class Names:
         return Names(np.concatenate([self.values, distinct[new]])), places[inverse]
 
     def indices(self, values: Any) -> Array:
-        """The place of each value, -1 where it is not known."""
+        """The index of each value, -1 if it is not known."""
         values = self._alike(np.asarray(values).ravel())
         if not _comparable(self.values.dtype, values.dtype) or len(self) == 0:
             places = self._places
             return np.fromiter((places.get(name, -1) for name in values.tolist()), np.int64, values.size)
         order, ranked = self._ranked
-        sought, inverse = _sorted(values)  # searching in order stays in cache
+        sought, inverse = _sorted(values)  # a search in order is kind to the cache
         near = np.minimum(np.searchsorted(ranked, sought), ranked.size - 1)
         return np.where(ranked[near] == sought, order[near], -1)[inverse]
 
     def used(self, places: Array) -> tuple["Names", Array]:
-        """The names that occur among some places, and these places among them."""
+        """The names at some indices, and these indices renumbered among them."""
         present = np.zeros(len(self), bool)
         present[places] = True
         new = np.cumsum(present, dtype=np.int32) - 1
         return Names(self.values[present]), new[places]
 
     def _alike(self, values: Array) -> Array:
-        """Values in the form that names have here, where they can be."""
+        """Values converted to the type of the names, where possible."""
         kind = self.values.dtype.kind
         if kind in "mM" and values.dtype.kind not in "mM":
             return _dates(values, self.values.dtype)
@@ -118,13 +118,13 @@ class Names:
 
 
 def _kind(values: Array) -> str:
-    """What names are, in a word."""
+    """The kind of names, in one word."""
     words = {"b": "booleans", "i": "integers", "u": "integers", "f": "numbers", "m": "durations", "M": "dates"}
     return words.get(values.dtype.kind, "text")
 
 
 def listed(values: Array) -> list[Any]:
-    """As Python has them, but for dates, which Python has not in all precisions."""
+    """Values as Python objects, except dates, since Python lacks some of their precisions."""
     return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 
@@ -142,15 +142,13 @@ def _distinct(values: Array, what: str) -> tuple[Array, Array]:
         numbers = (places.setdefault(name, len(places)) for name in values.tolist())
         inverse = np.fromiter(numbers, np.int64, values.size)
     except TypeError:
-        raise InputError(
-            f"Some {what} names cannot be told apart: they have no hash. Use strings or numbers."
-        ) from None
+        raise InputError(f"Some {what} names are not hashable. Use strings or numbers.") from None
     first = np.flatnonzero(np.diff(np.maximum.accumulate(inverse), prepend=-1))
     return values[first], inverse
 
 
 def _sorted(values: Array) -> tuple[Array, Array]:
-    """The distinct values in order, and the place of each value."""
+    """The distinct values, sorted, and the index of each value."""
     if values.dtype.kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
         if high - low < DENSE * values.size:
@@ -182,7 +180,7 @@ def _comparable(names: np.dtype[Any], values: np.dtype[Any]) -> bool:
 
 
 def _dates(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Dates in other forms; as they are where they are none."""
+    """Values converted to dates; NaT for values that are not dates."""
     try:
         return values.astype(dtype)
     except (TypeError, ValueError):
@@ -197,7 +195,7 @@ def _date(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _integers(values: Array) -> Array:
-    """Text as integers where it is one in its shortest form; all other values as they are."""
+    """Text that is an integer in its shortest form as integers; all other values unchanged."""
     listed = [integer_or_name(value) for value in values.tolist()]
     if all(isinstance(value, int) for value in listed) and listed:
         return np.array(listed, np.int64)
@@ -207,7 +205,7 @@ def _integers(values: Array) -> Array:
 
 
 def integer_or_name(value: Any) -> Any:
-    """Text that is an integer in its shortest form, of 64 bits, as such; all else as it is."""
+    """Text that is a 64-bit integer in its shortest form as an integer; any other value unchanged."""
     if not isinstance(value, str):
         return value
     digits = value.removeprefix("-")

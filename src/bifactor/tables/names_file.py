@@ -1,4 +1,4 @@
-"""Names of rows and columns as arrays that a file can hold: numbers as they are, text as bytes."""
+"""Names of rows and columns as arrays for a file: numbers as they are, text as bytes."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from bifactor.errors import InputError
 from bifactor.tables.names import Names
 
 WHOLE = "iumMb"
-"""Kinds of names that are kept as integers of 64 bits."""
+"""Kinds of names that are stored as 64-bit integers."""
 
 
 def packed_names(rows: Names, cols: Names) -> tuple[dict[str, Array], dict[str, str]]:
@@ -20,7 +20,7 @@ def packed_names(rows: Names, cols: Names) -> tuple[dict[str, Array], dict[str, 
 
 
 def _packed(names: Names, side: str) -> dict[str, Array]:
-    """Text is written one name after the other, with the place where each ends."""
+    """Text is stored as one sequence of bytes, with the end of each name."""
     kind = names.values.dtype.kind
     if kind in WHOLE:
         return {f"{side}:integers": names.values.astype(np.int64)}
@@ -29,7 +29,7 @@ def _packed(names: Names, side: str) -> dict[str, Array]:
     strange = next((name for name in names if not isinstance(name, str)), None)
     if strange is not None:
         raise InputError(
-            f"The {side} name {strange!r} is of type {type(strange).__name__}, which is not kept. Use text or numbers."
+            f"The {side} name {strange!r} has type {type(strange).__name__}, which is not saved. Use text or numbers."
         )
     try:
         words = [name.encode() for name in names]
@@ -40,7 +40,7 @@ def _packed(names: Names, side: str) -> dict[str, Array]:
 
 
 def unpacked_names(arrays: dict[str, Array], side: str, kind: Any) -> Names:
-    """The names of one side; `ValueError`, a part of a sentence, where the arrays hold none."""
+    """The names of one side; raise `ValueError`, with part of a sentence, if the arrays are invalid."""
     if f"{side}:integers" in arrays:
         values = _integers(arrays[f"{side}:integers"], side, kind)
     elif f"{side}:numbers" in arrays:
@@ -58,21 +58,21 @@ def unpacked_names(arrays: dict[str, Array], side: str, kind: Any) -> Names:
 def _are_distinct(values: Array) -> bool:
     if values.dtype.kind == "O":
         return len(set(values.tolist())) == values.size
-    # Numbers are mostly in order, and that is seen much sooner.
+    # Numbers are mostly sorted, which is checked much faster.
     return bool(np.all(values[1:] > values[:-1])) or np.unique(values).size == values.size
 
 
 def _integers(values: Array, side: str, kind: Any) -> Array:
     if values.dtype != np.int64 or values.ndim != 1:
         raise ValueError(f"the {side} names are {values.dtype} of shape {values.shape}")
-    if kind is None:  # of the first format
+    if kind is None:  # files of the first format
         return values
     try:
         dtype = np.dtype(kind)
     except (TypeError, ValueError):
-        raise ValueError(f"the {side} names are of a type {str(kind)[:40]!r}, which there is not") from None
+        raise ValueError(f"the {side} names have the unknown type {str(kind)[:40]!r}") from None
     if dtype.kind not in WHOLE or not isinstance(kind, str):
-        raise ValueError(f"the {side} names are integers and said to be {str(dtype)[:40]}")
+        raise ValueError(f"the {side} names are integers but declared as {str(dtype)[:40]}")
     cast = values.astype(dtype)
     if not np.array_equal(cast.astype(np.int64), values):
         raise ValueError(f"the {side} names do not fit into {dtype}")
@@ -87,7 +87,7 @@ def _words(arrays: dict[str, Array], side: str) -> Array:
         raise ValueError(f"the {side} names are {text.dtype} and {ends.dtype}")
     starts = np.concatenate([[0], ends[:-1]]) if ends.size else ends
     if np.any(ends < starts) or (ends[-1] if ends.size else 0) != text.size:
-        raise ValueError(f"the {side} names do not end one after the other")
+        raise ValueError(f"the ends of the {side} names are not in order")
     content, names = text.tobytes(), np.empty(ends.size, object)
     try:
         names[:] = [content[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]

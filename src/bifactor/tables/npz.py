@@ -1,4 +1,4 @@
-"""NumPy's npz files: triples, a table with NaN, or a sparse matrix of SciPy."""
+"""NumPy's npz files: triples, a matrix with NaN, or a sparse matrix of SciPy."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +19,11 @@ from bifactor.tables.stored import stored_arrays
 LARGEST_SIDE = np.iinfo(np.int64).max
 
 LAST, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
-"""The last character, and what between is none."""
+"""The last code point of Unicode, and the range of surrogates, which are not characters."""
 
 
 def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
-    """Arrays for the row, the column and the value, or one matrix of which NaN is missing."""
+    """Read arrays for the row, the column and the value, or one matrix in which NaN is missing."""
     arrays = stored_arrays(path)
     progress(1, 1)
     if {"format", "shape", "data"} <= set(arrays):
@@ -44,7 +44,7 @@ def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
 
 
 def _sparse(arrays: dict[str, Array], path: Path) -> Observations:
-    """What `scipy.sparse.save_npz` wrote, checked before compiled code follows its pointers."""
+    """Read a file of `scipy.sparse.save_npz`, checked before compiled code follows its pointers."""
     try:
         coo = coordinates(_matrix(arrays, _words(arrays["format"], "format", path)), str(path))
     except InputError as error:
@@ -67,7 +67,7 @@ def _matrix(arrays: dict[str, Array], form: Array) -> sparse.sparray:
     if not shape or not all(0 <= side <= LARGEST_SIDE for side in shape):
         raise ValueError(f"its shape is {shape or sizes.dtype}, not two sizes")
     if data.dtype.kind not in "biuf":
-        raise ValueError(f"its data are of {data.dtype}, not real numbers")
+        raise ValueError(f"its data are {data.dtype}, not real numbers")
     if kind in COMPRESSED:
         require_compressed(kind, data, arrays["indices"], arrays["indptr"], shape)
         return getattr(sparse, f"{kind}_array")((data, arrays["indices"], arrays["indptr"]), shape=shape)
@@ -78,17 +78,17 @@ def _matrix(arrays: dict[str, Array], form: Array) -> sparse.sparray:
         rows, cols = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
         require_places(data, rows, cols, shape)
         return sparse.coo_array((data, (rows, cols)), shape=shape)
-    raise ValueError(f"its format is {kind[:20]!r}, none of {', '.join(COMPRESSED)}, dia and coo")
+    raise ValueError(f"its format is {kind[:20]!r}, not one of {', '.join(COMPRESSED)}, dia and coo")
 
 
 def _floats(array: Array, name: str, path: Path) -> Array:
-    """Numbers in double precision, NaN where there is none."""
+    """Numbers in double precision, with NaN for missing ones."""
     if array.dtype.kind not in "biuf":
-        raise FileError(f"{path}: {name} is of {array.dtype}, not numbers. Pass numbers as values.")
+        raise FileError(f"{path}: {name} has dtype {array.dtype}, not numbers. Pass numbers as values.")
     with np.errstate(over="ignore"):
         values = array.astype(np.float64)
     if np.any(np.isinf(values)):
-        raise FileError(f"{path}: {name} holds infinite values. Leave them out, or NaN.")
+        raise FileError(f"{path}: {name} holds infinite values. Leave them out, or pass NaN.")
     return values
 
 
@@ -130,13 +130,13 @@ def _from_numbers(
         if side.dtype == np.uint64 and side.size and side.max() > np.iinfo(np.int64).max:
             side = side.astype(str)
         if side.dtype.kind not in "iuU":
-            raise FileError(f"{path}: the {what} is of {side.dtype}, not integers or text. Convert it.")
+            raise FileError(f"{path}: the {what} has dtype {side.dtype}, not integers or text. Convert it.")
         sides.append(Names.of(side, what))
     return named(sides[0], sides[1], values, Origin(text, header), weights).known()
 
 
 def _words(side: Array, what: str, path: Path) -> Array:
-    """Text as NumPy holds it; `FileError` where it is none."""
+    """Text as an array of strings; raise `FileError` if it is not valid."""
     if side.dtype.kind == "S":
         with suppress(UnicodeDecodeError):
             return np.char.decode(side, "utf-8")
@@ -156,6 +156,6 @@ def _name(choice: str | None, arrays: dict[str, Array], side: str, path: Path) -
     if choice is None or choice not in arrays:
         raise InputError(
             f"{path} holds {', '.join(arrays) or 'nothing'}, and it is not clear which is the {side}. "
-            f"Name it: {side}. Or save one matrix with NaN."
+            f"Pass its name as {side}, or save one matrix with NaN."
         )
     return choice

@@ -1,4 +1,4 @@
-"""Fields of text as numbers, many at a time."""
+"""Converts fields of text to numbers, many at a time."""
 
 from pathlib import Path
 
@@ -9,19 +9,19 @@ from bifactor.errors import FileError
 from bifactor.tables.fields import Block
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-"""What stands for no value, in small letters."""
+"""Words for missing values, in lower case."""
 
 _DIGITS = 18
-"""Of an integer that surely fits 64 bits."""
+"""Most digits of an integer that always fits in 64 bits."""
 
 _EXACT = 15
-"""Digits that a double holds, so that dividing by a power of ten rounds once only."""
+"""Digits that a double holds exactly, so that dividing by a power of ten rounds only once."""
 
 _MINUS, _ZERO = 45, 48
 
 
 def integers(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """The integers, and where the text is one in its shortest form: 7 is, 007, +7, -0 and 7.0 are names."""
+    """The integers, and where the text is an integer in its shortest form: 7 is; 007, +7, -0 and 7.0 are names."""
     negative = text[np.minimum(starts, text.size - 1)] == _MINUS
     first = starts + negative
     count = ends - first
@@ -37,7 +37,7 @@ def integers(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
 
 
 def decimals(block: Block, column: int, path: Path, what: str, point: str = ".") -> Array:
-    """The numbers in a column, NaN where there is none; `FileError` names the line of what is neither."""
+    """The numbers in a column, with NaN for missing ones; raise `FileError` with the line of any other word."""
     starts, ends = block.starts[:, column], block.ends[:, column]
     value, simple = _plain(block.text, starts, ends, ord(point))
     for record in np.flatnonzero(~simple).tolist():
@@ -46,17 +46,17 @@ def decimals(block: Block, column: int, path: Path, what: str, point: str = ".")
         if number is None:
             raise FileError(
                 f"Line {block.lines[record]} of {path}: the {what} {word[:40]!r} is not a finite number. "
-                "Correct it, or leave it empty where none is known."
+                "Correct it, or leave it empty if it is missing."
             )
         value[record] = number
     return value
 
 
 def number_of(word: str, point: str = ".") -> float | None:
-    """A number, NaN for a word that says there is none, None for any other word."""
+    """A number, NaN for a word that means a missing value, None for any other word."""
     word = word.strip()
     if point != ".":
-        word = word.replace(".", "_").replace(point, ".")  # a point is then no part of a number
+        word = word.replace(".", "_").replace(point, ".")  # a point is then not part of a number
     if word.lower() in MISSING:
         return float("nan")
     try:
@@ -67,7 +67,7 @@ def number_of(word: str, point: str = ".") -> float | None:
 
 
 def _plain(text: Array, starts: Array, ends: Array, point: int) -> tuple[Array, Array]:
-    """Numbers of few digits, with or without a point, and where the text is one."""
+    """Numbers with few digits, with or without a point, and where the text is such a number."""
     negative = text[np.minimum(starts, text.size - 1)] == _MINUS
     first = starts + negative
     count = ends - first

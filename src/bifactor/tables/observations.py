@@ -1,4 +1,4 @@
-"""What readers give and fits take: which entries of a matrix are known, and what they are."""
+"""Known entries of a matrix, as readers return them and fits take them."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ class Origin:
     layout: str
     """How the data were read, in one sentence."""
     header: tuple[str, ...] = ("row", "column", "value")
-    """What the row, the column and the value are called there."""
+    """The names of the row, the column and the value in the source."""
     missing: int = 0
     """Lines, or cells, without a value."""
     wide: bool = False
@@ -32,39 +32,39 @@ class Observations:
     rows: Array
     cols: Array
     values: Array
-    """Empty where only pairs were asked for."""
+    """Empty if only pairs were asked for."""
     shape: tuple[int, int]
     weights: Array | None = None
     row_names: Names | None = None
-    """What the rows are called; None where they are called by their numbers."""
+    """Names of the rows; None if these are their indices."""
     column_names: Names | None = None
     origin: Origin | None = None
     row_features: sparse.csr_array | None = None
-    """What else is known of the rows, one line of numbers for each; None where nothing is."""
+    """Features of the rows, one line of numbers for each; None if there are none."""
     column_features: sparse.csr_array | None = None
 
     @property
     def features(self) -> tuple[sparse.csr_array | None, sparse.csr_array | None]:
-        """Those of rows and of columns."""
+        """The features of rows and of columns."""
         return self.row_features, self.column_features
 
     def replaced(self, values: Array) -> "Observations":
         return replace(self, values=values)
 
     def part(self, chosen: Array) -> "Observations":
-        """Some of them, by a mask or by their places."""
+        """Some of the entries, by a mask or by their indices."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(
             self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen], weights=weights
         )
 
     def held_out(self, fraction: float, seed: int) -> Array:
-        """Which of them a hash of row, column and seed holds out; the same ones as `BlockStore.held`."""
+        """A mask of the entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
         found: Array = kernels.find("hash", np.float64, self.rows.size).hashed(self.rows, self.cols, seed) < fraction
         return found
 
     def weighed(self) -> "Observations":
-        """Without those of weight 0, which count as missing."""
+        """The entries without those of weight 0, which count as missing."""
         if self.weights is None:
             return self
         if not np.all(self.weights >= 0) or not np.all(np.isfinite(self.weights)):
@@ -75,7 +75,7 @@ class Observations:
         return self if used.all() else self.part(used)
 
     def known(self) -> "Observations":
-        """Without lines that have no value, or a weight of 0, and without names that are only in such lines."""
+        """The entries with a value and a weight above 0, and only the names that occur in these."""
         gone = np.isnan(self.values)
         if self.weights is not None:
             gone |= self.weights == 0
@@ -107,6 +107,6 @@ def named(
     origin: Origin | None,
     weights: Array | None = None,
 ) -> Observations:
-    """From the names of each side and the places of entries among them."""
+    """Observations from the names of each side and the indices of entries among them."""
     shape = len(rows[0]), len(cols[0])
     return Observations(rows[1], cols[1], values, shape, weights, rows[0], cols[0], origin)

@@ -25,10 +25,10 @@ FORMATS = {
     ".tif": "TIFF",
     ".tiff": "TIFF",
 }
-"""Endings of file names, and what Pillow calls such files."""
+"""Extensions of file names, and Pillow's names for these formats."""
 
 PHOTOGRAPH, DENSEST = 1 << 25, 10_000
-"""Pixels of a photograph; and of a larger one for each byte of its file."""
+"""Most pixels of a picture; a larger one may have this many for each byte of its file."""
 
 DAMAGE = (
     FileError,
@@ -42,29 +42,29 @@ DAMAGE = (
     EOFError,
     struct.error,
 )
-"""What Pillow raises of files that are damaged."""
+"""Exceptions that Pillow raises for damaged files."""
 
 GREY, COLOUR = ("1", "L", "LA"), ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
 """Pillow's names for pictures of 8 bits."""
 
 CLEAR, OTHER = ("LA", "PA", "RGBA"), ("CMYK", "YCbCr", "HSV")
-"""Those of them with transparency; and with colours that are converted to red, green and blue."""
+"""Those with transparency; and those whose colours are converted to red, green and blue."""
 
 PEAKS = {"uint8": 255, "uint16": 65535}
-"""White, where numbers have one."""
+"""The value of white, for types of pixels that have one."""
 
 SIGNS = 339
-"""The tag of a TIFF file that is 1 where numbers have no sign, which Pillow does not heed."""
+"""The tag of a TIFF file that is 1 if numbers are unsigned, which Pillow ignores."""
 
 LUMA = np.array([0.299, 0.587, 0.114])
-"""Of red, green and blue in brightness, ITU-R BT.601."""
+"""Weights of red, green and blue in the brightness, ITU-R BT.601."""
 
 LEAST = 1e-30
 """A mean squared difference below which pictures count as equal."""
 
 
 def pillow_or_advice() -> Any:
-    """Pillow's `Image`."""
+    """Pillow's `Image`; raise with advice if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -73,31 +73,31 @@ def pillow_or_advice() -> Any:
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """Files that are pictures by their names, in the order of these."""
+    """Files with the extension of a picture, sorted by name."""
     with reading(folder):
         return sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
 
 
 def require_picture(path: Path) -> None:
-    """Raise `FileError` unless `path` begins like a picture; that it also ends like one is seen when it is read."""
+    """Raise `FileError` unless `path` begins like a picture; whether it is complete shows only when it is read."""
     with _file(path):
         pass
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as it is in a file, upright.
+    """A picture from a file, in upright orientation.
 
     Attributes
     ----------
     pixels : height × width × 1 or 3
         uint8 or uint16; int32 or float32 in grey.
     alpha : height × width, of the same kind, or None
-        How opaque each pixel is, where the file says so.
+        The opacity of each pixel, if the file has it.
     profile : bytes, optional
-        What the colours mean, as the ICC describes it.
+        The ICC profile of the colours.
     notes : list of str
-        What there is to say about how it was read.
+        Remarks on how it was read.
     """
 
     pixels: Array
@@ -107,13 +107,13 @@ class Picture:
 
 
 def read_picture(path: Path) -> Picture:
-    """All that a file says of a picture, with all of its bits; of several frames the first."""
+    """Read a picture with all of its bits; the first one if the file has several frames."""
     with _file(path) as image:
         kind, low, notes, misread = image.format, low_bytes(image), _remarks(image), is_misread(image)
         unsigned = image.mode == "I" and getattr(image, "tag_v2", {}).get(SIGNS) == (1,)
         upright = _upright(image)
     if misread:
-        raise FileError(f"{path} has 16 bits per colour in separate planes. Save it with colours side by side.")
+        raise FileError(f"{path} has 16 bits per colour in separate planes. Save it with interleaved colours.")
     info = upright.info
     if low is not None:
         with _file(path) as image:
@@ -124,21 +124,21 @@ def read_picture(path: Path) -> Picture:
     else:
         pixels, alpha = _numbers(upright, kind, path)
     if unsigned and pixels.min() < 0:
-        raise InputError(f"{path} has numbers above 2147483647. Make them smaller first.")
-    # That of other colours does not describe the red, green and blue that they are converted to.
+        raise InputError(f"{path} has numbers above 2147483647. Scale them down first.")
+    # The profile of other colours does not describe the red, green and blue that they are converted to.
     profile = None if upright.mode in OTHER else info.get("icc_profile")
     return Picture(pixels, alpha, profile or None, notes)
 
 
 def colour_of(name: str) -> tuple[int, int, int]:
-    """Red, green and blue of a colour as CSS names it."""
+    """Red, green and blue of a colour in CSS notation."""
     pillow_or_advice()
     from PIL import ImageColor
 
     try:
         red, green, blue = ImageColor.getrgb(name)[:3]
     except ValueError:
-        raise InputError(f"{name!r} is not a colour. Pass one as '#ff00ff', or a name as magenta.") from None
+        raise InputError(f"{name!r} is not a colour. Pass one such as '#ff00ff' or magenta.") from None
     return red, green, blue
 
 
@@ -146,26 +146,26 @@ def read_grey(path: Path) -> Array:
     """The brightness of a picture, height × width numbers from 0 to 1."""
     values = read_picture(path).pixels
     if values.dtype.name not in PEAKS:
-        raise InputError(f"{path} has pixels of {values.dtype}, without a white. Convert it to 8 or 16 bits first.")
+        raise InputError(f"{path} has {values.dtype} pixels, which have no white. Convert it to 8 or 16 bits first.")
     return brightness(values) / PEAKS[values.dtype.name]
 
 
 def brightness(pixels: Array) -> Array:
-    """Of grey or coloured pixels, in their units."""
+    """The brightness of grey or coloured pixels, in their units."""
     planes = [pixels[:, :, k] for k in range(pixels.shape[2])]
-    # Plane by plane, which is ten times faster than a product of bytes with a vector.
+    # Plane by plane is ten times faster than a product of bytes with a vector.
     return planes[0] if len(planes) == 1 else sum(w * plane for w, plane in zip(LUMA, planes, strict=True))
 
 
 def shrunk(picture: Array, factor: int) -> Array:
-    """Means over squares of `factor` × `factor` pixels; what is left over on the right and below is cut off."""
+    """Means over squares of `factor` × `factor` pixels; remaining pixels at the right and the bottom are dropped."""
     height, width = (side // factor for side in picture.shape)
     squares = picture[: height * factor, : width * factor].reshape(height, factor, width, factor)
     return squares.mean(axis=(1, 3))
 
 
 def kept(shape: tuple[int, ...], share: float, seed: int) -> Array:
-    """Which pixels are kept where all but a share of them, at random, are hidden; at least one is."""
+    """A random mask that is True for a share of the pixels, and for at least one."""
     size = int(np.prod(shape))
     known = np.zeros(size, bool)
     known[np.random.default_rng(seed).choice(size, max(round(share * size), 1), replace=False)] = True
@@ -173,7 +173,7 @@ def kept(shape: tuple[int, ...], share: float, seed: int) -> Array:
 
 
 def psnr(picture: Array, truth: Array) -> float:
-    """Peak signal-to-noise ratio in dB of pictures with values in [0, 1]; 300 where they are equal."""
+    """Peak signal-to-noise ratio in dB of pictures with values in [0, 1]; 300 if they are equal."""
     return float(-10 * np.log10(max(np.mean((picture - truth) ** 2), LEAST)))
 
 
@@ -181,22 +181,22 @@ def _upright(image: Any) -> Any:
     from PIL import ImageOps
 
     image.load()
-    # TIFF files are turned as they are loaded, and Pillow 10 would turn them twice.
+    # TIFF files are rotated when they are loaded, and Pillow 10 would rotate them twice.
     return image.copy() if image.format == "TIFF" else ImageOps.exif_transpose(image)
 
 
 def _remarks(image: Any) -> list[str]:
-    """What is lost of a picture as it is read."""
+    """Remarks on what is lost when a picture is read."""
     notes = []
     frames = getattr(image, "n_frames", 1)
-    if frames > 1 and image.format != "MPO":  # as cameras write them: one photograph, and previews
-        notes.append(f"Of {frames} frames or pages only the first is read.")
+    if frames > 1 and image.format != "MPO":  # cameras write MPO: one photograph, and previews
+        notes.append(f"Only the first of {frames} frames or pages is read.")
     if loses_bits(image):
-        notes.append("It has 16 bits per colour, and was read with 8.")
+        notes.append("The picture has 16 bits per colour, of which 8 were read.")
     if image.mode == "1":
-        notes.append("It has 1 bit per pixel, and is written in shades of grey.")
+        notes.append("The picture has 1 bit per pixel; it is written in shades of grey.")
     if image.mode in OTHER:
-        notes.append(f"Its colours are {image.mode}, and are written as RGB.")
+        notes.append(f"The colours are {image.mode}; they are written as RGB.")
     return notes
 
 
@@ -226,17 +226,15 @@ def _file(path: Path) -> Iterator[Any]:
     try:
         with reading(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # From memory no more can be asked for than there is, whatever a chunk says of its length.
+            # Reading from memory bounds the length that a damaged chunk can ask for.
             with Image.open(io.BytesIO(path.read_bytes())) as image:
                 pixels = image.size[0] * image.size[1]
                 if pixels > max(PHOTOGRAPH, DENSEST * path.stat().st_size):
                     raise Image.DecompressionBombError
                 yield image
     except Image.DecompressionBombError:
-        raise FileError(f"{path} has more pixels than can be a photograph. Make it smaller.") from None
+        raise FileError(f"{path} has too many pixels for the size of its file. Make the picture smaller.") from None
     except DAMAGE as error:
         if isinstance(error, FileError) and "permissions" in str(error):
             raise
-        raise FileError(
-            f"{path} is not a picture that can be read, or is damaged or cut short. Pass png or jpeg."
-        ) from None
+        raise FileError(f"{path} is not a supported picture, or it is damaged. Pass a png or jpeg file.") from None

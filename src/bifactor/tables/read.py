@@ -1,4 +1,4 @@
-"""One door for every kind of data: files and data frames."""
+"""Reads files and data frames of every supported kind."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ KINDS: dict[str, Reader] = {
     ".jsonl": read_records,
     ".ndjson": read_records,
 }
-"""By the end of the name, `.gz` aside; all others are text."""
+"""Readers by extension, without `.gz`; all other files are text."""
 
 OTHERS = (".xlsx", ".xls", ".zip", ".bz2", ".xz", ".zst", ".7z", ".mat", ".h5", ".hdf5", ".feather", ".pkl", ".json")
 
@@ -31,25 +31,24 @@ OTHERS = (".xlsx", ".xls", ".zip", ".bz2", ".xz", ".zst", ".7z", ".mat", ".h5", 
 def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observations:
     """The known entries in a file or a data frame, with the names of their rows and columns.
 
-    What is not given is inferred from the first lines: by the names of columns where these are usual ones, such as
-    user, item and rating, else by their order.
+    Arguments that are not given are inferred from the first lines. Columns are recognised by common names, such as
+    user, item and rating, or else by their order.
 
     Parameters
     ----------
     source : path or data frame
-        csv, tsv and other text with delimiters, LIBMF's triples, MatrixMarket, JSON lines, each also gzipped; parquet;
-        npz. Or a frame of pandas, polars (lazy too), pyarrow or any library that narwhals knows.
+        A file: csv, tsv or other delimited text, LIBMF triples, MatrixMarket or JSON lines, any of these gzipped;
+        parquet; or npz. Or a frame of pandas, polars (also lazy), pyarrow or any library that narwhals supports.
     row, col, value, weight : str, optional
-        Columns, by their names or their numbers from 1. An entry of weight 0 is left out.
+        Columns, by name or by number from 1. Entries of weight 0 are left out.
     wide : bool, optional
         Whether there is one line per row instead of one per entry.
     delimiter, header, decimal : optional
-        Of text: the delimiter, whether the first line has names, and the decimal point or comma.
+        For text: the delimiter, whether the first line has names of columns, and the decimal point or comma.
     values : bool or None
-        False for pairs of rows and columns without values; None for values where the hints name a column of these that
-        is there.
+        False for pairs of rows and columns without values; None for values if a column has the name in the hints.
     hints : tuple of str, optional
-        What the row, the column and perhaps the value are called, if there is a header with these words.
+        Names of the row, the column and possibly the value, used if the header has them.
     progress : callable (bytes read, bytes in all), optional
 
     Returns
@@ -69,9 +68,7 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     name = path.name.lower().removesuffix(".gz")
     kind = next((reader for end, reader in KINDS.items() if name.endswith(end)), None)
     if kind is None and name.endswith(OTHERS):
-        raise FileError(
-            f"{path} is of a kind that is not read. Save it as csv, parquet, npz, JSON lines or MatrixMarket."
-        )
+        raise FileError(f"{path} has an unsupported format. Save it as csv, parquet, npz, JSON lines or MatrixMarket.")
     found = (read_delimited if kind is None else kind)(path, wanted, progress)
     if found.rows.size == 0:
         raise FileError(f"{path} holds no entry with a value. Pass a file with at least one.")

@@ -1,4 +1,4 @@
-"""Files as streams of bytes, plain or gzipped; what goes wrong is said in one sentence."""
+"""Files as streams of bytes, plain or gzipped, with errors as one sentence."""
 
 import gzip
 import hashlib
@@ -11,28 +11,28 @@ from pathlib import Path
 from bifactor.errors import FileError
 
 BLOCK = 1 << 22
-"""Bytes that are read at a time."""
+"""Bytes per chunk that is read."""
 
 LONGEST = 1 << 28
-"""Bytes of a line; no table has longer ones."""
+"""Most bytes of a line; tables have shorter ones."""
 
 LARGEST = 1 << 30
-"""Bytes of a file that is read as a whole."""
+"""Most bytes of a file that is read as a whole."""
 
 LOOK, LINES = 1 << 16, 5
-"""Bytes, and lines, that are looked at, at least, to tell what a file is."""
+"""Fewest bytes and lines from which the layout of a file is inferred."""
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of the file that were read, and with all of them."""
+"""Called with the number of bytes read so far, and with the size of the file."""
 
 
 def silent(done: int, total: int) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns the errors of reading `path` into `FileError`."""
+    """Turn errors in reading `path` into `FileError`."""
     try:
         yield
     except FileError:
@@ -40,15 +40,15 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise FileError(f"There is no file {path}. Check its name.") from None
     except PermissionError:
-        raise FileError(f"{path} may not be read. Check its permissions.") from None
+        raise FileError(f"{path} cannot be read: permission denied. Check its permissions.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise FileError(f"{path} is a gzip file that is damaged or cut short. Fetch or compress it again.") from None
+        raise FileError(f"{path} is a damaged or truncated gzip file. Download or compress it again.") from None
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}. Check the file.") from None
 
 
 def require_file(path: Path) -> None:
-    """Raise `FileError` unless `path` is a file with something in it."""
+    """Raise `FileError` unless `path` is a regular file that is not empty."""
     with reading(path):
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -56,18 +56,18 @@ def require_file(path: Path) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{path} is not a regular file, but it has to be read twice. Save it to a file first.")
         if status.st_size == 0:
-            raise FileError(f"{path} is empty. Pass a file with something in it.")
+            raise FileError(f"{path} is empty. Pass a file with data.")
         path.open("rb").close()
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file as it is on disk, as `sha256sum` prints it."""
+    """The SHA-256 of a file on disk, as `sha256sum` prints it."""
     with reading(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def chunks(path: Path, progress: Progress = silent, size: int | None = None) -> Iterator[bytes]:
-    """The content of a file, uncompressed where it is gzipped, without a byte order mark."""
+    """The content of a file, decompressed if it is gzipped, without a byte order mark."""
     with reading(path), path.open("rb") as raw:
         total = path.stat().st_size
         gzipped = raw.read(2) == b"\x1f\x8b"
@@ -81,7 +81,7 @@ def chunks(path: Path, progress: Progress = silent, size: int | None = None) -> 
 
 
 def line_blocks(path: Path, progress: Progress = silent) -> Iterator[bytes]:
-    """The content of a file in blocks that end where a line ends."""
+    """The content of a file in blocks of whole lines."""
     rest = b""
     for chunk in chunks(path, progress):
         cut = chunk.rfind(b"\n") + 1
@@ -97,9 +97,9 @@ def line_blocks(path: Path, progress: Progress = silent) -> Iterator[bytes]:
 
 
 def head(path: Path, advice: str = "Pass csv, or parquet, npz or mtx by its name.") -> list[str]:
-    """The first lines of a text file, for a look at what it is; `advice` is for what is not text.
+    """The first lines of a text file; `advice` ends the message for files that are not text.
 
-    What is not UTF-8 is kept as surrogates.
+    Bytes that are not UTF-8 become surrogates.
     """
     start, whole = _start(path)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -108,12 +108,12 @@ def head(path: Path, advice: str = "Pass csv, or parquet, npz or mtx by its name
         raise FileError(f"{path} is not text. {advice}")
     lines = start.decode("utf-8", errors="surrogateescape").split("\n")
     if not any(line.strip() for line in lines):
-        raise FileError(f"{path} holds nothing but blank lines. Pass a file with at least one entry.")
+        raise FileError(f"{path} holds only blank lines. Pass a file with at least one entry.")
     return lines if whole else lines[:-1]
 
 
 def _start(path: Path) -> tuple[bytes, bool]:
-    """So much of a file that there is something to look at, however long its lines are; and whether that is all."""
+    """The beginning of a file with at least a few lines, and whether that is all of it."""
     parts, size, lines = [], 0, 0
     for chunk in chunks(path, size=LOOK):
         parts.append(chunk)
@@ -127,7 +127,7 @@ def _start(path: Path) -> tuple[bytes, bool]:
 
 
 def content(path: Path, progress: Progress = silent) -> bytes:
-    """All of a file, unless that is more than a table of text can be."""
+    """The whole content of a file; raise `FileError` if it is too large for a table of text."""
     parts, size = [], 0
     for chunk in chunks(path, progress):
         parts.append(chunk)

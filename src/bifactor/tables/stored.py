@@ -1,4 +1,4 @@
-"""NumPy's files, npy and npz: checked before memory is taken for what they promise."""
+"""NumPy's files, npy and npz, checked before memory is allocated for their arrays."""
 
 import io
 import lzma
@@ -17,13 +17,13 @@ from bifactor.errors import FileError
 from bifactor.tables.source import reading
 
 RATIO = 1100
-"""To which deflate packs zeros, and nothing packs better."""
+"""Largest compression ratio of deflate."""
 
 HEADER = 1 << 16
-"""Bytes in which the header of an array ends."""
+"""Most bytes of the header of an array."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How NumPy packs arrays."""
+"""Compression methods that NumPy uses."""
 
 DAMAGE = (
     zipfile.BadZipFile,
@@ -33,17 +33,17 @@ DAMAGE = (
     tokenize.TokenError,
     ValueError,
     EOFError,
-    RuntimeError,  # an archive with a password, or of a kind that Python does not know
+    RuntimeError,  # an archive with a password, or of a kind that Python does not support
     SyntaxError,
     TypeError,
     KeyError,
     OverflowError,
 )
-"""What damaged files raise in zipfile and NumPy."""
+"""Exceptions that zipfile and NumPy raise for damaged files."""
 
 
 def stored_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an npz file by their names, or the one of an npy file."""
+    """The arrays of an npz file by name, or the array of an npy file."""
     with reading(path):
         try:
             with path.open("rb") as file:
@@ -57,26 +57,26 @@ def stored_arrays(path: Path) -> dict[str, Array]:
             raise
         except DAMAGE:
             raise FileError(
-                f"{path} is not an npz file of plain arrays: it is damaged, cut short, or holds Python objects. "
+                f"{path} is not an npz file of plain arrays: it is damaged, truncated, or holds Python objects. "
                 "Save it again with numpy.savez."
             ) from None
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> Array:
     if entry.compress_type not in PACKED:
-        raise ValueError("not as NumPy packs arrays")
+        raise ValueError("not a compression method of NumPy")
     ratio = 1 if entry.compress_type == zipfile.ZIP_STORED else RATIO
     with archive.open(entry) as file:
         return _array(file, min(entry.file_size, ratio * path.stat().st_size), path)
 
 
 def _array(file: IO[bytes], size: int, path: Path) -> Array:
-    """An array of no more bytes than `size`, which is what there can be."""
-    start = io.BytesIO(file.read(HEADER))  # in which no more can be asked for than there is
+    """Read an array of at most `size` bytes."""
+    start = io.BytesIO(file.read(HEADER))  # bounds the length that a damaged header can ask for
     version = np.lib.format.read_magic(start)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(start)
     if not all(type(k) is int and k >= 0 for k in shape) or math.prod(shape) * max(dtype.itemsize, 1) > size:
-        raise FileError(f"{path} says that it holds an array of {shape}, but it does not. Save it again.")
+        raise FileError(f"{path} declares an array of shape {shape}, but is too small for it. Save it again.")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)

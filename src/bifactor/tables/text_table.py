@@ -1,4 +1,4 @@
-"""A file of text with a header and delimiters, whose cells stay letter by letter unless they are filled in."""
+"""A delimited text file with a header, whose cells stay exactly as they are unless they are filled in."""
 
 import csv
 import io
@@ -19,23 +19,23 @@ from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import Progress, content, head
 
 WORDS_FOR_NOTHING = MISSING - {"none", "-"}
-"""In columns of words, where none may be a level."""
+"""Words for missing values in columns of text, where "none" may be a level."""
 
 INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
-"""As ISO 8601 writes them."""
+"""Times in ISO 8601."""
 
 UNITS = (10, "D"), (16, "m"), (19, "s"), (23, "ms")
-"""How many letters times of a unit have at most."""
+"""Most characters of times, by their unit."""
 
 DIGITS = 6
-"""Of numbers that are filled in."""
+"""Significant digits of numbers that are filled in."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """The header, and the lines below it."""
+    """The header and the lines below it."""
 
     header: list[str]
     body: list[list[str]]
@@ -65,20 +65,20 @@ class TextTable:
         except (UnicodeDecodeError, csv.Error) as error:
             raise FileError(f"{path} is not csv in UTF-8 ({error}). Convert it.") from None
         if not body:
-            raise FileError(f"{path} has a header and nothing below it. Pass a table with at least one row.")
+            raise FileError(f"{path} has a header but no lines below it. Pass a table with at least one row.")
         _check_header(header, path)
         return cls(header, body, separator, str(path))
 
     @property
     def aside(self) -> list[str]:
-        """Columns to be left alone: names of rows, and those of which nothing is known."""
+        """Columns that are kept as they are: names of rows, and columns without any value."""
         places = range(len(self.header))
         holes = [[row[k].strip().lower() in MISSING for row in self.body] for k in places]
         found = [self.header[k] for k in places if all(holes[k])]
         return [self.header[0], *found] if names_rows(self.header[0]) and not any(holes[0]) else found
 
     def cells(self, name: str) -> tuple[Array, Declared]:
-        """Numbers with NaN, times in microseconds, or words with None."""
+        """Numbers with NaN, times in microseconds, or text with None."""
         words = self._words(name)
         numbers = self._numbers(words)[0]
         if numbers is not None:
@@ -91,7 +91,7 @@ class TextTable:
         return found, Declared()
 
     def fill(self, name: str, holes: Array, values: Array) -> None:
-        """Write values into holes as others are written in the column, or with a few digits."""
+        """Write values into holes, in the notation of the column, or with a few digits."""
         place, words = self.header.index(name), self._words(name)
         numbers, point = self._numbers(words)
         if numbers is None and _times(words) is not None:
@@ -109,7 +109,7 @@ class TextTable:
             self.body[row][place] = word
 
     def _numbers(self, words: list[str]) -> tuple[Array | None, str]:
-        """With their decimal point, which may be a comma where commas split no columns; None for other words."""
+        """Numbers and their decimal point, which may be a comma unless that is the delimiter; None for other text."""
         for point in ".," if self.delimiter != "," else ".":
             found = [number_of(word, point) for word in words]
             if None not in found:
@@ -122,7 +122,7 @@ class TextTable:
 
 
 def _times(words: list[str]) -> Array | None:
-    """In microseconds, NaN where there is nothing; None where some are not times, or all are nothing."""
+    """Times in microseconds, with NaN for missing ones; None if some words are not times, or all are missing."""
     said = [word.strip() for word in words]
     known = np.array([word.lower() not in WORDS_FOR_NOTHING for word in said], bool)
     if not known.any() or not all(
@@ -138,7 +138,7 @@ def _times(words: list[str]) -> Array | None:
 
 
 def _as_times(values: Array, words: list[str]) -> list[str]:
-    """As long as the longest that is known, and with the same letter in the middle."""
+    """Times in the notation of the longest known one, with the same separator."""
     longest = max((word.strip() for word in words if TIME.fullmatch(word.strip())), key=len)
     unit = next((unit for size, unit in UNITS if len(longest) <= size), "us")
     told = np.rint(values).astype("M8[us]").astype(f"M8[{unit}]").astype(str).tolist()
@@ -146,13 +146,13 @@ def _as_times(values: Array, words: list[str]) -> list[str]:
 
 
 def names_rows(name: str) -> bool:
-    """Whether a first column that is called so holds the names of rows."""
+    """Whether a first column with this name holds the names of rows."""
     return plain(name) in INDEX
 
 
 def _check_header(header: list[str], path: Path) -> None:
     if all(number_of(name) is not None and name.strip().lower() not in MISSING for name in header):
-        raise InputError(f"The first line of {path} holds numbers, and it must hold names. Add a header.")
+        raise InputError(f"The first line of {path} holds numbers, not names of columns. Add a header.")
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise InputError(f"{path} has two columns called {twice!r}. Rename one.")

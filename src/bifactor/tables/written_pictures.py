@@ -1,4 +1,4 @@
-"""Arrays of numbers as pictures: what each format can hold, and files of it."""
+"""Writes arrays as pictures, within the limits of each format."""
 
 import io
 import struct
@@ -13,20 +13,20 @@ from bifactor.errors import InputError
 from bifactor.tables.pictures import FORMATS, PEAKS, pillow_or_advice
 
 DEEP, CLEAR = ("PNG", "TIFF"), ("PNG", "TIFF", "WEBP")
-"""Formats with 16 bits per colour; and with transparency."""
+"""Formats with 16 bits per colour; and those with transparency."""
 
 LONGEST = {"JPEG": 65_500, "WEBP": 16_383}
-"""Pixels of a side."""
+"""Most pixels of a side."""
 
 OPTIONS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95}, "WEBP": {"lossless": True, "exact": True}}
-"""Of Pillow's writers: no loss, of transparent colours neither, but for JPEG, which has no such way."""
+"""Options of Pillow's writers: lossless, including transparent colours, except for JPEG."""
 
 
 def format_of(path: Path) -> str:
-    """What Pillow calls files with such a name."""
+    """Pillow's name for the format of a file, by its extension."""
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(f"{path} should end in one of {', '.join(FORMATS)}.")
+        raise InputError(f"{path} does not have the extension of a picture. Choose one of {', '.join(FORMATS)}.")
     return kind
 
 
@@ -40,25 +40,25 @@ def require_room(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def losses(kind: str, pixels: Array, alpha: Array | None = None) -> list[str]:
-    """What a format loses of a picture, in sentences."""
+    """Remarks on what a format loses of a picture."""
     notes = []
     if kind == "JPEG":
-        notes.append("JPEG changes pixels a little, known ones too; png, tif and webp keep them.")
+        notes.append("JPEG changes pixels slightly, also known ones; png, tif and webp keep them.")
     if pixels.dtype == np.uint16 and kind not in DEEP:
-        notes.append(f"{kind} has 8 bits per colour, to which 16 were rounded; png and tif keep them.")
+        notes.append(f"{kind} has 8 bits per colour, so 16 bits were rounded; png and tif keep them.")
     if alpha is not None and kind not in CLEAR and np.any(alpha < PEAKS[alpha.dtype.name]):
-        notes.append(f"{kind} has no transparency, which is not kept; png, tif and webp keep it.")
+        notes.append(f"{kind} has no transparency, so it was lost; png, tif and webp keep it.")
     return notes
 
 
 def write_picture(
     file: BinaryIO, kind: str, pixels: Array, alpha: Array | None = None, profile: bytes | None = None
 ) -> None:
-    """Height × width × 1 or 3 pixels, with how opaque they are and what their colours mean, where the format has it."""
+    """Write height × width × 1 or 3 pixels, with their opacity and colour profile if the format has these."""
     Image = pillow_or_advice()
     values = pixels if alpha is None or kind not in CLEAR else np.dstack([pixels, alpha])
     if values.dtype == np.uint16 and kind in DEEP:
-        # Pillow writes 16 bits in grey alone.
+        # Pillow writes 16 bits only in grey.
         file.write((_png if kind == "PNG" else _tiff)(values, profile))
         return
     if values.dtype == np.uint16:
@@ -68,7 +68,7 @@ def write_picture(
 
 
 def _png(values: Array, profile: bytes | None) -> bytes:
-    """A PNG file of 16 bits per channel, each row as what is added to the one above."""
+    """A PNG file of 16 bits per channel, each row as its difference from the one above."""
     height, width, channels = values.shape
     rows = values.astype(">u2").view(np.uint8).reshape(height, -1)
     added = np.diff(rows, axis=0, prepend=np.uint8(0))
@@ -85,10 +85,10 @@ def _png(values: Array, profile: bytes | None) -> bytes:
 
 
 def _tiff(values: Array, profile: bytes | None) -> bytes:
-    """A TIFF file of 16 bits per channel, in one strip, not compressed."""
+    """A TIFF file of 16 bits per channel, in one uncompressed strip."""
     from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
-    if values.shape[2] == 2:  # which few programs read
+    if values.shape[2] == 2:  # few programs read grey with transparency
         values = values[:, :, [0, 0, 0, 1]]
     height, width, channels = values.shape
     content = values.astype("<u2").tobytes()
@@ -97,7 +97,7 @@ def _tiff(values: Array, profile: bytes | None) -> bytes:
     tags[262] = 1 if channels == 1 else 2  # black is zero; red, green and blue
     tags[273], tags[277], tags[278], tags[279] = 0, channels, height, len(content)
     if channels == 4:
-        tags[338] = 2  # transparency, by which colours are not multiplied
+        tags[338] = 2  # transparency, not premultiplied
     if profile is not None:
         tags[34675] = profile
     file = io.BytesIO()

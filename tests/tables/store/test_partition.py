@@ -268,7 +268,7 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
             assert view.fingerprint != store.fingerprint
     with pytest.raises(InputError, match="between 0 and 1"):
         store.held(1.0, 0)
-    with pytest.raises(InputError, match="held out already"):
+    with pytest.raises(InputError, match="already held out"):
         store.held(0.1, 0).train(0.1, 0)
 
 
@@ -286,12 +286,12 @@ def test_the_same_data_have_the_same_fingerprint_and_others_another(tmp_path):
         ((np.empty(0, int), np.empty(0, int), np.empty(0)), "at least one"),
         ((np.arange(3), np.arange(3), np.array([1, np.nan, 2])), "missing entries"),
         ((np.arange(3), np.arange(3), np.array([1, np.inf, 2])), "missing entries"),
-        ((np.arange(3), np.arange(3)), "three vectors"),
+        ((np.arange(3), np.arange(3)), "not three or four vectors"),
         ((np.arange(3), np.arange(3), np.ones(3), -np.ones(3)), "negative"),
-        ((np.array([0, 10**12]), np.arange(2), np.ones(2)), "names"),
+        ((np.array([0, 10**12]), np.arange(2), np.ones(2)), "not indices"),
         ((np.array([0, -1]), np.arange(2), np.ones(2)), "rows holds -1"),
         ((np.array([0.0, 1.0]), np.arange(2), np.ones(2)), "integers from 0"),
-        ((np.arange(3), np.arange(2), np.ones(2)), "as many of each"),
+        ((np.arange(3), np.arange(2), np.ones(2)), "equally many"),
         ([], "empty"),
         (5, "frame"),
         (pd.DataFrame({"user": [1], "item": [2], "rating": [np.inf]}), "infinite"),
@@ -318,14 +318,14 @@ def test_files_that_do_not_fit_are_refused_by_name(tmp_path):
     refused = {
         "one kind": ["a.parquet", "c.csv"],
         "b.parquet has no column": ["a.parquet", "b.parquet"],
-        "d.parquet is not a parquet file": ["d.parquet"],
+        "d.parquet is not parquet": ["d.parquet"],
         "no rows": ["e.parquet"],
-        "of one kind": ["a.parquet", "f.parquet"],
+        "to one kind": ["a.parquet", "f.parquet"],
         "infinite": ["g.parquet"],
         "no entry with a value": ["h.parquet"],
         "no file .*missing": ["missing.parquet"],
         "no parquet file": ["nothing"],
-        "No file is called": ["none-*.parquet"],
+        "No file matches": ["none-*.parquet"],
     }
     for k, (words, names) in enumerate(refused.items()):
         source = [tmp_path / name for name in names]

@@ -210,5 +210,5 @@ def test_a_bucket_that_was_cut_short_is_refused(source, tmp_path):
         bf.tables.partition(source, tmp_path / "blocks", progress=stopping(12, []))
     bucket = next(iter(sorted((tmp_path / "blocks").glob("bucket*"))))
     bucket.write_bytes(bucket.read_bytes()[:-5])
-    with pytest.raises(FileError, match=rf"{bucket.name} is cut short"):
+    with pytest.raises(FileError, match=rf"{bucket.name} is truncated"):
         bf.tables.partition(source, tmp_path / "blocks")

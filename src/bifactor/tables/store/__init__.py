@@ -1,1 +1,1 @@
-"""Observations on disk in blocks, for data that do not fit into memory."""
+"""Observations on disk in blocks, for data larger than memory."""

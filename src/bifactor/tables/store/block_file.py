@@ -1,7 +1,7 @@
-"""One block as a file: a header, and columns in the smallest types that hold them, little-endian.
+"""A block as a file: a header, and columns in the smallest types that hold them, little-endian.
 
-After the header come, each at a multiple of 64 bytes: values (codes of one byte, or floating numbers), weights where
-there are some, the column of each entry within its tile, the number of entries of each run (tile by tile, row by row),
+After the header come, each at a multiple of 64 bytes: values (codes of one byte, or floating-point numbers), weights if
+there are any, the column of each entry within its tile, the number of entries of each run (tile by tile, row by row),
 and the number of entries of each column.
 """
 
@@ -22,14 +22,14 @@ MAGIC, VERSION = b"bfblock\0", 1
 ALIGNED = 64
 
 TYPES = ("", "<u1", "<u2", "<u4", "<u8", "<f4", "<f8")
-"""Of columns, by their number in the header; none where there is no such column."""
+"""Types of columns, by their number in the header; 0 means that there is no such column."""
 
 _FIXED = struct.Struct("<8sI16sQQQQQQ5B16s")
 HEADER = -(-_FIXED.size // ALIGNED) * ALIGNED
 
 
 class Header(NamedTuple):
-    """What a block is."""
+    """The header of a block."""
 
     store: str
     """The id of the store that it belongs to."""
@@ -47,7 +47,7 @@ class Header(NamedTuple):
     marginals: int
     """The types of columns, as in `TYPES`."""
     fingerprint: str
-    """Of the content."""
+    """A hash of the content."""
 
     def pack(self) -> bytes:
         numbers = self[1:7]
@@ -58,7 +58,7 @@ class Header(NamedTuple):
 
     @property
     def sections(self) -> dict[str, tuple[int, int, np.dtype[Any]]]:
-        """Where each column begins, how long it is, and of what type."""
+        """The start, length and type of each column."""
         rows = self.stop - self.start
         lengths = (self.size, self.size, self.size, self.n_tiles * rows, self.n_inner)
         found, at = {}, HEADER
@@ -72,13 +72,13 @@ class Header(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of the whole file."""
+        """The size of the whole file."""
         at, length, dtype = self.sections["marginals"]
         return at + -(-length * dtype.itemsize // ALIGNED) * ALIGNED
 
 
 def parsed(blob: bytes) -> Header | None:
-    """The header at the beginning of a file; None where there is none."""
+    """The header at the beginning of a file; None if there is none."""
     if len(blob) < HEADER or not blob.startswith(MAGIC):
         return None
     _, version, store, *numbers, fingerprint = _FIXED.unpack(blob[: _FIXED.size])
@@ -86,12 +86,12 @@ def parsed(blob: bytes) -> Header | None:
 
 
 def smallest(largest: int) -> int:
-    """The number of the smallest type of integers up to `largest`."""
+    """The number of the smallest type for integers up to `largest`."""
     return 1 + next(k for k, bits in enumerate((8, 16, 32, 64)) if largest < 1 << bits)
 
 
 def encoded(columns: dict[str, Array]) -> list[bytes]:
-    """Columns as they are in a file, after the header."""
+    """Columns as bytes, as they follow the header in a file."""
     parts = []
     for column in columns.values():
         blob = np.ascontiguousarray(column).tobytes()
@@ -100,7 +100,7 @@ def encoded(columns: dict[str, Array]) -> list[bytes]:
 
 
 def digest(header: Header, parts: "list[bytes] | list[memoryview]") -> str:
-    """Of the content of a block, whichever store it belongs to."""
+    """A hash of the content of a block, which does not depend on its store."""
     plain = header._replace(store="0" * 32, fingerprint="0" * 32)
     total = hashlib.blake2b(plain.pack(), digest_size=16)
     for part in parts:
@@ -109,9 +109,9 @@ def digest(header: Header, parts: "list[bytes] | list[memoryview]") -> str:
 
 
 def read_block(path: Path, header: Header, buffer: Array) -> int:
-    """The whole file into a buffer of `header.bytes`; `FileError` where it is not the file that the header tells.
+    """Read the whole file into a buffer of `header.bytes`; raise `FileError` if it does not match the header.
 
-    Returns the time at which the file was changed last.
+    Returns the time of the last change of the file.
     """
     with reading(path), open(path, "rb", buffering=0) as file:
         status, view, at = os.fstat(file.fileno()), buffer.data, 0
@@ -119,11 +119,11 @@ def read_block(path: Path, header: Header, buffer: Array) -> int:
         if size != header.bytes:
             file.readinto(view[: min(HEADER, header.bytes)])
             _require_header(path, buffer[:HEADER].tobytes(), header)
-            raise FileError(f"{path} has {size} bytes and should have {header.bytes}. {ADVICE}")
+            raise FileError(f"{path} has {size} bytes, but should have {header.bytes}. {ADVICE}")
         while at < header.bytes:
             count = file.readinto(view[at:])
             if not count:
-                raise FileError(f"{path} was cut short while it was read. {ADVICE}")
+                raise FileError(f"{path} was truncated while it was read. {ADVICE}")
             at += count
     _require_header(path, buffer[:HEADER].tobytes(), header)
     return status.st_mtime_ns
@@ -139,7 +139,7 @@ def _require_header(path: Path, found: bytes, header: Header) -> None:
         raise FileError(f"{path} is not a block of bifactor. {ADVICE}")
     version = int.from_bytes(found[8:12], "little")
     if version != VERSION:
-        raise FileError(f"{path} has format {version}, and this version of bifactor reads {VERSION}. {ADVICE}")
+        raise FileError(f"{path} has format {version}, but this version of bifactor reads {VERSION}. {ADVICE}")
     if found[12:28].hex() != header.store:
         raise FileError(f"{path} belongs to another block store. {ADVICE}")
-    raise FileError(f"{path} is not the block that the manifest tells of: its header differs. {ADVICE}")
+    raise FileError(f"{path} is not the block in the manifest: its header differs. {ADVICE}")

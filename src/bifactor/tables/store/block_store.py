@@ -1,4 +1,4 @@
-"""A folder of blocks: what it holds, and its parts."""
+"""A block store: a folder of blocks and its metadata."""
 
 import os
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from bifactor.validation import is_count
 
 
 class Counted(NamedTuple):
-    """What a pass over the blocks tells."""
+    """Counts from a pass over the blocks."""
 
     values: Values
     marginals: tuple[Array, Array]
@@ -31,7 +31,7 @@ class Counted(NamedTuple):
 class BlockStore:
     """Observations of a matrix on disk, in blocks of rows or of columns, whichever are more.
 
-    `tables.partition` makes one, `BlockStore.open` opens one.
+    `tables.partition` writes a store, `BlockStore.open` opens one.
 
     Attributes
     ----------
@@ -40,25 +40,25 @@ class BlockStore:
     size : int
         The number of observations.
     dtype : numpy.dtype
-        Of values that are loaded: float32, unless that rounds some value by more than a millionth of their range.
+        Type of loaded values: float32, unless that rounds some value by more than a millionth of their range.
     flipped : bool
         Whether blocks are ranges of columns.
     parts : tuple of Part
         Each with `start`, `stop`, `size`, `fingerprint` and `load`.
     row_names, column_names : Names or None
-        None where they were numbers from 0.
+        None if they are numbers from 0.
     marginals : (rows, columns)
-        How many observations each row and each column has.
+        The number of observations of each row and of each column.
     mean, total, least, largest : float
-        Of the values.
+        Mean, sum, minimum and maximum of the values.
     whole, ones : bool
         Whether all values are integers; whether all of them are 1.
     levels, level_counts : array or None
-        The distinct values in order and how often each occurs; None where there are more than 256.
+        The distinct values, sorted, and how often each occurs; None if there are more than 256.
     weighted : bool
     origin : Origin
     fingerprint : str
-        Of the content: the same for the same observations in the same blocks.
+        A hash of the content: the same for the same observations in the same blocks.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class BlockStore:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "BlockStore":
-        """A store that has been written; `FileError` where there is none, or it is damaged."""
+        """Open a store; raise `FileError` if there is none, or it is damaged."""
         place = Path(os.path.abspath(folder))
         return cls(place, read_manifest(place))
 
@@ -126,7 +126,7 @@ class BlockStore:
 
     @property
     def values(self) -> Values:
-        """What is known of the values; of a part that is held out, or not, by one pass over the blocks."""
+        """Statistics of the values; for a part of the store, they take one pass over the blocks."""
         return self.manifest.values if self.sieve is None else self._counted.values
 
     @property
@@ -169,9 +169,9 @@ class BlockStore:
     def train(self, fraction: float, seed: int) -> "BlockStore":
         """The same store without the observations that `held` holds out.
 
-        Whether an observation is held out is told by a hash of its row, its column and the seed, so it is the same in
-        memory, in any blocks and on any machine; observations of one entry are held out together. `size`, `marginals`
-        and what is known of the values are counted when first asked for, in one pass over the blocks.
+        A hash of the row, the column and the seed decides whether an observation is held out, so the choice is the
+        same in memory, in any blocks and on any machine, and observations of one entry are held out together. `size`,
+        `marginals` and the statistics of the values are computed on first use, in one pass over the blocks.
         """
         return self._sifted(fraction, seed, False)
 
@@ -181,11 +181,11 @@ class BlockStore:
 
     def _sifted(self, fraction: float, seed: int, held: bool) -> "BlockStore":
         if self.sieve is not None:
-            raise InputError("Some observations are held out already. Use the store itself.")
+            raise InputError("Some observations are already held out of this store. Use the whole store.")
         if not isinstance(fraction, float) or not 0 < fraction < 1:
-            raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share that is held out, as 0.1.")
+            raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1.")
         if not is_count(seed, 0):
-            raise InputError(f"seed={seed!r} is not an integer ≥ 0.")
+            raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one, such as 0.")
         return BlockStore(self.folder, self.manifest, Sieve(fraction, int(seed), held))
 
     @cached_property
@@ -200,7 +200,7 @@ class BlockStore:
             longer[part.start : part.stop] = outer
             shorter += inner.astype(np.int64)
             levels = kernels.find("census", np.float64, y.size).tally(y, np.ones(y.size, bool), about, levels)
-        if levels is not None:  # as they were before they were rounded
+        if levels is not None:  # the values before they were rounded
             exact = {float(self.dtype.type(value)): value for value, _ in self.manifest.values.levels or ()}
             levels = {exact[value]: times for value, times in levels.items()}
         marginals = (shorter, longer) if self.flipped else (longer, shorter)
@@ -212,14 +212,14 @@ class BlockStore:
 
 
 def fresh() -> Array:
-    """What is known of no values."""
+    """Statistics of no values."""
     about = np.zeros(7)
     about[LEAST], about[MOST], about[WHOLE] = np.inf, -np.inf, 1
     return about
 
 
 def told_values(about: Array, levels: dict[float, int] | None) -> Values:
-    """What is known of values, in words."""
+    """Statistics of values, by name."""
     least, most = (float(about[k]) if about[SIZE] else 0.0 for k in (LEAST, MOST))
     sizes = int(about[SIZE]), float(about[SUM]), float(about[SQUARES])
     return Values(*sizes, least, most, bool(about[WHOLE]), None if levels is None else tuple(sorted(levels.items())))

@@ -1,4 +1,4 @@
-"""The names of one side of a matrix, as they come by in pieces: first collected and counted, then looked up."""
+"""The names of one side of a matrix, in pieces: first collected and counted, then looked up."""
 
 from typing import Any
 
@@ -15,25 +15,25 @@ Column = Array | Words
 """Names: numbers or dates, or text."""
 
 SPARE, LOOSE = 1 << 20, 4
-"""Integers are counted in an array where their range is no longer than so much, or so many times their number."""
+"""Integers are counted in an array if their range is at most so long, or so many times their number."""
 
 FIRST = 1 << 12
-"""Slots of a hash table at first."""
+"""Initial slots of a hash table."""
 
 WORD = 150
-"""Bytes that a word of usual length takes in a dictionary of Python."""
+"""Bytes that a word of average length takes in a Python dictionary."""
 
 SIGN = np.uint64(1 << 63)
 
 WHOLE = 1 << 53
-"""Up to which floating numbers without a fraction are integers."""
+"""Below this, floating-point numbers without a fraction are exact integers."""
 
 
 class Side:
     """Collects the names of one side and counts the observations of each.
 
-    The order of names is that of `tables.read`: numbers and dates are sorted; text is in the order in which it came,
-    after the integers that came before the first word.
+    The order of names is that of `tables.read`: numbers and dates are sorted; text is in its original order, after the
+    integers before the first word.
     """
 
     def __init__(self, what: str, room: int):
@@ -45,12 +45,12 @@ class Side:
         self.text = False
 
     def add(self, column: Column, known: Array) -> None:
-        """Take in names, and count those of observations that are known."""
+        """Add names, and count those of known observations."""
         if isinstance(column, Words):
             self._add_words(column, known)
             return
         if self.text or (self.dtype is not None and self.dtype.kind != column.dtype.kind):
-            raise InputError(f"Some {self.what} names are text or dates, and some numbers. Make them of one kind.")
+            raise InputError(f"Some {self.what} names are text or dates, others numbers. Convert them to one kind.")
         self.dtype = column.dtype if self.dtype is None else np.result_type(self.dtype, column.dtype)
         self._integers.add(keyed(column), known)
 
@@ -67,13 +67,13 @@ class Side:
 
     def _become_text(self) -> None:
         if self.dtype is not None and self.dtype.kind not in "iu":
-            raise InputError(f"Some {self.what} names are text, and some {self.dtype}. Make them of one kind.")
+            raise InputError(f"Some {self.what} names are text, others {self.dtype}. Convert them to one kind.")
         numbers, self._counts = self._integers.sorted()
         self._places = {str(number): k for k, number in enumerate(numbers.tolist())}
         self._integers, self.text = _Integers(self.what, self.room), True
 
     def done(self) -> tuple[Names, Array]:
-        """The names that some observation has, and the number of observations of each."""
+        """The names with observations, and the number of observations of each."""
         if not self.text:
             keys, counts = self._integers.sorted()
             return Names(_narrowed(unkeyed(keys[counts > 0], self.dtype or np.dtype(np.int64)))), counts[counts > 0]
@@ -85,7 +85,7 @@ class Side:
 
 
 class Locator:
-    """Where among names others are: numbers by an array over their range or a hash table, text by a dictionary."""
+    """Looks up names: numbers in an array over their range or in a hash table, text in a dictionary."""
 
     def __init__(self, names: Names, room: int):
         self.names, self.room = names, room
@@ -94,7 +94,7 @@ class Locator:
         self._words = {word: k for k, word in enumerate(names.values.tolist())} if text else {}
 
     def places(self, column: Column) -> Array:
-        """The place of each name, -1 where it is not known."""
+        """The index of each name, -1 if it is not known."""
         if isinstance(column, Words):
             places = np.array([self._words.get(word, EMPTY) for word in column.distinct], np.int32)
             return places[column.inverse]
@@ -116,7 +116,7 @@ class Locator:
             return
         size = _power(2 * numbers.size)
         self._keys, counts = np.zeros(size, np.int64), np.full(size, EMPTY, np.int32)
-        # Sorted numbers have ascending places, which are entered as counts.
+        # Sorted numbers have ascending indices, which are stored as counts.
         census = kernels.find("census", np.float64, numbers.size)
         census.fill(numbers, self._keys, counts)
         self._held = counts
@@ -132,7 +132,7 @@ class Locator:
 
 
 class _Integers:
-    """How often integers of 64 bits occur: in an array over their range, or in a hash table."""
+    """Counts of 64-bit integers, in an array over their range or in a hash table."""
 
     def __init__(self, what: str, room: int):
         self.what, self.room = what, room
@@ -157,7 +157,7 @@ class _Integers:
                 self._grow()
 
     def _reach(self, low: int, high: int) -> bool:
-        """Make the array long enough; False where it would be too long."""
+        """Make the array long enough; return False if it would be too long."""
         size = self.counts.size
         if size and self.low <= low and high < self.low + size:
             return True
@@ -165,7 +165,7 @@ class _Integers:
         span = last - first + 1
         if span > max(SPARE, LOOSE * self.seen) or 8 * span > self.room:
             return False
-        # A little more than is needed, as the next piece may go on.
+        # A little longer than needed, since the next piece may extend the range.
         more = min(span // 2, self.room // 8 - span, np.iinfo(np.int64).max - last)
         counts = np.full(span + more, EMPTY, np.int64)
         counts[self.low - first : self.low - first + size] = self.counts
@@ -192,7 +192,7 @@ class _Integers:
         self.counts[there] = counts[places[there]]
 
     def sorted(self) -> tuple[Array, Array]:
-        """All integers that came by in order, and their counts."""
+        """All integers, sorted, and their counts."""
         there = np.flatnonzero(self.counts != EMPTY)
         if self.keys is None:
             return there + self.low, self.counts[there]
@@ -201,7 +201,7 @@ class _Integers:
 
 
 def keyed(column: Array) -> Array:
-    """Numbers and dates as integers of 64 bits in the same order."""
+    """Numbers and dates as 64-bit integers in the same order."""
     kind = column.dtype.kind
     if kind == "f":
         bits = (column.astype(np.float64) + 0.0).view(np.int64)  # -0 is 0
@@ -214,7 +214,7 @@ def keyed(column: Array) -> Array:
 
 
 def unkeyed(keys: Array, dtype: np.dtype[Any]) -> Array:
-    """What `keyed` had."""
+    """The inverse of `keyed`."""
     if dtype.kind == "f":
         return (keys ^ ((keys >> 63) & np.iinfo(np.int64).max)).view(np.float64).astype(dtype)
     if dtype == np.uint64:
@@ -223,14 +223,14 @@ def unkeyed(keys: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _narrowed(values: Array) -> Array:
-    """Floating numbers that are integers as such: they had holes elsewhere."""
+    """Floating-point numbers as integers if all of them are: they were floats because of missing values."""
     if values.dtype.kind == "f" and np.all(np.abs(values) < WHOLE) and np.all(values % 1 == 0):
         return values.astype(np.int64)
     return values
 
 
 def _power(least: int) -> int:
-    """A power of two."""
+    """The next power of two."""
     return 1 << max(least - 1, 1).bit_length()
 
 
@@ -242,5 +242,5 @@ def _crowded(what: str, count: int, room: int) -> InputError:
 
 
 def changed(where: str) -> FileError:
-    """Data that were not the same when they were read again."""
-    return FileError(f"{where} has changed while it was read. Start again when nothing writes to it.")
+    """The error for data that differed when they were read again."""
+    return FileError(f"{where} has changed while it was read. Start again when no process writes to it.")

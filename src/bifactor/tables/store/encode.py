@@ -1,4 +1,4 @@
-"""From the bucket of a block to its file."""
+"""Writes the bucket of a block as a file."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ CODES = TYPES.index("<u1")
 
 
 def finished(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Header | None:
-    """The header of a block that an earlier process has written; files are renamed when they are whole."""
+    """The header of a block that an earlier process has written; files get their name when they are complete."""
     path = work.folder / block_name(block)
     try:
         with open(path, "rb") as file:
@@ -86,7 +86,7 @@ def _marginals(columns: Array, runs: Array, sizes: tuple[int, int, int]) -> Arra
 
 
 def _bucket(path: Path, size: int, kind: str, weighed: str | None) -> tuple[Array, Array, Array | None]:
-    """All segments of a bucket, one after the other."""
+    """All segments of a bucket, concatenated."""
     keys, values = np.empty(size, np.uint64), np.empty(size, kind)
     weights = None if weighed is None else np.empty(size, weighed)
     at = 0
@@ -107,4 +107,4 @@ def _bucket(path: Path, size: int, kind: str, weighed: str | None) -> tuple[Arra
 
 
 def _lost(path: Path) -> FileError:
-    return FileError(f"{path} is cut short or has changed. Delete its folder, and start again.")
+    return FileError(f"{path} is truncated or has changed. Delete its folder and start again.")

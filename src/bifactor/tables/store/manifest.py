@@ -1,4 +1,4 @@
-"""What a block store holds, in a file of JSON that is written last: a folder without it is not finished."""
+"""The manifest of a block store, a JSON file that is written last: a folder without it is not finished."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, IndexError, Recursio
 
 @dataclass(frozen=True)
 class Values:
-    """What is known of all values."""
+    """Statistics of all values."""
 
     size: int
     total: float
@@ -38,12 +38,12 @@ class Values:
     whole: bool
     """Whether all of them are integers."""
     levels: tuple[tuple[float, int], ...] | None
-    """The distinct values with how often each occurs; None where there are more than 256."""
+    """The distinct values and how often each occurs; None if there are more than 256."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All but the blocks, the names and the marginals."""
+    """Everything about a store except the blocks, the names and the marginals."""
 
     id: str
     shape: tuple[int, int]
@@ -51,16 +51,16 @@ class Manifest:
     dtype: str
     weighted: bool
     named: bool
-    """Whether rows and columns have names, and not numbers from 0 alone."""
+    """Whether rows and columns have names other than numbers from 0."""
     values: Values
     origin: Origin
     blocks: tuple[Header, ...]
     request: dict[str, Any]
-    """What was asked for, and of which files."""
+    """The arguments and the files of the source."""
 
     @property
     def fingerprint(self) -> str:
-        """Of the content of all blocks."""
+        """A hash of the content of all blocks."""
         told = [self.shape, self.flipped, self.dtype, [block.fingerprint for block in self.blocks]]
         if self.values.levels is not None:
             told.append([value for value, _ in self.values.levels])
@@ -72,26 +72,24 @@ def block_name(number: int) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Atomically."""
+    """Write a file atomically."""
     files.put(folder / MANIFEST, signed({"bifactor": "block store", "format": FORMAT, **asdict(manifest)}))
 
 
 def signed(content: dict[str, Any]) -> bytes:
-    """JSON with its checksum."""
+    """JSON with a checksum."""
     text = json.dumps(content, ensure_ascii=False, default=_listed)
     return json.dumps({"content": text, "checksum": _checksum(text)}, indent=1).encode()
 
 
 def unsigned(path: Path) -> dict[str, Any]:
-    """What `signed` gave."""
+    """The inverse of `signed`, for a file."""
     with reading(path):
         blob = path.read_bytes()
     try:
         outside = json.loads(blob)
         if outside["checksum"] != _checksum(outside["content"]):
-            raise FileError(
-                f"{path} is damaged: its content does not have its checksum. Partition the data again, or restore it."
-            )
+            raise FileError(f"{path} is damaged: its checksum does not match. Partition the data again, or restore it.")
         return dict(json.loads(outside["content"]))
     except _DAMAGE:
         raise FileError(
@@ -100,22 +98,22 @@ def unsigned(path: Path) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a finished store; `FileError` where there is none."""
+    """The manifest of a finished store; raise `FileError` if there is none."""
     if not folder.is_dir():
-        raise FileError(f"There is no folder {folder}. Make a block store with bifactor partition.")
+        raise FileError(f"There is no folder {folder}. Write a block store with bifactor partition.")
     path = folder / MANIFEST
     if not path.is_file():
-        raise FileError(f"{folder} is not a block store, or is not finished. Make it with bifactor partition.")
+        raise FileError(f"{folder} is not a block store, or is not finished. Write it with bifactor partition.")
     content = unsigned(path)
     if content.pop("bifactor", None) != "block store":
-        raise FileError(f"{path} is not the manifest of a block store. Make one with bifactor partition.")
+        raise FileError(f"{path} is not the manifest of a block store. Write one with bifactor partition.")
     number = content.pop("format", None)
     if number != FORMAT:
-        raise FileError(f"{path} has format {number}, and this version of bifactor reads {FORMAT}. Partition again.")
+        raise FileError(f"{path} has format {number}, but this version of bifactor reads {FORMAT}. Partition again.")
     try:
         return restored(content)
     except _DAMAGE:
-        raise FileError(f"{path} is damaged: something is missing in it. Partition the data again.") from None
+        raise FileError(f"{path} is damaged: some of its content is missing. Partition the data again.") from None
 
 
 def restored(content: dict[str, Any]) -> Manifest:
@@ -136,7 +134,7 @@ def restored(content: dict[str, Any]) -> Manifest:
 
 
 def write_sides(folder: Path, id: str, names: tuple[Names | None, Names | None], counts: tuple[Array, Array]) -> None:
-    """The names of rows and columns, and how many observations each has."""
+    """Write the names of rows and columns, and how many observations each has."""
     if names[0] is not None and names[1] is not None:
         arrays, kinds = packed_names(names[0], names[1])
         files.write(folder / NAMES, "names", arrays, {"id": id, "types": kinds})
@@ -154,7 +152,7 @@ def read_names(folder: Path, id: str, shape: tuple[int, int]) -> tuple[Names, Na
     except _DAMAGE as error:
         raise FileError(f"{path} is damaged: {error}. Partition the data again.") from None
     if (len(rows), len(cols)) != shape:
-        raise FileError(f"{path} names {len(rows)} rows and {len(cols)} columns of {shape}. Partition the data again.")
+        raise FileError(f"{path} has names of {len(rows)} rows and {len(cols)} columns, not {shape}. Partition again.")
     return rows, cols
 
 
@@ -165,7 +163,7 @@ def read_marginals(folder: Path, id: str, shape: tuple[int, int]) -> tuple[Array
     _require_id(path, metadata, id)
     found = arrays.get("rows", np.empty(0)), arrays.get("columns", np.empty(0))
     if (found[0].size, found[1].size) != shape:
-        raise FileError(f"{path} counts {found[0].size} rows and {found[1].size} columns of {shape}. Partition again.")
+        raise FileError(f"{path} counts {found[0].size} rows, {found[1].size} columns, not {shape}. Partition again.")
     return found[0].astype(np.int64), found[1].astype(np.int64)
 
 

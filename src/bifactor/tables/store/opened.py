@@ -1,4 +1,4 @@
-"""From what a user passes to observations in pieces."""
+"""Opens what a user passes as a source of observations in pieces."""
 
 import os
 from pathlib import Path
@@ -16,12 +16,12 @@ from bifactor.tables.store.triples import Triples
 
 
 def identified(source: Any) -> list[list[Any]] | None:
-    """The names, sizes and times of the files of a source; None for what is in memory."""
+    """The names, sizes and times of the files of a source; None for data in memory."""
     return identity(listed(source)) if _is_named(source) else None
 
 
 def opened(source: Any, asked: Asked) -> Source:
-    """A source of observations; `InputError` or `FileError` where it is none."""
+    """A source of observations; raise `InputError` or `FileError` if it is not valid."""
     if isinstance(source, Observations):
         return Held(source.weighed())
     if isinstance(source, tuple) and not _is_named(source):
@@ -42,7 +42,7 @@ def opened(source: Any, asked: Asked) -> Source:
     whole = tuple(end for end in (*KINDS, *OTHERS))
     if any(name.lower().removesuffix(".gz").endswith(whole) for name in names):
         if len(names) > 1:
-            raise InputError(f"{names[0]} is of a kind of which one file is read. Pass one, or parquet or text.")
+            raise InputError(f"Only one file of the kind of {names[0]} is read. Pass one, or parquet or text files.")
         return Held(_read(names[0], asked))
     if len(names) == 1 and sniffed(head(Path(names[0])), asked, Path(names[0])).wide:
         return Held(_read(names[0], asked))
@@ -50,7 +50,7 @@ def opened(source: Any, asked: Asked) -> Source:
 
 
 def _is_named(source: Any) -> bool:
-    """Whether it is files."""
+    """Whether the source is files."""
     if isinstance(source, tuple):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
     return isinstance(source, (str, os.PathLike, list))

@@ -1,4 +1,4 @@
-"""Parquet files, one or many, on disk or wherever pyarrow or fsspec reads."""
+"""Parquet files, one or many, on disk or at any address that pyarrow or fsspec can read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +17,10 @@ from bifactor.tables.store.places import Place
 from bifactor.tables.store.sources import Piece, Source, Text, only
 
 BUFFER = 1 << 20
-"""Bytes of each column that are read at a time: a group of rows may be larger than memory."""
+"""Bytes of each column per piece: a row group may be larger than memory."""
 
 TEXT, INTEGERS = "text", "integers"
-"""Kinds of names that have several types."""
+"""Kinds of names that may have several types."""
 
 
 class Parquet(Source):
@@ -38,11 +38,11 @@ class Parquet(Source):
                     layout = ParquetColumns(file, place.name).layout(asked)
                     where = place.name
         if layout is None:
-            raise FileError(f"{places[0].name} has columns and no rows. Pass files with at least one entry.")
+            raise FileError(f"{places[0].name} has columns but no rows. Pass files with at least one entry.")
         self.wide, self.weighted = layout.wide, layout.weight is not None
         if self.wide:
             if len(places) > 1:
-                raise InputError(f"{where} is wide, and several files have to be long tables. Pass one file.")
+                raise InputError(f"{where} is wide, but several files must be long tables. Pass one file.")
             return
         self.header = tuple(layout.name(k) for k in layout.places if k is not None)
         more = () if layout.weight is None else (layout.name(layout.weight),)
@@ -59,7 +59,7 @@ class Parquet(Source):
                     yield self._piece(batch, place.name)._replace(done=done)
 
     def _require_columns(self, schema: Any, where: str, kinds: dict[str, tuple[str, str]]) -> None:
-        """Raise `InputError` unless a file has the columns, and names of the kind that those before it have."""
+        """Raise `InputError` unless a file has the same columns and kinds of names as those before it."""
         lacking = [name for name in self.columns if name not in schema.names]
         if lacking:
             raise InputError(f"{where} has no column {lacking[0]!r}. Pass files with the same columns.")
@@ -68,7 +68,7 @@ class Parquet(Source):
             first, before = kinds.setdefault(name, (kind, where))
             if kind != first:
                 raise InputError(
-                    f"Column {name!r} holds {kind} in {where}, and {first} in {before}. Make them of one kind."
+                    f"Column {name!r} holds {kind} in {where}, but {first} in {before}. Convert them to one kind."
                 )
 
     def _piece(self, batch: Any, where: str) -> Piece:
@@ -89,7 +89,7 @@ class Parquet(Source):
             raise InputError(
                 f"Some {what} names are missing in {name!r}. Drop these lines, or give every {what} a name."
             )
-        # A line without a value may have no names either.
+        # A line without a value may lack names, too.
         weights = None if weights is None else weights[~lost]
         return Piece(
             [only(sides[0][0], ~lost)], [only(sides[1][0], ~lost)], values[~lost], weights, int(np.count_nonzero(lost))
@@ -109,14 +109,14 @@ def _opened(place: Place) -> Iterator[Any]:
     except FileNotFoundError:
         raise FileError(f"There is no file {place.name}. Check its name.") from None
     except PermissionError:
-        raise FileError(f"{place.name} may not be read. Check its permissions.") from None
+        raise FileError(f"{place.name} cannot be read: permission denied. Check its permissions.") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())[:200]
-        raise FileError(f"{place.name} is not a parquet file, or damaged ({said}). Fetch or save it again.") from None
+        raise FileError(f"{place.name} is not parquet, or damaged ({said}). Download or save it again.") from None
 
 
 def _kind(kind: Any) -> str:
-    """What a type of names is, in a word."""
+    """The kind of a type of names, in one word."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -127,7 +127,7 @@ def _kind(kind: Any) -> str:
 
 
 def _names(column: Any, name: str, where: str) -> tuple[Column, Array]:
-    """Names, and where there are none."""
+    """Names, and where they are missing."""
     import pyarrow as pa
 
     kind, lost = column.type, column.is_null().to_numpy(zero_copy_only=False)
@@ -147,11 +147,11 @@ def _names(column: Any, name: str, where: str) -> tuple[Column, Array]:
         values = values.astype(np.float32) if values.dtype == np.float16 else values
         if values.dtype.kind in "fmM":
             return values, lost | (values != values)
-    raise InputError(f"Column {name!r} of {where} is of type {kind}, which names nothing. Convert it to text.")
+    raise InputError(f"Column {name!r} of {where} has type {kind}, which is not for names. Convert it to text.")
 
 
 def _numbers(column: Any, name: str, where: str) -> Array:
-    """Floating, with NaN where there is nothing."""
+    """Floating-point numbers, with NaN for missing values."""
     import pyarrow as pa
 
     kind = column.type
@@ -169,5 +169,5 @@ def _numbers(column: Any, name: str, where: str) -> Array:
         column = column.cast(pa.float64(), safe=False)
     values: Array = column.to_numpy(zero_copy_only=False)
     if np.any(np.isinf(values)):
-        raise InputError(f"Column {name!r} of {where} holds infinite values. Leave them out, or empty.")
+        raise InputError(f"Column {name!r} of {where} holds infinite values. Remove them or leave them empty.")
     return values

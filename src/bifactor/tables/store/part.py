@@ -1,4 +1,4 @@
-"""One block of a store: small until it is loaded, so that it can travel to another process."""
+"""One block of a store: small until it is loaded, so that it can be sent to another process."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,26 +15,26 @@ from bifactor.kernels.layout import Layout, index_type
 from bifactor.tables.store.block_file import ADVICE, HEADER, Header, digest, read_block
 
 _checked: set[tuple[str, int, str]] = set()
-"""Files that this process has compared with their checksums: name, time of the last change and checksum."""
+"""Files whose checksum this process has verified: name, time of the last change and checksum."""
 
 
 class Sieve(NamedTuple):
-    """Which entries are held out: those whose hash is below a fraction."""
+    """A choice of entries: those whose hash is below a fraction are held out."""
 
     fraction: float
     seed: int
     held: bool
-    """Whether they, or all others, are loaded."""
+    """Whether the held-out entries are loaded, or all others."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A range of rows, or of columns where the store is `flipped`, and the observations in it."""
+    """A range of rows, or of columns if the store is `flipped`, and the observations in it."""
 
     path: str
     header: Header
     table: tuple[float, ...]
-    """What the codes of values stand for; empty where values are written as they are."""
+    """The values of codes; empty if values are stored as numbers."""
     dtype: str
     flipped: bool
     sieve: Sieve | None = None
@@ -49,12 +49,12 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Observations, before some are held out."""
+        """The number of observations, before some are held out."""
         return self.header.size
 
     @property
     def fingerprint(self) -> str:
-        """Of the content."""
+        """A hash of the content."""
         content = self.header.fingerprint
         return content if self.sieve is None else f"{content} {tuple(self.sieve)}"
 
@@ -68,13 +68,13 @@ class Part:
         Parameters
         ----------
         workspace : Workspace, optional
-            Hands out memory that is used again. The arrays of the last block are overwritten.
+            Memory that is reused. The arrays of the last block are overwritten.
 
         Raises
         ------
         FileError
-            If the file is missing, cut short, changed, or belongs to another store. The whole content is compared with
-            its checksum when a process first reads the file, and again where the file has changed.
+            If the file is missing, truncated or changed, or belongs to another store. The checksum of the whole content
+            is verified when a process first reads the file, and again after the file has changed.
         """
         space = Workspace() if workspace is None else workspace
         buffer = space.take("file", self.header.bytes, np.uint8)
@@ -86,7 +86,7 @@ class Part:
         if known in _checked:
             return
         if digest(self.header, [buffer.data[HEADER:]]) != self.header.fingerprint:
-            raise FileError(f"{self.path} is damaged: its content does not have its checksum. {ADVICE}")
+            raise FileError(f"{self.path} is damaged: its checksum does not match. {ADVICE}")
         _checked.add(known)
 
     def _decoded(self, buffer: Array, space: Workspace) -> Loaded:

@@ -1,4 +1,4 @@
-"""Makes a block store: names and counts, then each observation to the bucket of its block, then block by block."""
+"""Writes a block store in three passes: names and counts, buckets of observations, and blocks."""
 
 import os
 from collections.abc import Callable
@@ -35,10 +35,10 @@ from bifactor.tables.store.sources import Source, known_part, missing_told
 from bifactor.tables.store.workplace import NAMED, SORTED, Workplace, locked, require_room
 
 Told = Callable[[str, int, int], None]
-"""Told what is done, how far it is, and how much there is."""
+"""Called with the current stage, the work done so far, and the total."""
 
 PRECISE = 1e-6
-"""Of the range of values that single precision may round them by."""
+"""Largest rounding error in single precision, as a share of the range of values."""
 
 
 def partition(
@@ -54,33 +54,33 @@ def partition(
     progress: bool | Told = False,
     dtype: Any = None,
 ) -> BlockStore:
-    """Write observations to a folder in blocks, for data that do not fit into memory.
+    """Write observations to a folder in blocks, for data larger than memory.
 
-    The longer side of the matrix is cut into ranges of about as many observations each. Names of rows and columns are
-    numbered as `tables.read` does. The source is read twice, in pieces. A process that was stopped goes on where it
-    was when it is started again with the same source, files and settings.
+    The longer side of the matrix is divided into ranges with about equally many observations. Names of rows and columns
+    are numbered as in `tables.read`. The source is read twice, in pieces. After an interruption, call this again with
+    the same source, files and settings to continue.
 
     Parameters
     ----------
     source : path, list of paths, data frame, Observations or tuple of arrays
         Parquet files: one, a folder of them, a pattern such as ``"ratings/*.parquet"``, or an address that pyarrow or
-        fsspec reads. Text as `tables.read` reads it: one file, a pattern or a list. These are read in pieces. npz,
+        fsspec can read. Text as in `tables.read`: one file, a pattern or a list. These are read in pieces. npz,
         MatrixMarket, JSON lines, wide tables and frames are held in memory. ``(rows, cols, values)``, or with weights
-        as a fourth array, are integers from 0 and stay what they are; they may be mapped files.
+        as a fourth array: rows and columns are integers from 0 and are not renumbered; arrays may be memory-mapped.
     folder : path
-        Made where it does not exist.
+        Created if it does not exist.
     memory : str or int
-        "2GB", "512MiB" or bytes: what this process may take, and a fit that streams the blocks. It decides how large
-        blocks are. Names take what they take, at most a quarter of it on each side.
+        Most memory for this call, and for a fit that streams the blocks: "2GB", "512MiB" or a number of bytes. It
+        determines the size of blocks. Names may take at most a quarter of it on each side.
     row, col, value, weight : str, optional
-        Columns, by their names or their numbers from 1. Lines without a value, or of weight 0, are left out.
+        Columns, by name or by number from 1. Lines without a value, or of weight 0, are left out. Pass
         ``value=False`` for pairs without values, which all count as 1.
     force : bool
-        Replace a block store, or use a folder with other files, which stay.
+        Replace a block store, or use a folder with other files, which are kept.
     progress : bool or callable (what, done, total)
     dtype : float32 or float64, optional
-        Of values when they are loaded. By default float32, unless that would round some value by more than a millionth
-        of their range.
+        Type of values when they are loaded. By default float32, unless that would round some value by more than a
+        millionth of their range.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def partition(
 
 
 class _Partition:
-    """The three passes."""
+    """The three passes over the data."""
 
     def __init__(self, data: Source, work: Workplace, budget: int, told: Told, source: Any):
         self.data, self.work, self.budget, self.told, self.source = data, work, budget, told, source
@@ -140,7 +140,7 @@ class _Partition:
         self._encode(facts, plan)
 
     def _name(self) -> None:
-        """The first pass: names, numbers of observations, and what is known of values."""
+        """The first pass: names, numbers of observations, and statistics of the values."""
         known_names = self.data.names is not None
         sides = [Side(what, self.budget // 4) for what in ("row", "column")]
         counts = [np.zeros(size, np.int64) for size in self.data.shape]
@@ -192,7 +192,7 @@ class _Partition:
         self.work.note(NAMED, asdict(manifest))
 
     def _sort(self, facts: Manifest, plan: Plan) -> None:
-        """The second pass: each observation to the bucket of its block."""
+        """The second pass: put each observation into the bucket of its block."""
         self.work.empty_buckets()
         locators = self._locators(facts)
         codes = None if facts.values.levels is None else np.array([value for value, _ in facts.values.levels])
@@ -227,7 +227,7 @@ class _Partition:
         return [Locator(side, self.budget // 4) for side in names]
 
     def _append(self, starts: Array, columns: list[Array]) -> None:
-        """A segment for each bucket: how many observations it has, and their columns."""
+        """Write a segment to each bucket: the number of observations, and their columns."""
         try:
             for block in np.flatnonzero(np.diff(starts)).tolist():
                 part = slice(int(starts[block]), int(starts[block + 1]))
@@ -238,11 +238,11 @@ class _Partition:
         except OSError as error:
             self.work.empty_buckets()
             raise FileError(
-                f"Cannot write to {self.work.folder}: {error.strerror}. Make room there, and start again."
+                f"Cannot write to {self.work.folder}: {error.strerror}. Free some space there and start again."
             ) from None
 
     def _encode(self, facts: Manifest, plan: Plan) -> None:
-        """The third pass: the blocks, one after the other."""
+        """The third pass: write the blocks."""
         headers, done = [], 0
         for block in range(plan.count):
             header = finished(self.work, facts, plan, block)
@@ -261,21 +261,21 @@ def _write_all(file: Any, column: Array) -> None:
 
 
 def _coded(values: Array, codes: Array | None, dtype: str) -> Array:
-    """Values as they are written."""
+    """Values as they are stored."""
     if codes is None:
         return values.astype(dtype)
     return np.searchsorted(codes, values.astype(np.float64)).astype(np.uint8)
 
 
 def _precision(about: Array) -> str:
-    """Single precision, unless it would round values by more than a little of their range."""
+    """Single precision, unless its rounding error is too large a share of the range of values."""
     spread = about[MOST] - about[LEAST]
     exact = about[ERROR] <= PRECISE * spread or (spread == 0 and np.isfinite(about[ERROR]))
     return "float32" if exact else "float64"
 
 
 def _spoken(source: Any) -> str:
-    """What a source is called in an error."""
+    """The name of a source in messages."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     return "The source"

@@ -1,4 +1,4 @@
-"""Some observations of a store in memory, and which are held out."""
+"""Some observations of a store in memory, and the choice of those held out."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bifactor.tables.store.block_store import BlockStore
 
 
 def is_held_out(rows: Array, cols: Array, fraction: float, seed: int) -> Array:
-    """Which entries are held out, by a hash of row, column and seed: those that `BlockStore.held` has."""
+    """A mask of entries that a hash of row, column and seed holds out, the same as in `BlockStore.held`."""
     found = kernels.find("hash", np.float64, rows.size).hashed(rows, cols, seed)
     below: Array = found < float(bound(fraction)) * SCALE
     return below
@@ -20,7 +20,7 @@ def is_held_out(rows: Array, cols: Array, fraction: float, seed: int) -> Array:
 def picked(store: BlockStore, stay: Array, side: int = 0) -> Observations:
     """All observations of the rows (side 0), or columns (1), where `stay` is True, by one pass over their blocks.
 
-    Places are those in the store, and names too.
+    Indices and names are those of the store.
     """
     space, found, given = Workspace(), list[tuple[Array, Array, Array]](), list[Array]()
     blocks_of = int(store.flipped)

@@ -1,4 +1,4 @@
-"""What a user names as the source of observations: files, folders, patterns and addresses."""
+"""Sources of observations by name: files, folders, patterns and addresses."""
 
 import glob
 import os
@@ -15,27 +15,27 @@ PARQUET = (".parquet", ".pq")
 
 
 class Place(NamedTuple):
-    """A file, and what reads it."""
+    """A file, and the file system that reads it."""
 
     system: Any
-    """A file system of pyarrow; None where the file is read by other means."""
+    """A file system of pyarrow; None if the file is read by other means."""
     path: str
     name: str
-    """As errors call it."""
+    """The name in messages."""
 
 
 def listed(source: Any) -> list[str]:
     """The files that a name, a folder, a pattern or a list of them stands for, in a fixed order."""
     if isinstance(source, (list, tuple)):
         if not source or not all(isinstance(part, (str, os.PathLike)) for part in source):
-            raise InputError("The list of files is empty, or holds something else. Pass names of files.")
+            raise InputError("The list of files is empty, or holds other objects. Pass names of files.")
         return [name for part in source for name in listed(part)]
     name = os.fspath(source)
     if "://" in name:
         return _listed_there(name)
     if os.path.isdir(name):
         if os.path.exists(os.path.join(name, "manifest.json")):
-            raise InputError(f"{name} is a block store already. Pass the data that it was made of.")
+            raise InputError(f"{name} is already a block store. Pass the data that it was written from.")
         found = sorted(str(path) for path in Path(name).rglob("*") if _is_data(path.relative_to(name).as_posix()))
         if not found:
             raise FileError(f"{name} holds no parquet file. Pass a folder with some.")
@@ -43,7 +43,7 @@ def listed(source: Any) -> list[str]:
     if not os.path.exists(name) and glob.has_magic(name):
         found = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
         if not found:
-            raise FileError(f"No file is called as {name}. Check the pattern.")
+            raise FileError(f"No file matches {name}. Check the pattern.")
         return found
     return [name]
 
@@ -53,12 +53,12 @@ def is_parquet(name: str) -> bool:
 
 
 def _is_data(name: str) -> bool:
-    """Whether a file in a folder holds data: hidden ones, and those of Spark and others that begin so, do not."""
+    """Whether a file in a folder holds data; hidden files and the status files of Spark do not."""
     return is_parquet(name) and not any(part.startswith((".", "_")) for part in name.split("/"))
 
 
 def places(names: Sequence[str]) -> list[Place]:
-    """Parquet files, with what reads them."""
+    """Parquet files, with the file systems that read them."""
     require_pyarrow()
     from pyarrow import fs
 
@@ -67,7 +67,7 @@ def places(names: Sequence[str]) -> list[Place]:
 
 
 def identity(names: Sequence[str]) -> list[list[Any]]:
-    """The names, sizes and times of files: where they are the same, the files are."""
+    """The names, sizes and times of files, by which unchanged files are recognised."""
     found: list[list[Any]] = []
     for name in names:
         if "://" in name:
@@ -84,7 +84,7 @@ def identity(names: Sequence[str]) -> list[list[Any]]:
 
 @contextmanager
 def asking(name: str) -> Iterator[None]:
-    """Turns the errors of what is far away into `FileError`."""
+    """Turn errors of remote file systems into `FileError`."""
     import pyarrow as pa
 
     try:
@@ -93,7 +93,7 @@ def asking(name: str) -> Iterator[None]:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         said = " ".join(str(error).split())[:200]
-        raise FileError(f"{name} cannot be read: {said}. Check the address, and the rights.") from None
+        raise FileError(f"{name} cannot be read: {said}. Check the address and the permissions.") from None
 
 
 def require_pyarrow() -> None:
@@ -104,7 +104,7 @@ def require_pyarrow() -> None:
 
 
 def _system(name: str) -> tuple[Any, str]:
-    """What reads an address, and the path there: pyarrow where it can, else fsspec."""
+    """The file system for an address and the path in it: of pyarrow if possible, else of fsspec."""
     require_pyarrow()
     import pyarrow as pa
     from pyarrow import fs
@@ -113,7 +113,7 @@ def _system(name: str) -> tuple[Any, str]:
     try:
         system, path = fs.FileSystem.from_uri(name)
         return system, str(path)
-    except pa.ArrowException:  # of a kind that pyarrow does not know
+    except pa.ArrowException:  # a scheme that pyarrow does not support
         pass
     except OSError as error:
         raise FileError(f"{name} cannot be read: {' '.join(str(error).split())[:200]}. Check the address.") from None
@@ -131,7 +131,7 @@ def _system(name: str) -> tuple[Any, str]:
 
 
 def _listed_there(name: str) -> list[str]:
-    """Files at an address, which may be a folder or end in a pattern."""
+    """The files at an address, which may be a folder or end in a pattern."""
     require_pyarrow()
     from pyarrow import fs
 

@@ -1,4 +1,4 @@
-"""How observations are cut into blocks, and what a budget of memory means."""
+"""How observations are divided into blocks for a given amount of memory."""
 
 from dataclasses import dataclass
 
@@ -10,24 +10,24 @@ from bifactor.errors import InputError
 from bifactor.kernels.layout import tiling
 
 LEAST_BUDGET = 64 << 20
-"""Bytes of memory below which nothing can be done."""
+"""Least memory in bytes."""
 
 SHARE = 160
-"""Bytes of memory for each observation of a block: two blocks that are decoded, of at most 24 bytes and what has been
-read of them, and the work on one take less than half of it."""
+"""Bytes of memory for each observation of a block. Two decoded blocks, of at most 24 bytes and their encoded form, and
+the work on one of them take less than half of it."""
 
 FEWEST, SMALL = 8, 1 << 17
-"""Blocks, at least, of data that have so many observations for each of them."""
+"""Fewest blocks, for data with this many observations for each of them."""
 
 LARGEST_SIDE = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Blocks of about as many observations each: ranges of the longer side."""
+    """Blocks with about equally many observations: ranges of the longer side."""
 
     cuts: Array
-    """Where blocks begin, and the end."""
+    """The starts of blocks, and the end of the last one."""
     sizes: Array
     """Observations of each block."""
     n_inner: int
@@ -36,14 +36,14 @@ class Plan:
     def of(cls, outer: Array, n_inner: int, memory: int) -> "Plan":
         """For rows of the longer side with so many observations each."""
         if max(outer.size, n_inner) > LARGEST_SIDE:
-            raise InputError(f"There are {max(outer.size, n_inner):,} names on one side, more than can be numbered.")
+            raise InputError(f"One side has {max(outer.size, n_inner):,} names, more than supported. Pass fewer.")
         ends = np.cumsum(outer)
         size = int(ends[-1])
         most = max(1, min(memory // SHARE, max(-(-size // FEWEST), SMALL)))
         count = -(-size // most)
         shares = size * np.arange(1, count, dtype=np.float64) / count
         cuts = np.unique(np.r_[0, 1 + np.searchsorted(ends, shares), outer.size])
-        # Rows at the ends may have no observations, and no block is without.
+        # Rows at the ends may have no observations, but every block has some.
         sizes = np.diff(np.r_[0, ends[cuts[1:] - 1]])
         stay = np.flatnonzero(sizes)
         cuts = np.r_[0, cuts[1:][stay]]
@@ -61,7 +61,7 @@ class Plan:
         return np.repeat(np.arange(self.count, dtype=kind), np.diff(self.cuts))
 
     def tiles(self, block: int) -> tuple[int, int]:
-        """Into how many tiles the columns of a block are cut, and how wide these are."""
+        """The number of tiles of the columns of a block, and their width."""
         rows = int(self.cuts[block + 1] - self.cuts[block])
         return tiling(int(self.sizes[block]), rows, self.n_inner)
 
@@ -71,7 +71,7 @@ class Plan:
 
     @cached_property
     def table(self) -> Array:
-        """Of each block its first row, its number of rows, the width of its tiles and the bits of a column."""
+        """For each block: its first row, its number of rows, the width of its tiles and the bits of a column."""
         blocks = range(self.count)
         widths, shifts = [self.tiles(b)[1] for b in blocks], [self.shift(b) for b in blocks]
         return np.column_stack([self.cuts[:-1], np.diff(self.cuts), widths, shifts]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Where observations come from, piece by piece, and as often as one likes."""
+"""Sources of observations, which can be read in pieces and several times."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -21,26 +21,26 @@ from bifactor.tables.source import head, line_blocks
 from bifactor.tables.store.census import Column
 
 PIECE = 1 << 20
-"""Observations of a piece, at most."""
+"""Most observations of a piece."""
 
 WORK = 1000
-"""Bytes of memory for each observation of a piece, a tenth of which it takes."""
+"""Bytes of memory for each observation of a piece, which takes a tenth of that."""
 
 Text = Callable[[int], bool]
 """Whether the names of rows (0), or of columns (1), are text."""
 
 
 class Piece(NamedTuple):
-    """Some lines: names of rows and columns, values with NaN where there is none, weights, and how far this is."""
+    """Some lines: names of rows and columns, values with NaN for missing ones, weights, and the progress so far."""
 
     rows: list[Column]
     cols: list[Column]
     values: Array
     weights: Array | None
     lost: int = 0
-    """Lines that had no value and no name."""
+    """The number of lines without a value and a name."""
     done: int = 0
-    """Bytes, or lines, that have been read."""
+    """Bytes, or lines, read so far."""
 
 
 class Source(ABC):
@@ -53,20 +53,20 @@ class Source(ABC):
     lines: bool
     """Whether `total` counts lines."""
     names: tuple[Names | None, Names | None] | None = None
-    """Where they are known, rows and columns come as places among them; None where they are yet to be collected."""
+    """If names are known, rows and columns are indices of them; None if they are yet to be collected."""
     shape: tuple[int, int] = (0, 0)
-    """Where names are known."""
+    """The shape, if names are known."""
 
     piece: int
-    """Lines of a piece, where one can choose."""
+    """Lines per piece, if it can be chosen."""
 
     def limit(self, memory: int) -> None:
-        """Make pieces so small that they take little of so many bytes."""
+        """Choose pieces that are small compared with so many bytes of memory."""
         self.piece = min(PIECE, memory // WORK)
 
     @abstractmethod
     def pieces(self, text: Text) -> Iterator[Piece]:
-        """All of them, in order."""
+        """All pieces, in order."""
 
 
 class Held(Source):
@@ -103,9 +103,9 @@ class Delimited(Source):
         first = self.layouts[0]
         for path, layout in zip(paths, self.layouts, strict=True):
             if layout.wide:
-                raise InputError(f"{path} is wide, and several files have to be long tables. Pass one file.")
+                raise InputError(f"{path} is wide, but several files must be long tables. Pass one file.")
             if (layout.header, layout.places, layout.width) != (first.header, first.places, first.width):
-                raise InputError(f"{path} has other columns than {paths[0]}. Pass files of one kind.")
+                raise InputError(f"{path} and {paths[0]} have different columns. Pass files with the same columns.")
         self.origin, self.weighted = long_origin(first), first.weight is not None
         self.total = sum(path.stat().st_size for path in paths)
 
@@ -140,7 +140,7 @@ def only(column: Column, stay: Array) -> Column:
 
 
 def known_part(piece: Piece) -> Array:
-    """Which lines have a value and a weight above 0; `InputError` for weights that are none."""
+    """A mask of lines with a value and a weight above 0; raise `InputError` for invalid weights."""
     known = ~np.isnan(piece.values)
     if piece.weights is not None:
         known &= piece.weights != 0

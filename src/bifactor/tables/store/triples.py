@@ -1,4 +1,4 @@
-"""Rows, columns and values as arrays, which may be files that are mapped into memory: nothing as long is copied."""
+"""Rows, columns and values as arrays, which may be memory-mapped files: no whole array is copied."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from bifactor.tables.observations import Origin
 from bifactor.tables.store.sources import Piece, Source, Text
 
 CHECKED = 1 << 20
-"""Numbers that are checked at a time."""
+"""Numbers per piece that is checked."""
 
 
 class Triples(Source):
@@ -23,13 +23,13 @@ class Triples(Source):
     def __init__(self, arrays: tuple[Any, ...]):
         self.arrays = [np.asanyarray(part) for part in arrays]
         if len(arrays) not in (3, 4) or any(part.ndim != 1 for part in self.arrays):
-            raise InputError("A tuple has to hold three vectors, rows, columns and values, or weights as the fourth.")
+            raise InputError("The tuple is not three or four vectors. Pass rows, columns, values and perhaps weights.")
         self.total, self.weighted = int(self.arrays[2].size), len(arrays) == 4
         if self.total == 0:
             raise InputError("There are no observations. Pass at least one triple.")
         if any(part.size != self.total for part in self.arrays):
             sizes = ", ".join(str(part.size) for part in self.arrays)
-            raise InputError(f"The arrays have {sizes} numbers. Pass as many of each.")
+            raise InputError(f"The arrays have {sizes} numbers. Pass equally many of each.")
         self.origin, self.names = Origin("arrays, numbered from 0"), (None, None)
         self.shape = self._side(self.arrays[0], "rows"), self._side(self.arrays[1], "cols")
         for part in self._parts(CHECKED):
@@ -55,13 +55,13 @@ class Triples(Source):
     def _side(self, side: Array, what: str) -> int:
         """The length of a side: one more than its largest index."""
         if side.dtype.kind not in "iu":
-            raise InputError(f"{what} has dtype {side.dtype}, and holds no places. Pass integers from 0.")
+            raise InputError(f"{what} has dtype {side.dtype}, not integers. Pass integers from 0.")
         least, largest = int(side.min()), int(side.max())
         if least < 0:
             raise InputError(f"{what} holds {least}. Count from 0.")
         if largest >= max(LARGEST_SIDE, SPARSEST * self.total):
             raise InputError(
-                f"{what} goes up to {largest}, but there are {self.total} triples. Pass a data frame with ids that are "
-                "mere names."
+                f"{what} goes up to {largest}, but there are {self.total} triples. Pass a data frame if ids are not "
+                "indices."
             )
         return largest + 1

@@ -1,4 +1,4 @@
-"""A folder in which a block store is made: one process at a time, and one that was stopped can go on."""
+"""A folder in which a block store is written, by one process at a time; an interrupted one can be continued."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, signed, u
 JOURNAL, LOCK = "journal.json", ".lock"
 
 BEGUN, NAMED, SORTED = range(3)
-"""How far it is: nothing is certain; names and counts are written; observations are in the bucket of their block."""
+"""Stages: nothing is finished; names and counts are written; observations are in the buckets of their blocks."""
 
 OURS = re.compile(r"block-\d{5,}\.bin|bucket-\d{5,}\.tmp|\.(block|manifest|journal|names|marginals).*\.tmp")
 
 
 class Workplace:
-    """The folder, with a journal of what has been done."""
+    """The folder, with a journal of the work so far."""
 
     def __init__(self, folder: Path, request: dict[str, Any], resumable: bool):
         self.folder, self.request = folder, request
@@ -36,7 +36,7 @@ class Workplace:
             self.note(BEGUN, {})
 
     def _journal(self) -> tuple[str, int, dict[str, Any]] | None:
-        """What an earlier process has done of the same request."""
+        """The work that an earlier process has done for the same request."""
         try:
             content = unsigned(self.folder / JOURNAL)
         except FileError:
@@ -46,7 +46,7 @@ class Workplace:
         return str(content["id"]), int(content["stage"]), dict(content["facts"])
 
     def note(self, stage: int, facts: dict[str, Any]) -> None:
-        """Write how far it is."""
+        """Record the stage."""
         self.stage, self.facts = stage, facts
         content = {"bifactor": "partition", "request": self.request, "id": self.id, "stage": stage, "facts": facts}
         files.put(self.folder / JOURNAL, signed(content))
@@ -59,7 +59,7 @@ class Workplace:
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Delete what a store is made of, the manifest first: half a store must not look like one."""
+        """Delete the files of a store, the manifest first, so that half a store does not look complete."""
         for name in (MANIFEST, JOURNAL, NAMES, MARGINALS):
             (self.folder / name).unlink(missing_ok=True)
         for path in list(self.folder.iterdir()):
@@ -67,13 +67,13 @@ class Workplace:
                 discard(path)
 
     def finish(self) -> None:
-        """Nothing but the store is left."""
+        """Delete all files but those of the store."""
         self.empty_buckets()
         (self.folder / JOURNAL).unlink(missing_ok=True)
 
 
 def require_room(folder: Path, force: bool) -> None:
-    """Raise `InputError` where a folder holds what may not be replaced."""
+    """Raise `InputError` if a folder holds files that must not be replaced."""
     if not folder.exists():
         if not folder.parent.is_dir():
             raise InputError(f"{folder} is in a folder that does not exist. Create it first.")
@@ -90,7 +90,7 @@ def require_room(folder: Path, force: bool) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make the folder, and refuse where another process is at work in it. The system ends the lock with the process."""
+    """Make the folder and lock it; raise if another process holds the lock, which ends with that process."""
     try:
         folder.mkdir(exist_ok=True)
         file = open(folder / LOCK, "a")  # noqa: SIM115
