@@ -18,7 +18,7 @@ from bifactor.testing.laws import close, true
 
 
 def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -> None:
-    """It descends, is repeatable, can be stopped and resumed, keeps its states as values, and reports true numbers."""
+    """Check that it descends, is reproducible, can be resumed, never changes a state, and reports correct numbers."""
     name = type(solver).__name__
     result = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     true(f"{name}: does not diverge", result.status is not Status.DIVERGED)
@@ -41,16 +41,16 @@ def _arrays(state: State) -> list[Array]:
 
 
 def _check_point(name: str, problem: Objective, point: Point) -> None:
-    """f, F and their gradients are those at the factors of the point."""
+    """Check that f, F and their gradients are those at the factors of the point."""
     same, tol = problem.at(point.x), 1e4 * float(np.finfo(point.x.dtype).eps)
-    whole = point.f == point.value  # a solver need not tell f from what is beside it
+    whole = point.f == point.value  # a solver need not separate f from other terms
     size = abs(same.f) + problem.scale * point.x.product_norm() ** 2 + 1e-300
     for part in ("value",) if whole else ("f", "value"):
-        close(f"{name}: a point and its {part} belong together", getattr(point, part), getattr(same, part), tol, size)
+        close(f"{name}: {part} of a point is that at its factors", getattr(point, part), getattr(same, part), tol, size)
     for part in ("gradient",) if whole else ("slope", "gradient"):
         true(f"{name}: {part} has the shape of the factors", getattr(point, part).left.shape == point.x.left.shape)
         difference = (getattr(point, part) - getattr(same, part)).norm()
-        close(f"{name}: a point and its {part} belong together", difference, 0.0, tol, 1 + same.gradient.norm())
+        close(f"{name}: {part} of a point is that at its factors", difference, 0.0, tol, 1 + same.gradient.norm())
 
 
 def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result: Result) -> None:
