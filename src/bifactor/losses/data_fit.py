@@ -52,7 +52,7 @@ class DataFit:
     Parameters
     ----------
     loss : Loss
-        ℓ; a `Grouped` if there are several losses.
+        The loss ℓ; a `Grouped` if there are several losses.
     y : array
         One number per measurement, in the order of the object that holds this one; with several losses, one record
         of a number and its group.

@@ -20,7 +20,7 @@ class Shifted(Loss):
     Parameters
     ----------
     loss : Loss
-        ℓ₀. Passes over the measurements are compiled if it is one of the library's own, otherwise they use NumPy.
+        The loss ℓ₀. Passes over the measurements are compiled if it is one of the library's own, otherwise in NumPy.
     shift : float
         The intercept, in the units of z.
     """

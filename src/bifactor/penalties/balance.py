@@ -129,7 +129,8 @@ class Elementwise(Balance):
     Parameters
     ----------
     function, derivative : callables
-        g and g′, applied elementwise to arrays. For complex factors g must be even and is applied to |Δᵢⱼ|.
+        The functions g and g′, applied elementwise to arrays. For complex factors g must be even and is applied to
+        |Δᵢⱼ|.
     mu, L : float
         Bounds of g″, with 0 < mu ≤ g″ ≤ L.
     """

@@ -62,7 +62,7 @@ def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result:
     close(f"{name}: the best objective is the result's", result.objective, least, tol, 1 + history.objective.max())
     true(f"{name}: factors are of the problem's dtype", result.U.dtype == result.V.dtype == problem.dtype)
     shapes = [(k, rank + problem.kind.fixed_columns) for k in problem.shape]
-    true(f"{name}: factors have the columns asked for", [result.U.shape, result.V.shape] == shapes)
+    true(f"{name}: factors have as many columns as the rank", [result.U.shape, result.V.shape] == shapes)
     again = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     true(f"{name}: the same seed gives the same fit", np.array_equal(result.U, again.U))
     if result.n_iter < 4:
