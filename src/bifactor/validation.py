@@ -120,7 +120,7 @@ def is_count(value: Any, least: int) -> bool:
 
 def require_seed(seed: Any) -> None:
     if not is_count(seed, 0):
-        raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one; the same seed gives the same result.")
+        raise InputError(f"seed={seed!r} is not possible. Pass an integer ≥ 0; the same seed gives the same result.")
 
 
 def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:

@@ -35,7 +35,7 @@ class NegativeBinomial(Loss):
     pointwise = staticmethod(pointwise.negative_binomial)
 
     def __post_init__(self) -> None:
-        settle_positive(self, "theta", "The variance of a count is μ + μ²/theta.")
+        settle_positive(self, "theta", "Choose it such that the variance of a count is μ + μ²/theta.")
 
     @property
     def smoothness(self) -> None:

@@ -142,9 +142,9 @@ class Elementwise(Balance):
 
     def __post_init__(self) -> None:
         for name in ("mu", "L"):
-            settle_positive(self, name, "They bound g″, 0 < mu ≤ g″ ≤ L.")
+            settle_positive(self, name, "Pass bounds of g″, 0 < mu ≤ g″ ≤ L.")
         if self.mu > self.L:
-            raise InputError(f"mu={self.mu!r}, L={self.L!r} must satisfy 0 < mu ≤ L. They bound the g″ you pass.")
+            raise InputError(f"mu={self.mu!r} is above L={self.L!r}. Pass bounds of g″ with mu ≤ L.")
         if abs(float(self.derivative(np.zeros(1))[0])) > 1e-12:
             raise InputError("derivative(0) is not 0. Pass a balance function with its minimum at 0.")
 

@@ -55,7 +55,7 @@ class MiFGD(Solver[Behind]):
 
     def __post_init__(self) -> None:
         settle_nonnegative(self, "momentum", "0 turns it off.")
-        settle_nonnegative(self, "delta", "It is the restricted isometry constant of the measurements.")
+        settle_nonnegative(self, "delta", "Pass the restricted isometry constant of the measurements.")
         if self.momentum >= 1:
             raise InputError(f"momentum={self.momentum!r} is not below 1. Choose 1/4 to 3/4, as in the article.")
 

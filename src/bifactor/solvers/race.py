@@ -86,7 +86,7 @@ class Race(Solver[Racing | Decided]):
         if not self.solvers:
             raise InputError("Race got no solvers. Pass at least one, or leave them out for the default two.")
         if not is_count(self.patience, 1):
-            raise InputError(f"patience={self.patience!r} is not an integer ≥ 1. Pass a number of iterations.")
+            raise InputError(f"patience={self.patience!r} is not possible. Pass an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
         for solver in self.solvers:

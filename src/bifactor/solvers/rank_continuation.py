@@ -41,7 +41,7 @@ class RankContinuation(Solver[Stage]):
     solver : Solver
         The inner solver.
     stages : int
-        The largest number of stages. Columns are added one at a time, or several at a time if that takes more stages.
+        The largest number of stages. Columns are added one at a time, or several if one would take more stages.
     stage_iterations : int
         The largest number of inner iterations per stage.
     stage_decrease : float
@@ -57,8 +57,8 @@ class RankContinuation(Solver[Stage]):
         require_inner(self, self.solver)
         for name in ("stages", "stage_iterations"):
             if not is_count(getattr(self, name), 1):
-                raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1. Pass such a number.")
-        settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
+                raise InputError(f"{name}={getattr(self, name)!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "stage_decrease", "Pass the fraction below which a stage ends.")
 
     def check(self, problem: Objective, rank: int) -> None:
         with wrapping(self, self.solver):

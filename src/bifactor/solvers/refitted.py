@@ -61,8 +61,8 @@ class Refitted(Solver[Fitting]):
         require_inner(self, self.solver)
         for name in ("every", "rounds"):
             if not is_count(getattr(self, name), 1):
-                raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1. Pass such a number.")
-        settle_positive(self, "tol", "It is the change of parameters that ends their fitting.")
+                raise InputError(f"{name}={getattr(self, name)!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "tol", "Pass the relative change of parameters that ends their fitting.")
 
     def check(self, problem: Objective, rank: int) -> None:
         if not problem.f.fitted:

@@ -72,8 +72,8 @@ class RidgeHomotopy(Solver[Ridged]):
         if self.factor >= 1:
             raise InputError(f"factor={self.factor!r} does not lower the ridge. Choose a number between 0 and 1.")
         if not is_count(self.stage_iterations, 1):
-            raise InputError(f"stage_iterations={self.stage_iterations!r} is not an integer ≥ 1. Pass such a number.")
-        settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
+            raise InputError(f"stage_iterations={self.stage_iterations!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "stage_decrease", "Pass the fraction below which a stage ends.")
 
     def check(self, problem: Objective, rank: int) -> None:
         if problem.nuclear is None:

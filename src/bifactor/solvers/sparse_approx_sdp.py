@@ -128,9 +128,9 @@ class SparseApproxSDP(Solver[Steps]):
     start = Zero()
 
     def __post_init__(self) -> None:
-        settle_positive(self, "radius", "It is the bound of ‖X‖_*.")
+        settle_positive(self, "radius", "Pass the bound of ‖X‖_*.")
         settle_positive(self, "curvature", "Leave it out for the bound of the theory.", optional=True)
-        settle_nonnegative(self, "accuracy", "It is in the units of f; 0 turns it off.")
+        settle_nonnegative(self, "accuracy", "Pass it in the units of f; 0 turns it off.")
         require_flag(self.line_search, "line_search")
 
     def check(self, problem: Objective, rank: int) -> None:

@@ -97,11 +97,11 @@ class SPG(Solver[Spectral]):
     start = Zero()
 
     def __post_init__(self) -> None:
-        settle_positive(self, "radius", "It is the bound of ‖X‖_*.")
+        settle_positive(self, "radius", "Pass the bound of ‖X‖_*.")
         settle_positive(self, "bound", "Leave it out for no bound.", optional=True)
-        settle_positive(self, "tol", "It is relative to X.")
+        settle_positive(self, "tol", "Pass a tolerance relative to X.")
         if not is_count(self.memory, 1):
-            raise InputError(f"memory={self.memory!r} is not an integer ≥ 1. Pass such a number.")
+            raise InputError(f"memory={self.memory!r} is not possible. Pass an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
         require_numpy(self, problem)

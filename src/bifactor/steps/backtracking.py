@@ -42,7 +42,7 @@ class Backtracking(StepSize[Tried]):
 
     def __post_init__(self) -> None:
         for name in ("decrease", "shrink", "grow"):
-            settle_positive(self, name, "See the docstring for its range.")
+            settle_positive(self, name, "Choose 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
         if not (self.decrease < 1 and self.shrink < 1 and self.grow >= 1):
             raise InputError(f"{self} is not possible. Choose 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 

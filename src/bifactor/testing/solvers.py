@@ -18,7 +18,7 @@ from bifactor.testing.laws import close, true
 
 
 def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -> None:
-    """Check that it descends, is reproducible, can be resumed, never changes a state, and reports correct numbers."""
+    """Check that a solver descends, is reproducible, can be resumed, leaves states unchanged, and reports correctly."""
     name = type(solver).__name__
     result = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     true(f"{name}: does not diverge", result.status is not Status.DIVERGED)
