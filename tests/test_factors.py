@@ -164,8 +164,8 @@ def test_unknowns_are_the_degrees_of_freedom():
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        ("symmetric=1 is not True", {"symmetric": 1}),
-        ("offsets='yes' is not True", {"offsets": "yes"}),
+        ("symmetric=1 is not a boolean", {"symmetric": 1}),
+        ("offsets='yes' is not a boolean", {"offsets": "yes"}),
         ("Choose one", {"symmetric": True, "offsets": True}),
         ("Choose one", {"symmetric": True, "fixed": (None, None)}),
         ("is not a pair", {"fixed": np.ones((9, 2))}),

@@ -190,13 +190,13 @@ def test_libraries_do_not_mix(to):
         pytest.skip("there is nothing else to mix with")
     y = ENTRIES.forward(U, V)
     for values, weights in ((y, to(np.ones(300))), (to(y), np.ones(300))):
-        with pytest.raises(InputError, match=r"weights is in .*, but y in .*Pass both in one library"):
+        with pytest.raises(InputError, match=r"weights is in .*, but y is in .*Pass both in the same library"):
             bf.Problem(bf.losses.Squared(), ENTRIES, values, weights)
-    with pytest.raises(InputError, match=r"U is in numpy.*, but y in"):
+    with pytest.raises(InputError, match=r"U is in numpy.*, but y is in"):
         bf.solve(problem(to), RANK, init=bf.inits.Given(U, V))
     with pytest.raises(InputError, match="different array libraries"):
         problem(to) + problem(lambda a: a)
-    with pytest.raises(InputError, match="group needs data of NumPy"):
+    with pytest.raises(InputError, match="group needs a NumPy array"):
         bf.Problem([bf.losses.Squared(), bf.losses.Huber()], ENTRIES, to(y), group=np.arange(300) % 2)
 
 
@@ -216,10 +216,10 @@ def test_what_is_made_for_numpy_says_so(to):
         pytest.skip("this is NumPy")
     for solver in REFUSING:
         penalty = bf.penalties.Ridge(1.0) if isinstance(solver, bf.solvers.NuclearNorm) else None
-        with pytest.raises(InputError, match="works on NumPy's arrays, but y is in"):
+        with pytest.raises(InputError, match="works on NumPy arrays, but y is in"):
             bf.solve(problem(to, penalty=penalty), RANK, solver)
     for operator in (bf.operators.Noiselet((4, 4), 8, rng=0), bf.operators.Pauli(2)):
-        with pytest.raises(InputError, match="needs data of NumPy"):
+        with pytest.raises(InputError, match="needs a NumPy array"):
             bf.Problem(bf.losses.Squared(), operator, to(np.ones(operator.size)))
     assert str(300) in repr(problem(to))
 

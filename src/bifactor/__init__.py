@@ -46,7 +46,7 @@ _ROOMS = "anndata errors estimators executors extend inits losses metrics models
 _ROOMS += "steps tables testing"
 _ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
 _ESTIMATORS += "Recommender StateTomography TableImputer"
-if not TYPE_CHECKING:  # else a misspelt name would be of type Any
+if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Components of counts in AnnData objects, after the conventions of scanpy."""
+"""Components of counts in AnnData objects, following the conventions of scanpy."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,29 +30,30 @@ def pca(
     copy: bool = False,
     **settings: Any,
 ) -> "AnnData | None":
-    """Components of raw counts by `PoissonPCA`, beside the data: `scanpy.pp.neighbors(adata, use_rep="X_bifactor")`.
+    """Compute components of raw counts by `PoissonPCA`, for `scanpy.pp.neighbors(adata, use_rep="X_bifactor")`.
 
-    Counts are taken as they are, without normalising or logarithms before; they are not changed.
+    Pass raw counts, neither normalised nor log-transformed; they are not changed.
 
     Parameters
     ----------
     adata : AnnData
         Cells in rows, genes in columns.
     n_comps : int or "auto"
-        Components; as many as there are cells, or genes in use, where that is less.
+        Number of components, at most the number of cells or of genes in use.
     layer : str, optional
-        The layer that holds the counts; by default they are in `adata.X`.
+        The layer that holds the counts; by default, `adata.X`.
     use_highly_variable : bool, optional
-        Whether to use only genes with `adata.var["highly_variable"]`; by default where there is such a column.
+        Whether to use only genes with `adata.var["highly_variable"]`; by default, if there is such a column.
     exposure : {"total", None}, a column of obs, or an array
-        How deep each cell was sequenced: in proportion to its total over the genes in use, alike, or given.
+        The sequencing depth of each cell: in proportion to its total over the genes in use, equal, or given.
     dispersion, alpha
-        As in `PoissonPCA`.
+        See `PoissonPCA`.
     key_added : str
-        Under which results are kept.
+        The key under which results are stored.
     random_state : int, RandomState or None
+        The source of randomness.
     copy : bool
-        Return a copy with the results in it, and leave `adata` alone.
+        Whether to return a copy with the results and leave `adata` unchanged.
     **settings
         More parameters of `PoissonPCA`, such as `n_jobs`.
 
@@ -61,7 +62,7 @@ def pca(
     None, or AnnData with `copy=True`, with
 
     `.obsm[key_added]` : the scores of cells,
-    `.varm[key_added]` : the loadings of genes, zero where a gene was not used,
+    `.varm[key_added]` : the loadings of genes, zero for genes that were not used,
     `.uns[key_added]` : `params`, the `intercept` of each gene in use, the shares of deviance that components explain
     (`deviance_ratio`, `deviance_explained`), the `dispersion` and the ridge (`alpha`).
     """
@@ -97,7 +98,7 @@ def _counts(adata: "AnnData", layer: str | None, use_highly_variable: bool | Non
     """The counts of the genes in use, in single precision, and which genes these are."""
     if layer is not None and layer not in adata.layers:
         names = ", ".join(adata.layers) or "none"
-        raise InputError(f"layer={layer!r} is not a layer of adata, which has {names}. Name one of these.")
+        raise InputError(f"layer={layer!r} is not a layer of adata, which has {names}. Pass one of these.")
     X = adata.X if layer is None else adata.layers[layer]
     if X is None:
         raise InputError("adata.X is empty. Pass the layer that holds the counts.")
@@ -126,14 +127,14 @@ def _used(adata: "AnnData", use_highly_variable: bool | None) -> Array:
 
 
 def _exposure(adata: "AnnData", exposure: Any) -> tuple[str | None, Array | None]:
-    """The parameter of `PoissonPCA`, and the numbers where they are given."""
+    """The parameter of `PoissonPCA`, and the numbers if they are given."""
     if exposure is None or (isinstance(exposure, str) and exposure == "total"):
         return exposure, None
     if not isinstance(exposure, str):
         return None, np.asarray(exposure, np.float64)
     if exposure not in adata.obs:
         raise InputError(
-            f"exposure={exposure!r} is neither 'total' nor a column of adata.obs. Name one, or pass numbers."
+            f"exposure={exposure!r} is neither 'total' nor a column of adata.obs. Pass one of these, or numbers."
         )
     return None, np.asarray(adata.obs[exposure], np.float64)
 

@@ -35,7 +35,7 @@ from bifactor.two_weights import Weight, two_weights
 
 
 class Blocks(ABC):
-    """Mᵢ, Hermitian, for rows i = 0, 1, …: a change e of row i changes the gradient there by e·Mᵢ."""
+    """Hermitian Mᵢ for rows i = 0, 1, …: a change e of row i changes the gradient there by e·Mᵢ."""
 
     @abstractmethod
     def divide(self, rows: Array) -> Array:
@@ -59,7 +59,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def averaged(self, other: "Blocks") -> "Blocks":
-        """(Mᵢ + Nᵢ)/2 with blocks that were made in the same way."""
+        """(Mᵢ + Nᵢ)/2 with blocks of the same type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +69,11 @@ class Shared(Blocks):
     Parameters
     ----------
     pairs : tuple of (a, B)
-        With a ≥ 0, a float or a vector, and B semidefinite. One B is divided by exactly, whatever the ridge, and so are
-        more of them where the weights, those of the ridge included, are combinations of two: aₖ = αₖp + βₖq with
-        αₖ, βₖ ≥ 0, and p and q among them or 1. Others are fitted by such.
+        The terms, with a ≥ 0, a float or a vector, and B semidefinite. Division is exact for one B and any ridge, and
+        for several if the weights, including the ridge, are combinations of two: aₖ = αₖp + βₖq with αₖ, βₖ ≥ 0, and p
+        and q among them or 1. Other weights are approximated by such combinations.
     ridge : number or vector
+        The multiple of the identity.
     """
 
     pairs: tuple[tuple[Weight, Array], ...] = ()
@@ -85,18 +86,18 @@ class Shared(Blocks):
         return Shared(tuple((float(number) * a, B) for a, B in self.pairs), float(number) * self.ridge)
 
     def damped(self, damping: float) -> "Shared":
-        """With `damping` added to the eigenvalues of each B, where zero ones would otherwise be blown up."""
+        """The same with `damping` added to the eigenvalues of each B, so that division by small ones stays bounded."""
         return Shared(tuple((a, raised(B, damping)) for a, B in self.pairs), self.ridge)
 
     @property
     def largest(self) -> float:
-        """A bound of the eigenvalues."""
+        """An upper bound of the eigenvalues."""
         parts = (largest_of(a) * float(np.linalg.eigvalsh(B)[-1]) for a, B in self.pairs)
         return sum(parts, largest_of(self.ridge))
 
     @property
     def typical(self) -> float:
-        """The trace of an average block, the ridge aside."""
+        """The trace of an average block, without the ridge."""
         return sum((mean_of(a) * float(np.trace(B).real) for a, B in self.pairs), 0.0)
 
     def at(self, chosen: Array) -> "Shared":
@@ -139,7 +140,7 @@ class Shared(Blocks):
         return _turned(rows, Q, herm(Q), a, kept, self.ridge)
 
     def _by_two(self, rows: Array, chosen: Array) -> Array:
-        """By the generalised eigenvectors of two matrices, P = TΛTᴴ and Q = T(I − Λ)Tᴴ with Mᵢ = pᵢP + qᵢQ."""
+        """Divide by the generalised eigenvectors of two matrices, P = TΛTᴴ and Q = T(I − Λ)Tᴴ with Mᵢ = pᵢP + qᵢQ."""
         r, eps = len(self.pairs[0][1]), epsilon(rows)
         matrices = [*(B.astype(np.result_type(B.dtype, np.float64)) for _, B in self.pairs), np.eye(r)]
         weights = [*(a for a, _ in self.pairs), self.ridge]
@@ -152,7 +153,7 @@ class Shared(Blocks):
         values, turn = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
         T = scipy.linalg.solve_triangular(herm(L), turn, lower=False).astype(dtype_of(rows))
         T = _among(T, chosen, rows.shape[1])
-        values = np.clip(values, 0.0, 1.0 - 10 * eps)  # where p is 0, something is left to divide by
+        values = np.clip(values, 0.0, 1.0 - 10 * eps)  # so that the divisor is positive where p is 0
         more = q if isinstance(q, float) else beside(q, rows)
         return _turned(rows, T, herm(T), beside(p - q, rows), values, more)  # pΛ + q(I − Λ)
 
@@ -184,12 +185,12 @@ def raised(B: Array, number: float) -> Array:
 
 
 def filled(a: Array) -> Array:
-    """Weights to divide by, with the mean for rows that have none."""
+    """Weights to divide by, with the mean weight for rows that have none."""
     return np.where(a > 0, a, a.mean())
 
 
 def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, more: Weight) -> Array:
-    """rows·before·(a·values + more)⁻¹·after, with one number for each row and column in the middle."""
+    """rows·before·(a·values + more)⁻¹·after, with one number for each row and column in the middle factor."""
     dtype = np.finfo(dtype_of(rows)).dtype
     own, each = _column(a, dtype), beside(values.astype(dtype), rows)
     if is_numpy(rows):
@@ -205,7 +206,7 @@ def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, 
 
 
 def _column(a: Weight, dtype: Any) -> Any:
-    """Numbers of rows as a column, in a precision."""
+    """Weights of rows as a column, in this precision."""
     return a if isinstance(a, float) else cast(a, dtype)[:, None]
 
 
@@ -218,7 +219,7 @@ def _kept_from_zero(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Exact(Blocks):
-    """Mᵢ by its entries Mᵢ[k, l] with k ≤ l, in the order of `kernels.blocks_reference.triangle`."""
+    """Mᵢ given by its entries Mᵢ[k, l] with k ≤ l, in the order of `kernels.blocks_reference.triangle`."""
 
     packed: Array
     rank: int
@@ -247,9 +248,9 @@ class Exact(Blocks):
         return Exact(self.packed + other.packed, self.rank)
 
     def lifted(self, own: float, mean: float) -> "Exact":
-        """Mᵢ + c·I, for rows that do not fix all of their columns: c in shares of the trace of Mᵢ and of the mean.
+        """Mᵢ + c·I, for singular Mᵢ: c is a share of the trace of Mᵢ plus a share of the mean trace.
 
-        Shares are kept above rounding, and a row of which nothing is known is divided by 1.
+        Shares are kept above rounding, and a row with Mᵢ = 0 is divided by 1.
         """
         first, second = triangle(self.rank)
         diagonal = first == second
@@ -262,7 +263,10 @@ class Exact(Blocks):
 
     def divide(self, rows: Array) -> Array:
         if tuple(rows.shape) != (len(self.packed), self.rank):  # compiled loops do not check bounds
-            raise InputError(f"{len(self.packed)} blocks of rank {self.rank} met rows of shape {rows.shape}.")
+            raise InputError(
+                f"There are {len(self.packed)} blocks of rank {self.rank}, but rows have shape {rows.shape}. "
+                "Pass one row for each block."
+            )
         return on_host(self._kernel.solve, self._factor, rows)
 
     def times(self, rows: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Gram matrices of factors that are carried along steps, as measurements are: U′ = U + aD has those of U and D."""
+"""Gram matrices of factors that are updated in steps, as measurements are: those of U′ = U + aD follow from U and D."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -6,22 +6,22 @@ from typing import Self
 from bifactor.arrays import Array, herm
 
 Grams = tuple[Array, Array]
-"""Of U and of V, r×r, in double precision."""
+"""The Gram matrices of U and V, r×r, in double precision."""
 
 LONGEST = 25
-"""Steps after which Gram matrices are computed anew."""
+"""The number of steps after which Gram matrices are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """U′ = U + aD and V′ = V + aE by Gram matrices: of x, of x with d, and of d."""
+    """U′ = U + aD and V′ = V + aE, given by the Gram matrices of x, of x with d, and of d."""
 
     step: float
     start: Grams
     cross: Grams
     own: Grams
     age: int
-    """Steps in a row, with this one, along which Gram matrices are carried."""
+    """The number of consecutive steps, including this one, in which Gram matrices were updated."""
 
     def to(self) -> Grams:
         """U′ᴴU′ and V′ᴴV′."""
@@ -32,30 +32,30 @@ class Moved:
 
 
 class Carried:
-    """What factors know of the step that led to them. Nothing of it is a field: others are made without."""
+    """The step that led to factors, stored outside the fields, so that `replace` drops it."""
 
     @property
     def moved(self) -> Moved | None:
-        """How these came from others, where that is known."""
+        """The step that led to these factors, if it is known."""
         return self.__dict__.get("_moved")
 
     @property
     def carried(self) -> int:
-        """Steps in a row that Gram matrices have been carried along."""
+        """The number of consecutive steps in which Gram matrices were updated."""
         return self.__dict__.get("_carried", 0)
 
     def known_as(self, moved: Moved) -> None:
-        """Note how these came from others, and carry Gram matrices along, unless that has been done for long."""
+        """Store the step that led to these factors, and update Gram matrices, unless this was done too often."""
         self.__dict__["_moved"] = moved
         if moved.age < LONGEST:
             self.carrying(moved.to(), moved.age)
 
     def carrying(self, grams: Grams, age: int) -> Self:
-        """These, with Gram matrices that have been carried along for so many steps."""
+        """These factors with Gram matrices that were updated in this many steps."""
         self.__dict__.update(wide_grams=grams, _carried=age)
         return self
 
     @property
     def fresh(self) -> Self:
-        """The same, with nothing known of them."""
+        """The same factors without stored steps and Gram matrices."""
         return replace(self)  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""Settings in words."""
+"""Reproducible descriptions of settings."""
 
 import zlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from bifactor.arrays import digest
 
 
 def describe(value: Any) -> str:
-    """A repr that is the same in every process: settings by value, arrays by content, callables by name."""
+    """A repr that is the same in every process: settings are shown by value, arrays by content, callables by name."""
     if isinstance(value, np.ndarray):
         return f"array({value.shape}, {value.dtype}, {digest(value)})"
     if sparse.issparse(value):
@@ -24,7 +24,7 @@ def describe(value: Any) -> str:
     if isinstance(value, partial):
         return f"partial({describe(value.func)}, {describe(value.args)}, {describe(value.keywords)})"
     if isinstance(value, Callable) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
-        code = getattr(value, "__code__", None)  # tells lambdas of one place apart
+        code = getattr(value, "__code__", None)  # distinguishes lambdas of one place
         body = "" if code is None else f"#{zlib.crc32(code.co_code + repr(code.co_consts).encode())}"
         return f"{value.__module__}.{value.__qualname__}{body}"
     plain = getattr(type(value), "__repr__", None) is object.__repr__  # would show an address

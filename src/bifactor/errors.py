@@ -1,4 +1,4 @@
-"""Everything bifactor raises.
+"""The errors that bifactor raises.
 
 ::
 
@@ -6,28 +6,28 @@
     ├── InputError (also ValueError)      a user's mistake, found before any work starts
     │   ├── SmoothnessError               a rule needs an L that the problem does not have
     │   └── KindError (also TypeError)    a cell of a table that is neither a number nor text
-    ├── FileError (also OSError)          a file that cannot be read, or is not what it should be
-    ├── LostError (also ConnectionError)  workers of a cluster are gone, or do not answer
-    └── CheckError (also AssertionError)  `bifactor.testing` found a broken law
+    ├── FileError (also OSError)          a file that cannot be read, or is not of the right kind
+    ├── LostError (also ConnectionError)  workers of a cluster are lost, or do not answer
+    └── CheckError (also AssertionError)  `bifactor.testing` found a law that does not hold
 
-Numerical outcomes (divergence, a stall, an interrupt) are never raised: they are a `Result.status`.
+Numerical outcomes (divergence, a stall, an interrupt) are never raised as errors: they are a `Result.status`.
 """
 
 
 class BifactorError(Exception):
-    """Root of every error that bifactor raises on purpose."""
+    """The base class of all errors that bifactor raises on purpose."""
 
 
 class InputError(BifactorError, ValueError):
-    """An argument is not what it must be: one sentence of fact, one of advice."""
+    """An argument is not valid: one sentence of fact, one of advice."""
 
 
 class SmoothnessError(InputError):
-    """A step rule or an initialisation asks for a smoothness constant that does not exist."""
+    """A step rule or an initialisation needs a smoothness constant that does not exist."""
 
 
 class KindError(InputError, TypeError):
-    """A cell of a table is neither a number nor text: scikit-learn's rules ask for a `TypeError` then."""
+    """A cell of a table is neither a number nor text; scikit-learn requires a `TypeError` in this case."""
 
 
 class FileError(BifactorError, OSError):
@@ -35,8 +35,8 @@ class FileError(BifactorError, OSError):
 
 
 class LostError(BifactorError, ConnectionError):
-    """What was computed elsewhere is lost, and was not recovered."""
+    """Results computed on workers are lost and could not be recovered."""
 
 
 class CheckError(BifactorError, AssertionError):
-    """A loss, operator, function or solver breaks a law that it must obey."""
+    """A loss, operator, function or solver violates a law that it must obey."""

@@ -1,7 +1,7 @@
-"""What an extension needs beside the classes it derives from: pages on extending the library import from here.
+"""The names that an extension needs besides its base classes; the pages on extending the library import from here.
 
-The classes themselves are in their rooms: `losses.Loss`, `operators.Operator`, `penalties.Penalty`, `solvers.Solver`,
-`steps.StepSize`, `inits.Init`. Names in this module stay where they are when files move.
+The base classes are in their subpackages: `losses.Loss`, `operators.Operator`, `penalties.Penalty`, `solvers.Solver`,
+`steps.StepSize`, `inits.Init`. Names in this module stay here when files move.
 """
 
 from bifactor.arrays import Array, conj, herm, inner, is_complex, namespace, norm

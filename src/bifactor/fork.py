@@ -1,7 +1,7 @@
-"""What waits while the process forks.
+"""Locks that are held while the process forks.
 
-A child has the thread that forked and no other. A lock that another thread held, or a module that it was importing,
-would stay so in the child for ever, and the child would wait for it. So a fork waits until the locks named here are
+A child process has only the thread that forked. A lock that another thread held would stay locked in the child for
+ever, and a module that it was importing would never be finished. So a fork waits until the locks registered here are
 free and no thread is importing a module of this package.
 """
 
@@ -18,33 +18,33 @@ from bifactor.lazy import IMPORTING
 
 
 class _NewImports:
-    """While held, no thread begins to import a module."""
+    """A lock that keeps all threads from beginning to import a module."""
 
     acquire, release = staticmethod(_imp.acquire_lock), staticmethod(_imp.release_lock)
 
 
-_locks: list[Any] = [threading.RLock(), IMPORTING]  # by the first, one thread forks at a time
+_locks: list[Any] = [threading.RLock(), IMPORTING]  # with the first, one thread forks at a time
 _held: list[Any] = []
 
 
 def hold_at_fork(lock: Any) -> None:
-    """From now on no other thread holds the lock when the process forks, and in the child it is free."""
+    """Ensure that no other thread holds the lock when the process forks, so that it is free in the child."""
     _locks.append(lock)
 
 
 def _importing() -> set[str]:
-    """Modules of this package that are being imported, by any thread."""
+    """The modules of this package that are being imported by any thread."""
     names: dict[str, Any] = getattr(importlib._bootstrap, "_module_locks", {})
     return {name for name in list(names) if name.startswith("bifactor")}
 
 
 def _rest() -> None:
-    waited: set[str] = set()  # what is still imported after that is imported by this thread
+    waited: set[str] = set()  # modules that are still being imported after this are imported by this thread
     while True:
         while begun := _importing() - waited:
             for name in begun:
-                with suppress(Exception):  # it is raised where the module is imported
-                    import_module(name)  # waits for the thread that is at it
+                with suppress(Exception):  # it is raised in the thread that imports the module
+                    import_module(name)  # waits for the thread that imports it
             waited |= begun
         for lock in (*_locks, _NewImports):
             lock.acquire()
@@ -56,12 +56,12 @@ def _rest() -> None:
 
 def _resume() -> None:
     mine = _held[::-1]
-    _held.clear()  # before the last of them is free, for which another thread that forks may wait
+    _held.clear()  # before the last one is released, for which another forking thread may wait
     for lock in mine:
         lock.release()
 
 
-# Handlers that are registered while `_rest` waits are called after the fork alone. Those of `concurrent.futures` and of
-# `logging`, which it imports, would then release what they have not acquired; so they are registered before.
+# Handlers that are registered while `_rest` waits are called only after the fork. Those of `concurrent.futures` and of
+# `logging`, which it imports, would then release locks that they have not acquired; so they are registered before.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_rest, after_in_parent=_resume, after_in_child=_resume)

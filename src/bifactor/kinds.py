@@ -1,4 +1,4 @@
-"""Factors that are not all unknown.
+"""Kinds of factors that are not all unknown.
 
 - `Symmetric`: X = UUᴴ, one array. Inner products count it twice, as the pair (U, U), so constants are those of pairs.
 - `Fixed`: X = LCᴴ + BRᴴ + UVᴴ with L (m×k) and R (n×l) given: offsets (ones), covariates, exposures. The factors are
@@ -50,7 +50,7 @@ class Symmetric(Kind):
 
     def given(self, U: Array, V: Array | None, rank: int) -> Factors:
         if V is not None and norm(U - V) > 0:
-            raise InputError("The start has V different from U, but the problem looks for X = UUᴴ. Leave V out.")
+            raise InputError("The start has V different from U, but the problem is to find X = UUᴴ. Leave V out.")
         return self.pair(U, U)
 
     def random(
@@ -73,7 +73,7 @@ class Symmetric(Kind):
         return x
 
     def gradient(self, left: Array, right: Array) -> Factors:
-        half = (left + right) / 2  # half of the derivative by U, and the other half is that by its copy V
+        half = (left + right) / 2  # half of the derivative in U; the other half is that in its copy V
         return Factors(half, half, self)
 
     def divided(self, g: Factors, blocks: Sides) -> Factors:
@@ -107,12 +107,12 @@ class Symmetric(Kind):
         return (left + right) / 2
 
     def marginals(self, rows: Any, cols: Any) -> tuple[Any, Any]:
-        mean = (rows + cols) / 2  # an entry on one side of the diagonal tells as much of its mirror image
+        mean = (rows + cols) / 2  # an entry on one side of the diagonal is as informative about its mirror image
         return mean, mean
 
     def curvature(self, typical: float, gradient: Callable[[Factors], LinearMap], x: Factors) -> float:
-        # Measurements that see no more of X than its Hermitian part, such as Pauli expectations and intensities,
-        # have all their curvature there: twice what they have on average. Then ∇f(abᴴ) = ∇f(baᴴ).
+        # Measurements of the Hermitian part of X only, such as Pauli expectations and intensities, have all their
+        # curvature there: twice the average. Then ∇f(abᴴ) = ∇f(baᴴ).
         a, b = x.left[:, :1], x.left[:, 1:2]
         none, one, other = (gradient(Free().pair(*sides)) @ a for sides in ((0 * a, b), (a, b), (b, a)))
         alike = norm(one - other) <= epsilon(a) ** 0.5 * norm(one - none)
@@ -132,7 +132,7 @@ class Fixed(Kind):
 
     @property
     def _places(self) -> tuple[int, int]:
-        """L is in the columns up to the first number, R in those from there to the second."""
+        """The end of the columns of L, and the end of those of R, which follow."""
         return int(self.L.shape[1]), self.fixed_columns
 
     def check(self, shape: tuple[int, int]) -> None:
@@ -141,7 +141,7 @@ class Fixed(Kind):
                 raise InputError(f"The fixed {name} has shape {F.shape}, but X is {shape}. Pass {rows} rows.")
 
     def lengthened(self, shape: tuple[int, int]) -> "Fixed":
-        """With rows of zeros below."""
+        """The same with rows of zeros below, up to this shape."""
         sides = zip((self.L, self.R), shape, strict=True)
         return Fixed(*(np.pad(F, ((0, rows - len(F)), (0, 0))) for F, rows in sides))
 
@@ -170,7 +170,7 @@ class Fixed(Kind):
         return super().unknowns(shape, rank) + shape[1] * self.L.shape[1] + shape[0] * self.R.shape[1]
 
     def balancing(self, x: Factors) -> None:
-        return None  # the columns have their places
+        return None  # the columns must keep their places
 
     def balanced(self, x: Factors) -> Factors:
         return x
@@ -193,7 +193,7 @@ class Fixed(Kind):
     def divided(self, g: Factors, blocks: Sides) -> Factors:
         sides = [g.left, g.right]
         for side, unknown in enumerate(self.unknown(g.width)):
-            if unknown.size:  # where there is nothing yet but fixed columns of one side, that side has no unknowns
+            if unknown.size:  # with only the fixed columns of one side, that side has no unknowns
                 sides[side] = blocks(side).at(unknown).divide_among(sides[side], unknown)
             else:
                 sides[side] = 0 * sides[side]
@@ -208,16 +208,16 @@ def kind_of(
     fixed: tuple[Array | None, Array | None] | None,
     lines: tuple[int, int] | None = None,
 ) -> Kind:
-    """The kind that a user's arguments ask for. Of each side so many `lines`, by default all, have fixed columns.
+    """The kind for a user's arguments. On each side the first `lines` rows, by default all, have fixed columns.
 
-    Those behind them are features, which add nothing to what is fixed.
+    The rows after them are features, which have zeros in the fixed columns.
     """
     require_flag(symmetric, "symmetric")
     require_flag(offsets, "offsets")
     if fixed is not None and not (isinstance(fixed, (tuple, list)) and len(fixed) == 2):
         raise InputError(f"fixed={fixed!r} is not a pair. Pass (L, R), either of them None for no fixed columns.")
     if symmetric and (offsets or fixed is not None):
-        raise InputError("Offsets and fixed columns are for X = UVᴴ, and symmetric=True means X = UUᴴ. Choose one.")
+        raise InputError("Offsets and fixed columns are for X = UVᴴ, but symmetric=True means X = UUᴴ. Choose one.")
     if symmetric:
         kind: Kind = Symmetric()
     else:
@@ -246,9 +246,9 @@ def _given(columns: Array | None, rows: int, dtype: Any, ones: bool) -> Array:
 
 
 def require_symmetric(what: Any, kind: Kind) -> None:
-    """Raise `InputError` unless the problem looks for X = UUᴴ."""
+    """Raise `InputError` unless the problem is to find X = UUᴴ."""
     if not isinstance(kind, Symmetric):
         raise InputError(
-            f"{type(what).__name__} is made for X = UUᴴ, but the problem looks for {kind.describe()}. "
-            "Pass Problem(…, symmetric=True), or use another."
+            f"{type(what).__name__} is for X = UUᴴ, but the problem is to find {kind.describe()}. "
+            f"Pass Problem(…, symmetric=True), or do not use {type(what).__name__}."
         )

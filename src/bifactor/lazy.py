@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, so that importing the package costs nothing."""
+"""Names of a package that are imported when they are first used, so that importing the package is fast."""
 
 import sys
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import Any
 
 IMPORTING = RLock()
-"""Held while something is imported late: two threads that import packages from two ends see half of them."""
+"""Held during a late import: two threads that import the same packages in different orders see half of them."""
 
 
 def imported(name: str) -> ModuleType:
-    """A module, which one thread at a time imports."""
+    """A module, imported by one thread at a time."""
     with IMPORTING:
         return import_module(name)
 
@@ -20,7 +20,7 @@ def imported(name: str) -> ModuleType:
 def lazy(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
-    `homes` says in which module each name lives, of the package or by its full name; a module is its own home.
+    `homes` maps each name to its module, in the package or by its full name; a module is its own home.
     """
     names = sorted(homes)
 

@@ -1,4 +1,4 @@
-"""The lazy matrix: a gradient is used only as `G @ V` and `G.H @ U`, so it is never formed."""
+"""Lazy matrices: a gradient is used only as `G @ V` and `G.H @ U`, so it is never formed."""
 
 from abc import ABC, abstractmethod
 from types import ModuleType
@@ -15,13 +15,13 @@ from bifactor.validation import require_rows
 
 
 class LinearMap(ABC):
-    """An m×n matrix known by its products with thin matrices."""
+    """An m×n matrix given by its products with thin matrices."""
 
     shape: tuple[int, int]
     dtype: Any
-    """As NumPy names it."""
+    """The NumPy dtype."""
     like: Array = HERE
-    """An array of the library that it multiplies."""
+    """An array of the library of the matrices that it multiplies."""
 
     @abstractmethod
     def matmul(self, V: Array) -> Array:
@@ -33,10 +33,10 @@ class LinearMap(ABC):
 
     @abstractmethod
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        """(G V, Gᴴ U), in one pass where that saves work."""
+        """(G V, Gᴴ U), in one pass if that saves work."""
 
     def normal(self, V: Array) -> Array:
-        """Gᴴ G V, in one pass where that saves work."""
+        """Gᴴ G V, in one pass if that saves work."""
         return self.rmatmul(self.matmul(V))
 
     def __matmul__(self, V: Array) -> Array:
@@ -81,7 +81,7 @@ class Dense(LinearMap):
         return blas.matmul(self.matrix, V)
 
     def rmatmul(self, U: Array) -> Array:
-        # (AᵀŪ)‾ = AᴴU needs nothing of the matrix but `.T`, and conjugates only the thin side.
+        # (AᵀŪ)‾ = AᴴU needs only `.T` of the matrix, and conjugates only the thin side.
         return conj(blas.matmul(self.matrix.T, conj(U)))
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
@@ -151,7 +151,7 @@ class ScaledMap(LinearMap):
 
 
 class LowRankPlus(TotalMap):
-    """UVᴴ + c·G with a real c: what a gradient step from a factored X leads to."""
+    """UVᴴ + c·G with a real c: the result of a gradient step from a factored X."""
 
     def __init__(self, U: Array, V: Array, c: float, G: LinearMap):
         super().__init__(LowRank(U, V), ScaledMap(c, G))

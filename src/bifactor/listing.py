@@ -1,4 +1,4 @@
-"""Columns of numbers that print as a small table, in a terminal and in a notebook, and become a data frame."""
+"""Columns of numbers that print as a small table, in a terminal and in a notebook, and convert to a data frame."""
 
 from dataclasses import fields
 from importlib.util import find_spec
@@ -16,14 +16,14 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
 
 SHOWN = 5
-"""Lines at each end of a table that is too long to print."""
+"""The number of lines shown at each end of a long table."""
 
 
 class Listing:
-    """A dataclass whose arrays are columns of one length."""
+    """A dataclass whose arrays are columns of equal length."""
 
     _lines = "line"
-    """What a line of the table is about."""
+    """A noun for a line of the table."""
 
     def columns(self) -> dict[str, Array]:
         """The columns by name."""
@@ -36,7 +36,7 @@ class Listing:
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            By default the first of these that is installed.
+            The library; by default, the first of these that is installed.
         """
         if backend is not None and backend not in BACKENDS:
             raise InputError(f"backend={backend!r} is not a library of frames. Choose one of {', '.join(BACKENDS)}.")
@@ -60,15 +60,15 @@ class Listing:
         return card(type(self).__name__, self._about(), charts(*self.pictures()), table(*self._table()))
 
     def _about(self) -> str:
-        """A few words in front of the table."""
+        """A few words before the table."""
         return counted(len(next(iter(self.columns().values()))), self._lines)
 
     def pictures(self) -> list[str]:
-        """Charts in front of it, in a notebook."""
+        """Charts before the table, in a notebook."""
         return []
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        """Names and lines as text, those in the middle left out where there are many."""
+        """Names and lines as text, without the middle lines if there are many."""
         columns = self.columns()
         length = len(next(iter(columns.values())))
         some = range(length) if length <= 2 * SHOWN + 2 else [*range(SHOWN), None, *range(length - SHOWN, length)]

@@ -1,6 +1,6 @@
 """Leading singular pairs and eigenpairs of a lazy matrix, by restarted block Krylov iteration.
 
-A block method, because one pass over the measurements then serves all r directions at once.
+It is a block method, because one pass over the measurements then serves all r directions at once.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from bifactor.linear_map import LinearMap
 
 OVERSAMPLE = 8
 DEPTH, WARM_DEPTH, COLUMNS = 4, 2, 512
-"""Blocks of a Krylov space; fewer serve where it begins with good directions, or has so many columns without them."""
+"""Blocks of a Krylov space, with and without good starting directions, and the columns above which there are fewer."""
 MAX_RESTARTS = 25
 PASSES = 5
-"""How often a block is made orthogonal to the others, at most."""
+"""The largest number of times that a block is orthogonalised against the others."""
 
 Pairs = tuple[Array, Array]
-"""Left and right directions, as columns of any length: where a search may begin."""
+"""Left and right directions, as columns of any length, from which a search may start."""
 
 
 def truncated_svd(
@@ -46,7 +46,7 @@ def truncated_svd(
     """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
 
     Singular vectors are accurate to about `tol` relative to s₁ and the gaps; if `rank` exceeds min(m, n) of G,
-    only min(m, n) triplets come back.
+    only min(m, n) triplets are returned.
     """
     m, n = G.shape
     if m < n:
@@ -54,7 +54,7 @@ def truncated_svd(
         return A, s, B
     first = None if start is None else start[1]
     _, B = top_eigenpairs(G.normal, n, rank, G.dtype, rng, tol, restarts, first, G.like)
-    # One more product, so that small singular values do not suffer from the squared Gram matrix.
+    # One more product, so that small singular values do not lose accuracy in the squared Gram matrix.
     Q, R = orthonormal(G @ B)
     left, s, right = thin_svd(R)
     return matmul(Q, left), s, matmul(B, herm(right))
@@ -85,9 +85,9 @@ def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> 
 
 
 def search_columns(n: int, rank: int) -> tuple[int, int, int]:
-    """The columns of a block, and how many a search for `rank` pairs holds of the shorter side n and of the longer.
+    """The columns of a block, and the columns on the shorter side n and on the longer side that a search holds.
 
-    A Krylov space and its image, each beside the one that it grew from, and two blocks; or all of the shorter side.
+    These are a Krylov space and its image, each next to its predecessor, and two blocks; or all of the shorter side.
     """
     block = min(n, rank + OVERSAMPLE)
     on_short = 4 * n if DEPTH * block >= n else (4 * DEPTH) * block
@@ -110,10 +110,10 @@ def top_eigenpairs(
     tol = max(tol, 20 * float(np.finfo(dtype).eps))
     if DEPTH * block >= n:
         eye = beside(np.eye(n, dtype=dtype), like)
-        # In blocks, because the other side may be long.
+        # In blocks, because the other side may be large.
         image = hstack(*(apply(eye[:, start : min(start + block, n)]) for start in range(0, n, block)))
         return _ritz(eye, image, min(rank, n))[:2]
-    # Random columns beside the start, to find what it has nothing of.
+    # Random columns are added to the start, to find directions that it does not contain.
     Q = beside(gaussian(rng, (n, block), dtype), like)
     if start is not None:
         known = min(int(start.shape[1]), rank)
@@ -127,7 +127,7 @@ def top_eigenpairs(
             AQ = apply(Q)
             K, AK = hstack(K, Q), hstack(AK, AQ)
         values, Q, AQ = _ritz(K, AK, block)
-        # In double precision: of a Gram matrix these are fourth powers, which leave the range of single precision.
+        # In double precision: for a Gram matrix these are fourth powers, which exceed the range of single precision.
         off = cast(AQ[:, :rank] - Q[:, :rank] * beside(values[:rank], Q), np.result_type(dtype, np.float64))
         if column_norms(off).max() <= tol * float(np.abs(values).max()):
             break
@@ -143,8 +143,8 @@ def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:
 def _orthonormal_against(K: Array, Q: Array) -> Array:
     for done in range(PASSES):
         overlap = gram(K, Q)
-        # Twice is enough (Giraud, Langou and Rozložník, 2005), but not where K holds all there is to find: what is left
-        # of Q is then rounding, and without a third time K would lose its orthogonality from restart to restart.
+        # Twice is enough (Giraud, Langou and Rozložník, 2005), unless K already spans the range: the rest of Q is then
+        # rounding, and without a third time K would lose its orthogonality from restart to restart.
         if done >= 2 and np.max(np.abs(overlap)) <= 10 * epsilon(Q):
             break
         Q = orthonormal(Q - matmul(K, overlap))[0]

@@ -1,4 +1,4 @@
-"""The checks that many doors share."""
+"""Checks of arguments that many functions use."""
 
 from numbers import Real
 from typing import Any
@@ -10,18 +10,18 @@ from bifactor.errors import InputError
 from bifactor.words import counted
 
 SMALLEST, LARGEST = 1e-100, 1e100
-"""Settings beyond these are mistakes: their squares would leave the range of numbers."""
+"""Settings beyond these are mistakes: their squares would overflow or underflow."""
 
 
 def positive(value: Any, name: str, advice: str) -> float:
-    """A real number > 0 of sane size, as a Python float: NumPy scalars would change the precision of arrays."""
+    """A real number > 0 within range, as a Python float: NumPy scalars would change the precision of arrays."""
     if isinstance(value, bool) or not isinstance(value, Real) or not SMALLEST <= float(value) <= LARGEST:
         raise InputError(f"{name}={value!r} is not a finite number > 0. {advice}")
     return float(value)
 
 
 def settle_positive(settings: Any, name: str, advice: str, optional: bool = False) -> None:
-    """Check a field of a frozen dataclass and store it as a Python float; None stays where it is `optional`."""
+    """Check a field of a frozen dataclass and store it as a Python float; None is kept if it is `optional`."""
     value = getattr(settings, name)
     if value is not None or not optional:
         object.__setattr__(settings, name, positive(value, name, advice))
@@ -30,14 +30,14 @@ def settle_positive(settings: Any, name: str, advice: str, optional: bool = Fals
 def weights_of(values: Any, name: str) -> Array:
     """One weight ≥ 0 for each row, column or component, in double precision."""
     there = host(values) if is_foreign(values) else values
-    w = np.array(there, dtype=np.float64)  # a copy: what the caller does to it later is not what was checked
+    w = np.array(there, dtype=np.float64)  # a copy, because the caller may change it later
     if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
     return w
 
 
 def require_weights(weights: Array | None, name: str, size: int, shape: tuple[int, int], owner: str) -> None:
-    """As many of them as there are rows or columns; None stands for ones."""
+    """Require one weight for each row or column; None stands for ones."""
     if weights is not None and weights.shape != (size,):
         raise InputError(
             f"{owner} has {weights.size} weights in {name}, but X is {shape[0]}×{shape[1]}. Pass one for each."
@@ -45,15 +45,15 @@ def require_weights(weights: Array | None, name: str, size: int, shape: tuple[in
 
 
 def require_instance(value: Any, kind: type, name: str) -> None:
-    """An instance of a class, or an `InputError` that names the argument."""
+    """Require an instance of a class."""
     if not isinstance(value, kind):
         raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
 
 
 def require_flag(value: Any, name: str) -> None:
-    """True or False, or an `InputError` that names the argument."""
+    """Require True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name}={value!r} is not True or False.")
+        raise InputError(f"{name}={value!r} is not a boolean. Pass True or False.")
 
 
 def settle_nonnegative(settings: Any, name: str, advice: str) -> None:
@@ -65,31 +65,31 @@ def settle_nonnegative(settings: Any, name: str, advice: str) -> None:
 
 
 def require_rows(factor: Array, rows: int) -> None:
-    """A thin matrix of that many rows; compiled loops do not check bounds, so this is done before them."""
+    """Require a matrix with this many rows; compiled loops do not check bounds, so this is done before them."""
     if factor.ndim != 2 or factor.shape[0] != rows or factor.shape[1] == 0:
         raise InputError(
-            f"A factor of shape {tuple(factor.shape)} met a side of {rows}. Pass a matrix of {counted(rows, 'row')}."
+            f"A factor has shape {tuple(factor.shape)}. Pass a matrix of {counted(rows, 'row')} for that side of X."
         )
 
 
 def require_pair(U: Array, V: Array, shape: tuple[int, int]) -> None:
-    """Two thin matrices with a product of this shape, likewise."""
+    """Require two matrices with a product of this shape, for the same reason."""
     require_rows(U, shape[0])
     require_rows(V, shape[1])
     if U.shape[1] != V.shape[1]:
         raise InputError(
-            f"Factors with {U.shape[1]} and {V.shape[1]} columns have no product UVᴴ. Pass two of one rank."
+            f"Factors with {U.shape[1]} and {V.shape[1]} columns have no product UVᴴ. Pass equal numbers of columns."
         )
 
 
 def require_measurements(w: Array, size: int) -> None:
-    """One number per measurement, for the same reason."""
+    """Require one number per measurement, for the same reason."""
     if tuple(w.shape) != (size,):
-        raise InputError(f"w has shape {tuple(w.shape)}, but measurements are {size:,}. Pass a vector of {size}.")
+        raise InputError(f"w has shape {tuple(w.shape)}, but there are {size:,} measurements. Pass one number each.")
 
 
 def indices(values: Array, name: str, size: int) -> Array:
-    """A vector of integers from 0 to size − 1, or an `InputError` that says what else it is."""
+    """A vector of integers from 0 to size − 1; `InputError` if it is anything else."""
     index = np.asarray(host(values) if hasattr(values, "shape") else values)
     if index.size == 0:
         return np.empty(0, dtype=np.int64)
@@ -101,33 +101,33 @@ def indices(values: Array, name: str, size: int) -> Array:
     if low < 0 or high >= size:
         raise InputError(
             f"{name} runs from {low} to {high}, but X has indices 0 to {size - 1} on that side. "
-            "Indices count from 0; check the shape."
+            "Count indices from 0, and check the shape."
         )
     return index
 
 
 def require_finite(array: Array, what: str, advice: str) -> None:
-    """No NaN and no infinity, or an `InputError` that says how many there are."""
+    """Raise `InputError` with the number of NaN and infinite values, if there are any."""
     bad = int(np.count_nonzero(~np.isfinite(host(array))))
     if bad:
         raise InputError(f"{what} holds {counted(bad, 'NaN or infinite value')}. {advice}")
 
 
 def is_count(value: Any, least: int) -> bool:
-    """Whether value is an integer ≥ least, of Python's or NumPy's; a bool is not."""
+    """Whether value is a Python or NumPy integer ≥ least; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= least
 
 
 def require_seed(seed: Any) -> None:
     if not is_count(seed, 0):
-        raise InputError(f"seed={seed!r} is not an integer ≥ 0. The same seed gives the same result.")
+        raise InputError(f"seed={seed!r} is not possible. Pass an integer ≥ 0; the same seed gives the same result.")
 
 
 def require_rank(rank: Any, shape: tuple[int, int], least: int = 1, also: str = "") -> int:
-    """A rank ≥ least that matrices of this shape can have; `also` names what else may be passed."""
+    """A rank ≥ least that is possible for matrices of this shape; `also` names other values that may be passed."""
     m, n = shape
     if not is_count(rank, least) or int(rank) > min(m, n):
-        choice = f"Choose one from {least} to {min(m, n)}{also}."
+        choice = f"Choose an integer from {least} to {min(m, n)}{also}."
         raise InputError(f"rank={rank!r} is not possible for a {m}×{n} matrix. {choice}")
     return int(rank)
 

@@ -274,7 +274,7 @@ def test_repeated_pairs_are_said(invoke, folder):
         (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
         (("data.csv", "--holdout", "1.5"), 2, "0<=x<=0.9"),
         (("data.csv", "--delimiter", "abc"), 1, "not a delimiter"),
-        (("data.csv", "--loss", "poisson"), 1, "Poisson takes y"),
+        (("data.csv", "--loss", "poisson"), 1, "Poisson needs each y"),
     ],
 )
 def test_mistakes_get_one_sentence_and_leave_nothing(invoke, folder, arguments, code, message):

@@ -197,7 +197,7 @@ def test_it_has_the_manners_of_scikit_learn(photograph, capsys):
 @pytest.mark.parametrize(
     ("picture", "known", "message"),
     [
-        (np.zeros((4, 4), complex), None, "is of complex128"),
+        (np.zeros((4, 4), complex), None, "has dtype complex128"),
         (np.array([["a"]]), None, "Pass integers or floating"),
         (np.zeros(4), None, "height × width"),
         (np.zeros((0, 4)), None, "height × width"),
@@ -211,8 +211,8 @@ def test_it_has_the_manners_of_scikit_learn(photograph, capsys):
         (np.full((4, 4), np.inf, np.float32), None, "infinite"),
         (np.dstack([np.zeros((3, 3)), np.full((3, 3), np.nan)]), None, "No pixel of channel 1"),
         (np.zeros((3, 8, 9)), np.ones((8, 9), bool), r"Pass np.moveaxis\(X, 0, -1\)"),
-        ("photo.png", None, "The picture is a name, 'photo.png'"),
-        (Path("photo.png"), None, "The picture is a name, 'photo.png'"),
+        ("photo.png", None, "The picture is a file name, 'photo.png'"),
+        (Path("photo.png"), None, "The picture is a file name, 'photo.png'"),
         (np.array([[1.7e308, -1.7e308], [0.0, np.nan]]), None, r"reach 1.7e\+308, more than 1e\+305"),
         (np.array([[5e-324, 0.0], [0.0, np.nan]]), None, r"4.94e-324, less than 1e-305"),
         (np.array([[-(2**63), 0]]), np.array([[True, False]]), r"reach 9.22e\+18, more than 4.61e\+18"),

@@ -120,7 +120,7 @@ BAD = {
     "weights of triples": ((ROWS, COLS, VALUES), np.ones(3), "6 values and 3 weights"),
     "no triples": (([], [], []), None, "no observed entries"),
     "NaN in triples": ((ROWS, COLS, np.full(6, np.nan)), None, "6 NaN"),
-    "negative indices": ((ROWS - 1, COLS, VALUES), None, "count from 0"),
+    "negative indices": ((ROWS - 1, COLS, VALUES), None, "Count indices from 0"),
     "floats as indices": ((ROWS + 0.5, COLS, VALUES), None, "integers"),
     "triples of unequal length": ((ROWS, COLS, VALUES[:-1]), None, "6 coordinates and 5 values"),
     "rows and cols of unequal length": ((ROWS[:-1], COLS, VALUES[:-1]), None, "one pair"),

@@ -532,9 +532,9 @@ def test_movielens_first_fold():
 
 
 def test_wrong_labels_and_losses_are_told_by_their_own_names(table):
-    with pytest.raises(InputError, match=r"^Logistic takes y that is -1 or \+1"):
+    with pytest.raises(InputError, match=r"^Logistic needs each y to be -1 or \+1"):
         make(loss="logistic").fit(table)
-    with pytest.raises(InputError, match="is none of squared"):
+    with pytest.raises(InputError, match="is neither one of squared"):
         make(loss=["squared"]).fit(table)
 
 

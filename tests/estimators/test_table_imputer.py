@@ -371,7 +371,7 @@ WRONG = {
     "bounds of words": ({"bounds": {"w": (0, 1)}}, None, "bounds names 'w', which is not a column of numbers"),
     "bounds that fall": ({"bounds": {"x": (2, 1)}}, None, r"bounds of 'x' are \(2, 1\)"),
     "effort": ({"effort": "none"}, None, "effort='none' is unknown"),
-    "flag": ({"add_indicator": 1}, None, "add_indicator=1 is not True or False"),
+    "flag": ({"add_indicator": 1}, None, "add_indicator=1 is not a boolean"),
     "rounds": ({"max_iter": 0}, None, "max_iter=0"),
     "tolerance": ({"tol": -1}, None, "tol=-1"),
     "seed": ({"random_state": "x"}, None, "random_state='x'"),

@@ -139,9 +139,9 @@ def test_one_loss_for_each_part_of_a_stack():
     np.testing.assert_array_equal(stacked.y[stacked.group == 1] ** 2, 1.0)
     stacked.f.fit.losses(stacked.operator.forward(x.left, x.right))
     assert stacked.smoothness > 0
-    with pytest.raises(InputError, match="3 losses and 2 operators"):
+    with pytest.raises(InputError, match="3 losses but 2 operators"):
         bf.Problem([*losses, Huber()], A, y)
-    with pytest.raises(InputError, match=r"Logistic takes y that is -1 or \+1"):
+    with pytest.raises(InputError, match=r"Logistic needs each y to be -1 or \+1"):
         bf.Problem(losses, A, np.full(y.size, 2.0))
 
 
@@ -194,8 +194,8 @@ def test_complex_measurements_may_have_groups():
         ([Squared(), Logistic()], [0.0, 1.0, 0.0], "one integer for each y"),
         ([Squared(), Logistic()], [0, 1, 2], "from 0 to 2, but there are 2 losses"),
         ([Squared(), Logistic()], [0, -1, 1], "from -1 to 1"),
-        ([Squared(), "Logistic"], [0, 1, 1], "loss='Logistic' is none of squared, .*, nor a Loss"),
-        ([Squared(), Logistic()], [0, 0, 1], "Logistic takes y"),
+        ([Squared(), "Logistic"], [0, 1, 1], "loss='Logistic' is neither one of squared, .* nor a Loss"),
+        ([Squared(), Logistic()], [0, 0, 1], "Logistic needs each y"),
         (Squared(), [0, 1, 0], "there are 1 losses"),
     ],
 )
@@ -206,7 +206,7 @@ def test_bad_groups_are_refused(losses, group, match):
 
 
 def test_several_means_are_none():
-    with pytest.raises(InputError, match="several means"):
+    with pytest.raises(InputError, match="no common mean"):
         Grouped((Squared(), Logistic())).mean(np.zeros(3))
 
 

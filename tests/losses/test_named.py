@@ -44,7 +44,7 @@ def test_names_and_instances_mix_in_groups():
 
 @pytest.mark.parametrize("loss", ["Squared", "hinge", "", None, 3, bf.losses.Squared, np.ones(2)])
 def test_what_is_no_loss_is_one_clear_error(loss):
-    with pytest.raises(InputError, match=r"^loss=.* is none of squared, huber, .*, nor a Loss\. Pass one of these"):
+    with pytest.raises(InputError, match=r"^loss=.* is neither one of squared, huber, .* nor a Loss\. Pass one"):
         loss_of(loss)
-    with pytest.raises(InputError, match="is none of squared"):
+    with pytest.raises(InputError, match="is neither one of squared"):
         bf.Problem(loss, *entries(bf.losses.Squared()))

@@ -161,8 +161,8 @@ def test_a_solver_is_told_of_features(planted):
 def test_wrong_features(planted):
     data, _ = planted
     for bad, words in (
-        (data.row_features[:5], "row_features has 5 lines, and there are 90"),
-        (data.row_features * np.nan, "Some of row_features are NaN"),
+        (data.row_features[:5], "row_features has 5 lines, but that side of the data has 90"),
+        (data.row_features * np.nan, "row_features has NaN"),
     ):
         with pytest.raises(InputError, match=words):
             fit_model(replace(data, row_features=sparse.csr_array(bad)), chosen())

@@ -341,7 +341,7 @@ def test_names_of_new_rows_are_of_the_kind_of_the_old(fit):
 def test_rows_that_cannot_be_folded_in(fit, numbered):
     with pytest.raises(InputError, match="X contains 4, but the fit had only 2 and 5"):
         made("logistic").fold_in(read(NEW))
-    with pytest.raises(InputError, match="Poisson takes y"):
+    with pytest.raises(InputError, match="Poisson needs each y"):
         made("poisson").fold_in(read(NEW.assign(rating=-1)))
     with pytest.raises(InputError, match="one kind"):
         numbered.fold_in(read(NEW.assign(item=NEW["item"] // 10)))

@@ -407,7 +407,7 @@ def test_real_and_complex_parts(observed):
     for total in (numbers + reals, reals + numbers):
         assert total.dtype == np.complex128
         is_sum(total, (numbers, reals))
-    with pytest.raises(InputError, match="takes real measurements"):
+    with pytest.raises(InputError, match="needs real measurements"):
         numbers + bf.Problem(bf.losses.Logistic(), B, labels)
 
 

@@ -248,12 +248,12 @@ def test_solvers_keep_their_laws(name):
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_solvers_that_work_on_the_measurements_refuse_it(name):
     options = KINDS["symmetric" if name == "SparseApproxSDP" else "free"]
-    with pytest.raises(InputError, match=r"works on the measurements, and these are not stored here. Use PCG\."):
+    with pytest.raises(InputError, match=r"works on the measurements, but these are not stored here. Use PCG\."):
         bf.solve(pair(**options)[0].penalized(Ridge(0.1) if name == "NuclearNorm" else None), 2, INNER[name])
 
 
 def test_a_posterior_refuses_it():
-    with pytest.raises(InputError, match=r"not all_cells\. Use PCG here"):
+    with pytest.raises(InputError, match=r"not support all_cells\. Use PCG here"):
         bf.solve(pair()[0], 2, bf.solvers.Variational())
 
 

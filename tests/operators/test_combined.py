@@ -150,9 +150,9 @@ BAD = {
     "factor='2'": lambda: Scaled(ENTRIES, "2"),
     "factor=True": lambda: Scaled(ENTRIES, True),
     "factor=array": lambda: Scaled(ENTRIES, np.ones(5)),
-    "RankOne here takes real measurements": lambda: Scaled(INTENSITY, 1j),
+    "measurements of RankOne are real": lambda: Scaled(INTENSITY, 1j),
     "got no operators": lambda: Stacked(),
-    "one by one": lambda: Stacked([ENTRIES, ENTRIES]),
+    "as arguments": lambda: Stacked([ENTRIES, ENTRIES]),
     "shapes \\(5, 4\\) and \\(4, 4\\)": lambda: Stacked(ENTRIES, SQUARE),
 }
 

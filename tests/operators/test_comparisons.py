@@ -146,9 +146,9 @@ def test_preferences_that_were_not_shown_are_found():
 
 
 BAD = {
-    "rows has 1 indices, left 2 and right 2": lambda C: C([0], [0, 1], [1, 0], (2, 2)),
+    "rows has 1 indices, left has 2 and right has 2": lambda C: C([0], [0, 1], [1, 0], (2, 2)),
     "got no indices": lambda C: C([], [], [], (2, 2)),
-    "Comparison 1 is of column 1 with itself": lambda C: C([0, 0], [0, 1], [1, 1], (1, 2)),
+    "Comparison 1 compares column 1 with itself": lambda C: C([0, 0], [0, 1], [1, 1], (1, 2)),
     "right runs from 2 to 2": lambda C: C([0], [0], [2], (2, 2)),
     "left runs from -1": lambda C: C([0], [-1], [0], (2, 2)),
     "rows is float64": lambda C: C([0.0], [0], [1], (2, 2)),

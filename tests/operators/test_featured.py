@@ -26,6 +26,8 @@ from bifactor.operators import (
     Stacked,
     pattern,
 )
+from bifactor.operators.featured import FeaturedBound
+from bifactor.operators.features import Sides
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
@@ -151,7 +153,7 @@ def test_solvers_keep_their_laws(name):
 
 
 def test_a_posterior_refuses_it():
-    with pytest.raises(InputError, match=r"squared errors of real entries\. Use PCG here"):
+    with pytest.raises(InputError, match=r"squared errors of real observed entries\. Use PCG here"):
         bf.solve(dense_pair()[0], 2, bf.solvers.Variational())
 
 
@@ -220,7 +222,7 @@ def test_all_cells_are_those_of_the_matrix_that_is_measured(wrapped):
 
 def test_all_cells_are_not_added_to_a_sum_of_functions_with_features():
     A = Featured(ENTRIES, F, G)
-    with pytest.raises(InputError, match=r"put one Featured around all operators\."):
+    with pytest.raises(InputError, match=r"wrap all operators in one Featured\."):
         bf.Problem("squared", Stacked(A, A), np.ones(2 * A.size)) + bf.all_cells(0.1)
     around = bf.Problem("squared", Featured(Stacked(ENTRIES, ENTRIES), F, G), np.ones(2 * A.size)) + bf.all_cells(0.1)
     check_gradient(around)
@@ -321,10 +323,18 @@ def test_other_mistakes():
     damaged.indices[0] = 99
     with pytest.raises(InputError, match="damaged sparse matrix"):
         Featured(ENTRIES, damaged)
-    with pytest.raises(InputError, match="A factor of shape"):
+    with pytest.raises(InputError, match="A factor has shape"):
         Featured(ENTRIES, F).forward(np.ones((8, 1)), np.ones((6, 1)))
     with pytest.raises(InputError, match="square"):
         bf.Problem("squared", Featured(Full((4, 4)), np.ones((4, 1))), np.eye(4), symmetric=True)
+
+
+def test_curves_know_whether_second_derivatives_are_cheap():
+    table = bf.operators.Table("poisson", np.arange(12.0).reshape(3, 4))
+    for bound in (table, Featured(ENTRIES).bind(bf.losses.DataFit.of("squared", np.ones(ENTRIES.size)))):
+        x = Free().pair(*(np.ones((k, 1)) for k in bound.shape))
+        curves = bound.curve(x, x), FeaturedBound(bound, Sides(None, None)).curve(x, x)
+        assert [curve.bends for curve in curves] == [bound is not table] * 2
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])

@@ -133,7 +133,7 @@ BAD = {
     "size=2.5 .* integer ≥ 1": {"size": 2.5},
     "size=True": {"size": True},
     "block=0 is not a number of rows": {"block": 0},
-    "block='a' .* None to hold": {"block": "a"},
+    "block='a' .* None to store": {"block": "a"},
     "rng=-1 is not a source": {"rng": -1},
 }
 

@@ -149,10 +149,10 @@ BAD = {
     "dtype <U3": lambda: Linear("abc", SHAPE),
     "dtype object": lambda: Linear(object(), SHAPE),
     "Adjointless has matvec but not both": lambda: Linear(Adjointless(), SHAPE),
-    "has no adjoint. Give it an rmatvec": lambda: Linear(
+    "has no adjoint. Implement its rmatvec": lambda: Linear(
         LinearOperator((3, 20), matvec=lambda x: x[:3], dtype=float), SHAPE
     ),
-    "give 12 and 12 numbers": lambda: Linear(Wrong(dense()), SHAPE),
+    "return 12 and 12 numbers": lambda: Linear(Wrong(dense()), SHAPE),
 }
 
 

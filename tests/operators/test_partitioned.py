@@ -159,7 +159,7 @@ def test_solvers_that_need_measurements_refuse(tmp_path, solver, draw_targets):
 
 def test_mistakes(tmp_path, draw_targets):
     f, _ = both(tmp_path, bf.losses.Squared(), (90, 40), draw_targets)
-    with pytest.raises(InputError, match="one for each column"):
+    with pytest.raises(InputError, match="loss of each column"):
         Partitioned(["squared", "huber"], f.store)
     with pytest.raises(InputError, match="one per column"):
         Partitioned(["squared", "huber"], f.store, group=np.zeros(3, int))

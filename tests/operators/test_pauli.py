@@ -87,7 +87,7 @@ def test_a_pure_state_from_few_strings(dtype):
         ("n_qubits=2.0", lambda P: P(2.0)),
         ("Choose 1 to 16", lambda P: P(2, 17)),
         ("Choose 1 to 16", lambda P: P(2, 0)),
-        ("2 letters of I, X, Y, Z", lambda P: P(2, ["XYZ"])),
+        ("2 of the letters I, X, Y and Z", lambda P: P(2, ["XYZ"])),
         ("'xy' is not a Pauli string", lambda P: P(2, ["xy"])),
         ("not a Pauli string", lambda P: P(2, [3])),
         ("no strings", lambda P: P(2, [])),

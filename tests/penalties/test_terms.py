@@ -215,7 +215,7 @@ def test_other_fixed_columns_leave_the_norm_of_the_rest(make_problem):
 def test_solvers_of_the_nuclear_norm_refuse_other_penalties(make_problem, penalty):
     problem = make_problem().penalized(penalty)
     for solver in (bf.solvers.NuclearNorm(), bf.solvers.SoftImpute()):
-        with pytest.raises(InputError, match=r"made for a ridge"):
+        with pytest.raises(InputError, match=r"needs a ridge"):
             bf.solve(problem, 2, solver)
 
 

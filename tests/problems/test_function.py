@@ -65,11 +65,11 @@ def test_sparse_and_complex_gradients():
         ("not the shape", lambda: bf.Function(lambda X: 0.0, lambda X: X, (2,))),
         ("smoothness=-1", lambda: bf.Function(lambda X: 0.0, lambda X: X, (2, 2), smoothness=-1)),
         ("dtype=<class 'int'>", lambda: bf.Function(lambda X: 0.0, lambda X: X, (2, 2), dtype=int)),
-        ("must return a matrix", lambda: bf.solve(bf.Function(lambda X: 0.0, lambda X: X[0], (2, 2)), 1, rng=0)),
+        ("Return a matrix", lambda: bf.solve(bf.Function(lambda X: 0.0, lambda X: X[0], (2, 2)), 1, rng=0)),
         ("value returned None", lambda: bf.solve(bf.Function(lambda X: None, lambda X: X, (2, 2)), 1, rng=0)),
         ("not finite", lambda: bf.solve(bf.Function(lambda X: 0.0, lambda X: X * np.nan, (2, 2)), 1, rng=0)),
         ("dtype='foo'", lambda: bf.Function(lambda X: 0.0, lambda X: X, (2, 2), dtype="foo")),
-        ("must return a matrix", lambda: bf.solve(bf.Function(lambda X: 0.0, lambda X: 1.0, (2, 2)), 1, rng=0)),
+        ("Return a matrix", lambda: bf.solve(bf.Function(lambda X: 0.0, lambda X: 1.0, (2, 2)), 1, rng=0)),
     ],
 )
 def test_mistakes_get_one_clear_error(message, make):

@@ -94,10 +94,10 @@ MISTAKES = {
 SMALL, LARGE = np.float32(1e-25), np.float32(1e25)
 MISTAKES |= {
     "masked values": lambda: bf.Problem(bf.losses.Squared(), OP, np.ma.masked_equal([1.0, -9, 2], -9)),
-    "largest of y is 1e-25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([SMALL] * 3)),
+    "largest magnitude in y is 1e-25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([SMALL] * 3)),
     "Rescale y": lambda: bf.Problem(bf.losses.Squared(), OP, [1e200, 0, 0]),
-    "largest of y is 1e.25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([LARGE] * 3)),
-    "largest of weights": lambda: bf.Problem(bf.losses.Squared(), OP, np.ones(3, np.float32), weights=1e60),
+    "largest magnitude in y is 1e.25": lambda: bf.Problem(bf.losses.Squared(), OP, np.array([LARGE] * 3)),
+    "largest magnitude in weights": lambda: bf.Problem(bf.losses.Squared(), OP, np.ones(3, np.float32), weights=1e60),
     "3 measurements of": lambda: bf.Problem(
         bf.losses.Squared(), bf.operators.Entries([0, 1, 2], [0, 0, 0], (3, 1)), np.ones((3, 1))
     ),
@@ -144,7 +144,7 @@ def test_real_losses_refuse_complex_measurements(operator, loss):
     if loss.targets.complex:
         assert bf.Problem(loss, operator, y).dtype == np.complex128
     else:
-        with pytest.raises(InputError, match="takes real measurements"):
+        with pytest.raises(InputError, match="needs real measurements"):
             bf.Problem(loss, operator, y)
 
 

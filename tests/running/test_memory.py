@@ -156,7 +156,7 @@ def test_a_users_own_operator_and_solver_have_an_answer():
 
 @pytest.mark.parametrize("rank", [0, -1, 21, 2.5, True, None, "three"])
 def test_ranks_that_are_not_possible(make_problem, rank):
-    with pytest.raises(InputError, match=r"not possible for a 30×20 matrix. Choose one from 1 to 20\."):
+    with pytest.raises(InputError, match=r"not possible for a 30×20 matrix. Choose an integer from 1 to 20\."):
         make_problem().memory(rank)
 
 

@@ -200,7 +200,7 @@ P = bf.Problem(bf.losses.Squared(), bf.operators.Full((4, 3)), np.ones((4, 3)))
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        (r"rank=0 is not possible for a 4×3 matrix.*one from 1 to 3", {"rank": 0}),
+        (r"rank=0 is not possible for a 4×3 matrix.*an integer from 1 to 3", {"rank": 0}),
         (r"rank=4 is not possible", {"rank": 4}),
         (r"rank=-1", {"rank": -1}),
         (r"rank=1.0", {"rank": 1.0}),

@@ -385,7 +385,7 @@ def test_ridge_homotopy_knows_ridges_only(make_problem):
             return 0 * d
 
     problem = make_problem().penalized(Other())
-    with pytest.raises(InputError, match=r"ends at a nuclear norm.*PCG"):
+    with pytest.raises(InputError, match=r"needs a nuclear norm.*PCG"):
         bf.solve(problem, 2, RidgeHomotopy(), rng=0)
     assert bf.solve(problem, 2, rng=0, max_iter=3).n_iter == 3
 

@@ -214,7 +214,7 @@ def test_rows_and_columns_without_data(make_problem):
 
 @pytest.mark.parametrize("make", [lambda: Newton(full=1), lambda: Newton("no"), lambda: Newton(None)])
 def test_bad_settings_are_refused(make):
-    with pytest.raises(InputError, match="not True or False"):
+    with pytest.raises(InputError, match="not a boolean"):
         make()
 
 

@@ -105,7 +105,7 @@ def test_scaled_gradient_descent_by_its_own_step():
 
 @pytest.mark.parametrize("rule", [bf.steps.StronglyConvex(), bf.steps.Smooth(), bf.steps.Semidefinite()])
 def test_rules_of_the_plain_gradient_are_refused_by_scaled_gradient_descent(rule):
-    with pytest.raises(InputError, match=f"{type(rule).__name__} is made for the plain gradient.*CurveSearch"):
+    with pytest.raises(InputError, match=f"{type(rule).__name__} is for the plain gradient.*CurveSearch"):
         ScaledGD(rule)
 
 

@@ -110,10 +110,10 @@ def test_groups_with_the_same_loss_have_parameters_of_their_own():
 
 
 def test_what_cannot_be_fitted_is_refused(make_problem):
-    with pytest.raises(InputError, match="No loss here has parameters"):
+    with pytest.raises(InputError, match="No loss of the problem has parameters"):
         bf.solve(make_problem(), 2, Refitted())
     labels = make_problem(loss=Probit(), penalty=bf.penalties.Ridge(1.0))
-    with pytest.raises(InputError, match="scale of z is free"):
+    with pytest.raises(InputError, match="scale of z can shrink"):
         bf.solve(labels, 2, Refitted())
     with pytest.raises(InputError, match="Refitted cannot run AltMin"):
         bf.solve(make_problem(loss=Huber()), 2, Refitted(bf.solvers.AltMin()))

@@ -193,7 +193,7 @@ def test_what_is_symmetric_is_square_and_fgd_wants_it(make_problem):
     problem = make_problem(6, 5)
     with pytest.raises(InputError, match="square"):
         bf.Problem(problem.loss, problem.operator, problem.y, symmetric=True)
-    with pytest.raises(InputError, match="FGD is made for X = UUᴴ"):
+    with pytest.raises(InputError, match="FGD is for X = UUᴴ"):
         bf.solve(problem, 2, bf.solvers.FGD())
 
 
@@ -239,7 +239,7 @@ class Lies(Broken):
 
 
 @pytest.mark.parametrize(
-    ("solver", "law"), [(Ascends(), "lower"), (ChangesItsState(), "state"), (Lies(), "gradient belong")]
+    ("solver", "law"), [(Ascends(), "lower"), (ChangesItsState(), "state"), (Lies(), "gradient of a point")]
 )
 def test_check_solver_finds_what_is_broken(make_problem, solver, law):
     with pytest.raises(CheckError, match=law):

@@ -420,7 +420,7 @@ def test_refusals(make_problem):
         bf.solve(bf.Problem(entries.loss, entries.operator, entries.y, offsets=True), 2, SPG(1.0))
     with pytest.raises(bf.errors.InputError, match="finds X = UVᴴ"):
         bf.solve(make_problem(symmetric=True), 2, SPG(1.0))
-    with pytest.raises(bf.errors.InputError, match="has no low rank"):
+    with pytest.raises(bf.errors.InputError, match="has full rank"):
         bf.solve(entries, 19, SPG(1.0, bound=1.0))
     large = bf.Problem(entries.loss, bf.operators.Entries([0], [0], (20_000, 5_000)), [1.0])
     with pytest.raises(bf.errors.InputError, match="20000×5000 is more than"):

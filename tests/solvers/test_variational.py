@@ -313,12 +313,12 @@ def test_the_answer_does_not_depend_on_units():
 
 def test_mistakes():
     problem = planted()[0]
-    with pytest.raises(InputError, match="noise='two' is not one of 'one', 'columns'"):
+    with pytest.raises(InputError, match=r"noise='two' is not a noise model\. Pass one of 'one', 'columns'"):
         Variational("two")
     for other, words in (
-        (problem.penalized(bf.penalties.Ridge(1.0)), "fits priors of its own"),
-        (bf.Problem("huber", problem.operator, problem.y), "squared errors of real entries"),
-        (bf.Problem("squared", bf.operators.DCT((16, 8), 60, 0), np.ones(60)), "squared errors of real entries"),
+        (problem.penalized(bf.penalties.Ridge(1.0)), "fits its own priors"),
+        (bf.Problem("huber", problem.operator, problem.y), "squared errors of real observed entries"),
+        (bf.Problem("squared", bf.operators.DCT((16, 8), 60, 0), np.ones(60)), "squared errors of real"),
         (bf.Problem("squared", bf.operators.Entries([0], [1], (3, 3)), np.ones(1), symmetric=True), "two factors"),
         (bf.Problem("squared", bf.operators.Entries([0], [1], (3, 3)), np.ones(1) + 0j), "squared errors of real"),
     ):

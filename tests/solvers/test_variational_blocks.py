@@ -308,10 +308,10 @@ def test_mistakes():
     i, j, y, shape, _ = data((40, 25))
     parted = both(shape)[1]
     for solver, words in (
-        (Variational("student"), "no noise='student' for data in blocks"),
-        (Variational(row_features=np.ones((40, 2))), "no row_features for data in blocks"),
-        (Variational(column_features=np.ones((25, 2))), "no column_features for data in blocks"),
-        (Variational(implicit=True), "no implicit for data in blocks"),
+        (Variational("student"), "not support noise='student' for data in blocks"),
+        (Variational(row_features=np.ones((40, 2))), "not support row_features for data in blocks"),
+        (Variational(column_features=np.ones((25, 2))), "not support column_features for data in blocks"),
+        (Variational(implicit=True), "not support implicit for data in blocks"),
     ):
         with pytest.raises(InputError, match=words):
             bf.solve(parted, 2, solver)
@@ -319,11 +319,11 @@ def test_mistakes():
     labels = Partitioned("logistic", stored(i, j, np.sign(y), shape))
     tiny = Partitioned("squared", stored(i, j, 1e-160 * y, shape))
     for problem, words in (
-        (bf.Objective(grouped), "squared errors of real entries"),
-        (bf.Objective(labels), "squared errors of real entries"),
-        (parted.penalized(bf.penalties.Ridge(1.0)), "fits priors of its own"),
-        (parted + bf.all_cells(0.1), "not all_cells|squared errors of real entries"),
-        (bf.Objective(tiny), "Rescale it"),
+        (bf.Objective(grouped), "squared errors of real observed entries"),
+        (bf.Objective(labels), "squared errors of real observed entries"),
+        (parted.penalized(bf.penalties.Ridge(1.0)), "fits its own priors"),
+        (parted + bf.all_cells(0.1), "not support all_cells|squared errors of real observed entries"),
+        (bf.Objective(tiny), "Rescale y"),
     ):
         with pytest.raises(InputError, match=words):
             bf.solve(problem, 2, Variational())

@@ -261,9 +261,9 @@ def test_a_run_goes_on_where_it_was_left(tmp_path):
 def test_mistakes():
     problem, F, G, _ = planted()
     for given, words in (
-        (F[:5], "row_features has 5 lines, and there are 60"),
-        (np.where(F > 1, np.nan, F), "Some of row_features are NaN or infinite"),
-        (sparse.csr_array(np.where(F > 1, np.inf, F)), "Some of row_features are NaN or infinite"),
+        (F[:5], "row_features has 5 lines, but that side of the data has 60"),
+        (np.where(F > 1, np.nan, F), "row_features has NaN or infinite values"),
+        (sparse.csr_array(np.where(F > 1, np.inf, F)), "row_features has NaN or infinite values"),
         (F[:, 0], "row_features is not a table of real numbers"),
         ([[1.0], [1.0, 2.0]], "row_features is not a table"),
         (F.astype(str), "row_features is not a table"),
@@ -271,12 +271,12 @@ def test_mistakes():
     ):
         with pytest.raises(InputError, match=words):
             run(problem, given, None)
-    with pytest.raises(InputError, match="implicit='yes' is not True or False"):
+    with pytest.raises(InputError, match="implicit='yes' is not a boolean"):
         Variational(implicit="yes")
     posterior = run(problem, F, None, 3).posterior
     for side, features, words in (
         (0, F[:3], "row_features has 3 lines"),
-        (0, F[:, :2], "row_features has 2 columns, and in the fit there were 3"),
+        (0, F[:, :2], "row_features has 2 columns, but the fit had 3"),
         (1, G, "The fit had no column_features"),
     ):
         with pytest.raises(InputError, match=words):

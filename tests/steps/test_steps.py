@@ -61,7 +61,7 @@ def test_any_rule_may_start_at_zero(make_problem):
 
 
 def test_the_rule_of_fgd_is_refused_where_x_is_not_uu(make_problem):
-    with pytest.raises(InputError, match=r"Semidefinite is made for X = UUᴴ.*symmetric=True"):
+    with pytest.raises(InputError, match=r"Semidefinite is for X = UUᴴ.*symmetric=True"):
         bf.solve(make_problem(20, 20), 2, bf.solvers.BFGD(bf.steps.Semidefinite()), rng=0)
 
 

@@ -192,7 +192,7 @@ def test_damaged_matrices_in_other_places(use, kind):
 def test_lists_of_different_lengths():
     matrix = sparse.lil_array(DENSE)
     matrix.data[0].append(9.0)
-    with pytest.raises(InputError, match="more indices than entries"):
+    with pytest.raises(InputError, match="different numbers of indices and entries"):
         coordinates(matrix, "X")
 
 

@@ -1,4 +1,4 @@
-"""Where to start: one file per initialisation."""
+"""Initialisations, which decide where to start: one file per initialisation."""
 
 from bifactor.inits.base import Init
 from bifactor.inits.given import Given

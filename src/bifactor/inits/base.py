@@ -1,4 +1,4 @@
-"""What an initialisation is: a first pair of factors."""
+"""The base class of initialisations, which choose the first factors."""
 
 from abc import ABC, abstractmethod
 
@@ -10,12 +10,12 @@ from bifactor.problems.objective import Objective
 
 
 class Init(ABC):
-    """Chooses (U₀, V₀)."""
+    """A choice of the first factors (U₀, V₀)."""
 
     @abstractmethod
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
-        """U₀ (m×rank) and V₀ (n×rank), of the problem's kind; columns that it fixes come in front of these."""
+        """U₀ (m×rank) and V₀ (n×rank), of the problem's kind; the columns that it fixes come before these."""
 
     def peak(self, problem: Objective, rank: int) -> int:
-        """Bytes that it takes on the way, beside the problem."""
+        """Peak bytes of temporary memory, besides the problem."""
         return 3 * pair_memory(problem, rank)

@@ -1,4 +1,4 @@
-"""A start of the user's own."""
+"""A start given by the user."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from bifactor.validation import require_finite
 
 @dataclass(frozen=True, eq=False)
 class Given(Init):
-    """The pair (U, V) as it is; V may be left out for X = UUᴴ. It may hold the columns that a problem fixes, too."""
+    """The given pair (U, V); V may be left out for X = UUᴴ. It may include the columns that a problem fixes."""
 
     U: Array
     V: Array | None = None
@@ -29,11 +29,11 @@ class Given(Init):
     @staticmethod
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int, like: Array) -> Array:
         F = floating(factor, name)
-        if isinstance(like, Rows) and type(F) is np.ndarray:  # one of the two is cut into blocks, the other stays
+        if isinstance(like, Rows) and type(F) is np.ndarray:  # one of the two is divided into blocks
             F = beside(F, like)
         elif not same_library(F, like):
-            raise InputError(f"{name} is in {where(F)}, but y in {where(like)}. Pass both in one library and place.")
+            raise InputError(f"{name} is in {where(F)}, but y is in {where(like)}. Pass both in the same library.")
         if F.ndim != 2 or F.shape[0] != rows or F.shape[1] not in (rank, rank + extra):
-            raise InputError(f"{name} has shape {tuple(F.shape)}, the problem at this rank needs {(rows, rank)}.")
+            raise InputError(f"{name} has shape {tuple(F.shape)}. Pass one of shape {(rows, rank)} for this rank.")
         require_finite(F, name, "Start from finite factors.")
         return F

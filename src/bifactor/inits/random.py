@@ -18,7 +18,7 @@ class Random(Init):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        settle_positive(self, "norm", "It is the Frobenius norm of the start.")
+        settle_positive(self, "norm", "Pass the Frobenius norm of the start.")
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         x = problem.kind.random(rng, problem.shape, rank, problem.dtype, problem.f.like)

@@ -1,4 +1,4 @@
-"""The start that the first gradient points to."""
+"""A start from the leading singular vectors of the gradient at 0."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ from bifactor.problems.footprint import search_memory
 from bifactor.problems.objective import Objective
 
 TOL, RESTARTS = 1e-2, 4
-"""Accuracy of the singular vectors, and the work they may cost: a better start is not worth its time."""
+"""Accuracy of the singular vectors, and the largest number of restarts: a better start is not worth its time."""
 
 FLAT = 0.01
-"""The share of its first slope at which a function that falls without end counts as flat."""
+"""The share of its first slope at which a function without a minimum counts as flat."""
 
 FAINT = 1e-4
-"""Directions that the gradient does not show start at this fraction of the leading one."""
+"""The size of directions that are missing in the gradient, as a fraction of the leading one."""
 
 
 @dataclass(frozen=True)
 class Spectral(Init):
-    """X₀ = s·P_r(−∇f(0)), split evenly between the factors; where X = UUᴴ, the leading positive eigenpairs.
+    """X₀ = s·P_r(−∇f(0)), split evenly between the factors; if X = UUᴴ, the leading positive eigenpairs.
 
-    P_r comes from a truncated SVD of the lazy gradient. The paper's s is 1/L (its eq. (initial_sol)); that is right
-    for a well-conditioned f, but with a fraction ρ of the entries seen it is too short by 1/ρ. So by default s is the
-    best multiple, argmin_s f(s·P_r(−∇f(0))), found on the line without any L. `fit=False` takes 1/L.
+    P_r is computed by a truncated SVD of the lazy gradient. The paper's s is 1/L (its eq. (initial_sol)); that is right
+    for a well-conditioned f, but if a fraction ρ of the entries is observed, it is too short by 1/ρ. So by default s is
+    the best multiple, argmin_s f(s·P_r(−∇f(0))), found by a line search without L. `fit=False` takes 1/L.
     """
 
     fit: bool = True
@@ -40,9 +40,9 @@ class Spectral(Init):
         right, left = (beside(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
         seen = G @ right, G.H @ left
         if not all(np.isfinite(norm(side)) for side in seen):
-            raise InputError("The gradient at X = 0 is not finite, so there is no spectral start. Rescale the data.")
+            raise InputError("The gradient at X = 0 is not finite, so no spectral start exists. Rescale the data.")
         A, values, B = problem.kind.leading(G, rank, rng, TOL, RESTARTS, sign=-1)
-        if not values[0] > 0:  # no descent from 0: X = 0 is optimal already
+        if not values[0] > 0:  # no descent from 0: X = 0 is optimal
             return problem.zero(rank)
         x = problem.kind.from_triplets(A, np.maximum(values, 0), B)
         s = self._multiple(problem, x) if self.fit else 1 / problem.smoothness
@@ -58,10 +58,10 @@ class Spectral(Init):
 
 
 def best_multiple(line: Curve, guess: float) -> float:
-    """argmin over s > 0 of φ(s), for a convex φ that falls at s = 0.
+    """argmin over s > 0 of φ(s), for a convex φ that decreases at s = 0.
 
-    Where the slope dies out without crossing zero (labels that X can separate, an f that falls without end), the s is
-    taken at which it has fallen to a hundredth. `guess` is where the search begins; the answer does not depend on it.
+    If the slope tends to zero without crossing it (labels that X can separate, an f without a minimum), s is where it
+    has decreased to a hundredth. The search begins at `guess`; the result does not depend on it.
     """
     quartic = line.quartic
     if quartic is not None and quartic[2] > 0:  # f is quadratic, so φ is
@@ -85,10 +85,10 @@ def best_multiple(line: Curve, guess: float) -> float:
 
 
 def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.random.Generator) -> Factors:
-    """Fill columns that are `absent` and rows that are zero: they would stay so for ever.
+    """Fill `absent` columns and zero rows with small random numbers: they would otherwise stay zero.
 
-    Columns are zero where the gradient has too low a rank, rows where the observed entries fall apart into blocks and
-    the leading singular vectors live on others. Rows where the gradient is zero itself, as without any observation, are
+    Columns are zero if the rank of the gradient is too low, rows if the observed entries form separate blocks and the
+    leading singular vectors are zero there. Rows in which the gradient itself is zero, as without any observation, are
     left at zero: `seen` is the gradient of both sides, in some direction.
     """
     sides = x.kind.pair(*seen)

@@ -1,4 +1,4 @@
-"""Nothing at all."""
+"""A start from X = 0."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bifactor.problems.objective import Objective
 
 @dataclass(frozen=True)
 class Zero(Init):
-    """X₀ = 0, for solvers that work on X: in the factors that is a saddle point, which no gradient leads away from."""
+    """X₀ = 0, for solvers that work on X: in the factors it is a saddle point with a zero gradient."""
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         return problem.zero(rank)

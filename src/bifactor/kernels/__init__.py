@@ -1,7 +1,7 @@
-"""The few operations that the array standard lacks: a NumPy reference, and a compiled version where there is one.
+"""The few operations that the array standard lacks: a NumPy reference for each, and compiled versions.
 
-`find` is the one table of them. Compiled modules are imported when they are first needed: numba takes longer to load,
-and to compile where nothing is on disk yet, than a small problem takes to be solved without it.
+`find` looks them up. Compiled modules are imported when they are first needed: loading numba, and compiling if nothing
+is cached on disk yet, takes longer than solving a small problem without it.
 """
 
 import os
@@ -15,27 +15,27 @@ import numpy as np
 from bifactor.lazy import imported
 
 SMALL = 1 << 16
-"""Multiply-adds of a pass up to which the reference is used."""
+"""The number of multiply-adds of a pass up to which the reference is used."""
 
 LEAST = 4
-"""Columns that a pass is counted with where it has fewer: gathering numbers costs as much as these."""
+"""The smallest number of columns that a pass counts with: gathering numbers costs as much as these."""
 
 _REAL = {np.dtype(np.float32), np.dtype(np.float64)}
 _COMPLEX = _REAL | {np.dtype(np.complex64), np.dtype(np.complex128)}
 _DTYPES = {"transforms": _COMPLEX, "pauli": _COMPLEX}
-"""What the compiled kernels of an operation take, where that is more than real numbers."""
+"""The dtypes that the compiled kernels of an operation accept, if these are not only real numbers."""
 
 
 def find(operation: str, dtype: Any, size: float, columns: int = 1) -> ModuleType:
-    """The kernels of an operation for data of this dtype: so many numbers, each with rows of so many columns."""
+    """The kernels of an operation for this many numbers of this dtype, each with rows of this many columns."""
     return compiled(operation) if has_compiled(dtype, size, columns, operation) else _module(f"{operation}_reference")
 
 
 def has_compiled(dtype: Any, size: float = np.inf, columns: int = 1, operation: str = "entries") -> bool:
-    """Whether compiled kernels serve this here (`NUMBA_DISABLE_JIT=1` turns them off).
+    """Whether compiled kernels are used for such data (`NUMBA_DISABLE_JIT=1` turns them off).
 
-    What they serve depends on the data alone, never on what a process has compiled before: the same problem must have
-    the same answer to the last bit.
+    This depends on the data alone, never on what the process has compiled before: the same problem must have the same
+    result to the last bit.
     """
     return size * max(columns, LEAST) > SMALL and np.dtype(dtype) in _DTYPES.get(operation, _REAL) and not _turned_off()
 
@@ -51,6 +51,6 @@ def _module(name: str) -> ModuleType:
 
 
 def _turned_off() -> bool:
-    config = getattr(sys.modules.get("numba"), "config", None)  # which another thread may be importing
+    config = getattr(sys.modules.get("numba"), "config", None)  # another thread may be importing it
     said = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return bool(getattr(config, "DISABLE_JIT", said))

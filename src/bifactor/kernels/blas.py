@@ -1,8 +1,8 @@
 """Matrix products on the same threads as all other kernels.
 
-A multithreaded BLAS leaves its threads spinning for milliseconds after each product, in the way of whatever comes next
-(measured: value and gradient of a sensing problem took 18 ms, and 11 with the spinning turned off). So `solve` keeps
-BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
+A multithreaded BLAS leaves its threads spinning for milliseconds after each product, which slows down the next kernel
+(measured: value and gradient of a sensing problem took 18 ms, and 11 ms with the spinning turned off). So `solve`
+limits BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
 from functools import reduce
@@ -16,20 +16,20 @@ from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares
 
 MULTIPLY_ADDS = 64
-"""What BLAS does in the time of one step of a simple loop."""
+"""The number of multiply-adds of BLAS in the time of one step of a simple loop."""
 
 SINGLE = 1024
-"""Rows whose products are summed in single precision, with a relative error of some 10⁻⁷, before they become double."""
+"""The number of rows whose products are summed in single precision, with a relative error of about 10⁻⁷."""
 
 WEIGHTED = 1 << 14
 """Rows that are weighted at a time: a copy of all would be as large as a factor."""
 
 ALONE = 1 << 13
-"""Multiply-adds up to which any BLAS keeps to one thread by itself."""
+"""The number of multiply-adds up to which any BLAS uses one thread."""
 
 
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
-    """A B for a tall A and a B that is small or tall, the rows of A shared among threads."""
+    """A B for a tall A and a small or tall B, with the rows of A divided among threads."""
     if not is_numpy(A):
         return A @ (beside(B, A) if is_foreign(A) and is_numpy(B) else B)
     if out is None:
@@ -43,7 +43,7 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 
 
 def gram(A: Array, B: Array, weights: Array | None = None) -> Array:
-    """Aᴴ·diag(weights)·B of two tall matrices, which is small, their rows shared among threads."""
+    """Aᴴ·diag(weights)·B of two tall matrices, with their rows divided among threads; it is small."""
     if not is_numpy(A):
         return host(herm(A) @ _weighted(B, weights))
     parts = _rows(A, B.shape[1])
@@ -55,7 +55,7 @@ def gram(A: Array, B: Array, weights: Array | None = None) -> Array:
 
 
 def wide_gram(A: Array, B: Array, weights: Array | None = None) -> Array:
-    """Aᴴ·diag(weights)·B of two tall matrices, in double precision; of single ones, sums over some rows are single."""
+    """Aᴴ·diag(weights)·B of two tall matrices in double precision; in single precision, partial sums are single."""
     wide = np.result_type(common_dtype(A, B), np.float64)
     if not is_numpy(A):
         return host(herm(cast(A, wide)) @ _weighted(cast(B, wide), weights))

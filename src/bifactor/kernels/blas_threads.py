@@ -1,6 +1,6 @@
-"""How many threads BLAS may use.
+"""The number of threads that BLAS may use.
 
-BLAS has one limit for the whole process. Each thread of Python may ask for a limit of its own; the least of them holds.
+BLAS has one limit for the whole process. Each Python thread may request its own limit; the smallest applies.
 """
 
 import os
@@ -15,16 +15,16 @@ from threadpoolctl import ThreadpoolController
 
 from bifactor.fork import hold_at_fork
 
-_LOCK = threading.RLock()  # a signal handler may fork wherever it interrupts
+_LOCK = threading.RLock()  # reentrant, because a signal handler may fork while it is held
 _asked: dict[int, list[int]] = {}
-"""The limits that each thread has asked for, the innermost last."""
+"""The limits that each thread has requested, the innermost last."""
 _before: list[tuple[Any, int]] = []
-"""Each library, and the threads that it had before there was a limit."""
+"""Each library, and its number of threads before there was a limit."""
 _UNCHANGED = nullcontext()
 
 
 def blas_at_most(count: int) -> AbstractContextManager[None]:
-    """While open, BLAS uses at most so many threads for each caller; the last to leave restores what was before."""
+    """A context in which BLAS uses at most this many threads; the last one to exit restores the previous number."""
     asked = _asked.get(threading.get_ident())
     return _UNCHANGED if asked and asked[-1] == count else _limited(count)
 
@@ -49,7 +49,7 @@ def _apply() -> None:
     least = min((counts[-1] for counts in _asked.values()), default=None)
     if least is not None and not _before:
         found = [(library, library.num_threads) for library in _libraries(len(sys.modules))]
-        _before[:] = [(library, threads) for library, threads in found if threads]  # some do not tell
+        _before[:] = [(library, threads) for library, threads in found if threads]  # some do not report it
     for library, threads in _before:
         _set(library, threads if least is None else min(threads, least))
     if least is None:
@@ -57,20 +57,20 @@ def _apply() -> None:
 
 
 def _set(library: Any, threads: int) -> None:
-    # Since 3.8 threadpoolctl obeys one thread of Python and ignores the others without a word. Here they agree.
+    # Since version 3.8, threadpoolctl obeys one Python thread and silently ignores the others. Here they agree.
     change = getattr(library, "_real_set_num_threads", library.set_num_threads)
     change(threads)
 
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> list[Any]:
-    """The BLAS of NumPy, that of SciPy, …; they come with modules, so one looks again when there are more of these."""
+    """The BLAS libraries of NumPy, SciPy, …; they are loaded with modules, so the cache depends on their number."""
     found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return found
 
 
 def _forget_other_threads() -> None:
-    """In the child of a fork: limits that threads of the parent have asked for are those of nobody here."""
+    """In the child of a fork, drop the limits of the other threads of the parent, which do not exist there."""
     me = threading.get_ident()
     for thread in [thread for thread in _asked if thread != me]:
         del _asked[thread]

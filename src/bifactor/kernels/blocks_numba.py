@@ -1,6 +1,7 @@
 """Small Hermitian matrices, one for each row of a factor, compiled for float32 and float64, on all cores.
 
-A matrix is kept as its lower triangle, row by row: (0,0), (1,0), (1,1), (2,0), … Same functions as `blocks_reference`.
+A matrix is stored as its lower triangle, row by row: (0,0), (1,0), (1,1), (2,0), … The functions are those of
+`blocks_reference`.
 """
 
 from collections.abc import Callable
@@ -64,7 +65,7 @@ def sums(
 ) -> Array:
     """Σ q·bᴴb over the entries of each row of one side, b the rows of B that belong to the other side.
 
-    q is w·ℓ″(z; y), or (w·ℓ′(z; y))² for the `score`, with z = PQᵀ; `span` the rows that are asked for.
+    q is w·ℓ″(z; y), or (w·ℓ′(z; y))² with `score`, with z = PQᵀ; `span` is the range of rows to compute.
     """
     P, Q, B = contiguous(P, Q, B)
     first, last = span
@@ -80,13 +81,13 @@ def sums(
     return out
 
 
-# Rows of a triangle are taken out as arrays of their own: an index that starts at 0 is never negative, so that the
-# compiler may use SIMD.
+# Rows of a triangle are taken as separate arrays: an index that starts at 0 is never negative, so that the compiler may
+# use SIMD.
 
 
 @register_jitable
 def factorise(A, rank):  # type: ignore[no-untyped-def]
-    """The Cholesky factor of a lower triangle, in its place; a pivot that is not positive becomes infinite."""
+    """The Cholesky factor of a lower triangle, in place; a pivot that is not positive becomes infinite."""
     at = 0
     for j in range(rank):
         mine, above = A[at : at + j + 1], 0
@@ -104,7 +105,7 @@ def factorise(A, rank):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def substitute(L, b, rank):  # type: ignore[no-untyped-def]
-    """The solution of LLᵀx = b, in the place of b."""
+    """The solution of LLᵀx = b, in place of b."""
     at = 0
     for j in range(rank):
         mine, total = L[at : at + j + 1], b[j]
@@ -122,7 +123,7 @@ def substitute(L, b, rank):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def invert(L, Z, out, rank):  # type: ignore[no-untyped-def]
-    """The inverse of LLᵀ in `out`, by way of Z = L⁻¹."""
+    """The inverse of LLᵀ in `out`, using Z = L⁻¹."""
     at = 0
     out[:] = 0
     for j in range(rank):
@@ -227,7 +228,7 @@ def cholesky(packed: Array, rank: int) -> Array:
 
 
 def inverse(factor: Array, rank: int) -> Array:
-    """The inverses of the matrices, by their Cholesky factors."""
+    """The inverses of the matrices, from their Cholesky factors."""
     out = np.empty_like(factor)
     run(_invert, [(factor[a:b], out[a:b], rank) for a, b in shares(len(factor), rank**3 / 3) if b > a])
     return out
@@ -242,7 +243,7 @@ def times(packed: Array, rows: Array) -> Array:
 
 
 def moments(rows: Array, packed: Array, places: Array) -> Array:
-    """aᵀa of every row a, real, with M added in some places of the triangle; M has as many columns, or none."""
+    """aᵀa of every real row a, with M added at some places of the triangle; M has as many columns as places."""
     rows, packed = contiguous(rows, packed)
     found = np.empty((len(rows), rows.shape[1] * (rows.shape[1] + 1) // 2), rows.dtype)
     work = found.shape[1]
@@ -259,13 +260,13 @@ def turned(packed: Array, R: Array) -> Array:
 
 
 def log_determinants(factor: Array, rank: int) -> Array:
-    """log det M of every row, by its Cholesky factor."""
+    """log det M of every row, from its Cholesky factor."""
     pivots = factor[:, np.arange(1, rank + 1) * np.arange(2, rank + 2) // 2 - 1]
     return 2 * np.log(pivots.astype(np.float64)).sum(axis=1)
 
 
 def solve(factor: Array, rows: Array) -> Array:
-    """Each row a of `rows` as the e with e·M = a, where M has the Cholesky factor given."""
+    """For each row a of `rows`, the e with e·M = a, where M is given by its Cholesky factor."""
     rank, found = rows.shape[1], np.array(rows, dtype=factor.dtype, order="C")
     run(_substitute, [(factor[a:b], found[a:b], rank) for a, b in shares(len(rows), rank**2)])
     return found

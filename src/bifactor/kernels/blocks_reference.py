@@ -1,9 +1,9 @@
 """Small Hermitian matrices, one for each row of a factor, in NumPy: the definition of the compiled kernels.
 
-It serves complex factors, and losses that have no compiled form.
+It is also used for complex factors, and for losses without a compiled form.
 
-Of the matrix M in gradients e·M, with M[k, l] = Σ q·conj(bₖ)·bₗ, the entries with k ≤ l are kept: (0,0), (0,1), (1,1),
-(0,2), …, the lower triangle of Mᵀ row by row.
+For the matrix M in gradients e·M, with M[k, l] = Σ q·conj(bₖ)·bₗ, the entries with k ≤ l are stored: (0,0), (0,1),
+(1,1), (0,2), …, the lower triangle of Mᵀ row by row.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from bifactor.kernels import entries_reference
 from bifactor.kernels.layout import Layout
 
 CHUNK = 2_000_000
-"""Numbers that a temporary array may take."""
+"""The largest number of numbers in a temporary array."""
 
 
 @lru_cache(maxsize=64)
 def triangle(rank: int) -> tuple[Array, Array]:
-    """(k, l) of the entries that are kept, in their order."""
+    """(k, l) of the stored entries, in their order."""
     second, first = np.tril_indices(rank)
-    first.flags.writeable = second.flags.writeable = False  # they are handed out again
+    first.flags.writeable = second.flags.writeable = False  # they are cached
     return first, second
 
 
@@ -39,12 +39,12 @@ def sums(layout: Layout, q: Array, B: Array, inner: bool, span: tuple[int, int])
 
 
 def cholesky(packed: Array, rank: int) -> Array:
-    """The matrices themselves: NumPy's solver makes its own factors."""
+    """The matrices themselves: NumPy's solver computes its own factors."""
     return packed
 
 
 def solve(packed: Array, rows: Array) -> Array:
-    """Each row a of `rows` as the e with e·M = a."""
+    """For each row a of `rows`, the e with e·M = a."""
     found = np.empty_like(rows)
     for part in chunks(len(rows), rows.shape[1] ** 2):
         # e·M = a for a row e is Mᵀeᵀ = aᵀ.
@@ -78,7 +78,7 @@ def times(packed: Array, rows: Array) -> Array:
 
 
 def moments(rows: Array, packed: Array, places: Array) -> Array:
-    """aᵀa of every row a, real, with M added in some places of the triangle; M has as many columns, or none."""
+    """aᵀa of every real row a, with M added at some places of the triangle; M has as many columns as places."""
     first, second = triangle(rows.shape[1])
     found = rows[:, first] * rows[:, second]
     found[:, places] += packed
@@ -104,6 +104,6 @@ def transposed(packed: Array, rank: int) -> Array:
 
 
 def chunks(count: int, each: int) -> Iterator[slice]:
-    """0 … count in slices whose items, of `each` numbers, fit into a temporary array."""
+    """Slices of 0 … count whose items, of `each` numbers, fit into a temporary array."""
     step = max(1, CHUNK // max(each, 1))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

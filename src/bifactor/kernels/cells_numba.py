@@ -1,7 +1,7 @@
-"""A loss and its derivatives at all cells of some rows, compiled; same function as `cells_reference`.
+"""A loss and its derivatives at all cells of some rows, compiled; the same function as in `cells_reference`.
 
-The values of a row are written out, those that are stored among those that are not, so that one loop without branches
-serves all cells of it, with SIMD.
+All values of a row, stored or not, are written to an array, so that one loop without branches handles all its cells,
+with SIMD.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from bifactor.kernels.sheet import Sheet
 Pointwise = Callable[..., Any]
 
 TILE = 1024
-"""Cells whose losses are written down before they are summed; see `losses_numba.BLOCK`."""
+"""The number of cells whose losses are stored before they are summed; see `losses_numba.BLOCK`."""
 
 
 @cache
 def _derivatives(pointwise: Pointwise, weighted: bool, bent: bool) -> Any:
-    """`weighted`: whether cells have weights of their own. `bent`: whether the curvature is wanted."""
+    """`weighted` says whether cells have their own weights, and `bent` whether the curvature is needed."""
     stamp = version(pointwise) if own(pointwise) else 0
 
     def cells_pass(Z, C, first, indptr, cols, y, own, rest, rows, parameter, totals):  # type: ignore[no-untyped-def]
@@ -58,7 +58,7 @@ def _derivatives(pointwise: Pointwise, weighted: bool, bent: bool) -> Any:
 
 
 def derivatives(pointwise: Pointwise, parameter: Any, sheet: Sheet, first: int, Z: Array, C: Array) -> Array:
-    """Σ w·ℓ(z; y) of each row; Z receives w·ℓ′(z; y), and C, unless it has no rows, w·ℓ″(z; y)."""
+    """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
     totals, bent = np.empty(len(Z)), len(C) > 0
     numbers = sheet.dtype.type(sheet.rest), sheet.row_weights, Z.dtype.type(parameter)
     kernel = _derivatives(pointwise, sheet.own.size > 0, bent)

@@ -1,6 +1,6 @@
 """A loss and its derivatives at all cells of some rows, in NumPy: the definition of the compiled kernel.
 
-Z holds z at the rows of a sheet from `first` on, and a loss comes as its array methods, ℓ, ℓ′ and ℓ″.
+Z holds z at the rows of a sheet from `first` on, and a loss is given by its array methods, ℓ, ℓ′ and ℓ″.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from bifactor.kernels.sheet import Sheet
 
 
 def derivatives(value: Part, gradient: Part, curvature: Part, sheet: Sheet, first: int, Z: Array, C: Array) -> Array:
-    """Σ w·ℓ(z; y) of each row; Z receives w·ℓ′(z; y), and C, unless it has no rows, w·ℓ″(z; y)."""
+    """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
     y, w = sheet.part(first, first + len(Z)).dense()
     if len(C):
         C[:] = w * curvature(Z, y)

@@ -1,4 +1,4 @@
-"""Counts over data that come in pieces, compiled. Same functions as `census_reference`."""
+"""Counts over data in pieces, compiled. The functions are those of `census_reference`."""
 
 import numpy as np
 from numba.extending import register_jitable
@@ -40,7 +40,7 @@ def _enter(numbers, known, keys, counts, used, shift):  # type: ignore[no-untype
 
 
 def enter(numbers: Array, known: Array, keys: Array, counts: Array, used: int) -> tuple[int, int]:
-    """Add to a hash table until it is half full: how many of its slots are used, and how many numbers were taken."""
+    """Add to a hash table until it is half full; return the number of used slots, and of numbers that were added."""
     return _enter(numbers, known, keys, counts, used, _shift(keys))
 
 
@@ -63,7 +63,7 @@ def _find(numbers, keys, held, found, shift):  # type: ignore[no-untyped-def]
 
 
 def find(numbers: Array, keys: Array, held: Array, found: Array) -> None:
-    """What a hash table holds of each number, EMPTY where it holds nothing."""
+    """Look up each number in a hash table; EMPTY if it is not there."""
     _find(numbers, keys, held, found, _shift(keys))
 
 
@@ -73,7 +73,7 @@ def _shift(keys: Array) -> np.uint64:
 
 @compiled
 def _tally(values, known, about, levels, times, count):  # type: ignore[no-untyped-def]
-    """`count` levels are in a small hash table; more than `LEVELS` of them are not counted."""
+    """Update statistics; `count` levels are in a small hash table, and more than `LEVELS` are not counted."""
     total, squares, least, most, error = 0.0, 0.0, about[LEAST], about[MOST], about[ERROR]
     whole, size = about[WHOLE] != 0, 0
     for t in range(values.size):
@@ -102,7 +102,7 @@ def _tally(values, known, about, levels, times, count):  # type: ignore[no-untyp
 
 
 def tally(values: Array, known: Array, about: Array, levels: dict[float, int] | None) -> dict[float, int] | None:
-    """Add to what is known of values; and to how often each occurs, None where there are too many."""
+    """Update the statistics of values, and the count of each value; None if there are too many."""
     slots, times = np.empty(_SLOTS), np.zeros(_SLOTS, np.int64)
     count = _tally(values, known, about, slots, times, LEVELS + 1 if levels is None else 0)
     if levels is None or count > LEVELS:
@@ -127,7 +127,7 @@ def _scatter(outer, inner, owner, plan, starts, order, keys):  # type: ignore[no
 
 
 def scatter(outer: Array, inner: Array, owner: Array, plan: Array, n_blocks: int) -> tuple[Array, Array, Array]:
-    """Entries by the block that owns them: where in the order each block begins, the order, and the keys in it."""
+    """Sort entries by block: the start of each block in the order, the order, and the keys in it."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner[outer], minlength=n_blocks))])
     order, keys = np.empty(outer.size, np.int64), np.empty(outer.size, np.uint64)
     _scatter(outer, inner, owner, plan, starts[:-1].copy(), order, keys)

@@ -1,7 +1,7 @@
-"""Counts over data that come in pieces: how often each integer occurs, and what values there are.
+"""Counts over data in pieces: the number of times that each integer occurs, and the distinct values.
 
-Integers are counted in an array over their range, or in a hash table where that would be too long. A count of -1 says
-that an integer has not come by, 0 that it has in lines alone that do not count.
+Integers are counted in an array over their range, or in a hash table if that would be too long. A count of -1 means
+that an integer has not occurred, 0 that it has occurred only in lines that do not count.
 """
 
 import numpy as np
@@ -9,18 +9,18 @@ import numpy as np
 from bifactor.arrays import Array
 
 EMPTY = -1
-"""The count of what has not come by."""
+"""The count of an integer that has not occurred."""
 
 LEVELS = 256
-"""Distinct values that are counted; of more it is only known that there are more."""
+"""The largest number of distinct values that are counted."""
 
 SUM, SQUARES, LEAST, MOST, ERROR, WHOLE, SIZE = range(7)
-"""Places of what is known of values: Σy, Σy², their range, the largest error of single precision, whether all are
-integers, and how many there are."""
+"""The places of the statistics of values: Σy, Σy², their range, the largest error of single precision, whether all are
+integers, and their number."""
 
 
 def count(numbers: Array, known: Array, low: int, counts: Array) -> None:
-    """Add those that are known to the counts of low, low + 1, …"""
+    """Add known numbers to the counts of low, low + 1, …"""
     places = numbers - low
     there = np.unique(places)
     counts[there] = np.maximum(counts[there], 0)
@@ -30,7 +30,7 @@ def count(numbers: Array, known: Array, low: int, counts: Array) -> None:
 def enter(numbers: Array, known: Array, keys: Array, counts: Array, used: int) -> tuple[int, int]:
     """Add to a hash table, whose length is a power of two, until it is half full.
 
-    Returns how many of its slots are used, and how many numbers were taken.
+    Return the number of used slots, and of numbers that were added.
     """
     for t, number in enumerate(numbers.tolist()):
         slot = _slot(number, keys, counts)
@@ -51,7 +51,7 @@ def fill(numbers: Array, keys: Array, held: Array) -> None:
 
 
 def find(numbers: Array, keys: Array, held: Array, found: Array) -> None:
-    """What a hash table holds of each number, EMPTY where it holds nothing."""
+    """Look up each number in a hash table; EMPTY if it is not there."""
     found[:] = [held[_slot(number, keys, held)] for number in numbers.tolist()]
 
 
@@ -63,13 +63,13 @@ def _slot(number: int, keys: Array, held: Array) -> int:
 
 
 def home(number: int, size: int) -> int:
-    """Where in a hash table a number is looked for first: the high bits of its product with 2⁶⁴/φ."""
+    """The first slot of a number in a hash table: the high bits of its product with 2⁶⁴/φ."""
     product = (number * 0x9E3779B97F4A7C15) % (1 << 64)
     return product >> (65 - size.bit_length())
 
 
 def tally(values: Array, known: Array, about: Array, levels: dict[float, int] | None) -> dict[float, int] | None:
-    """Add to what is known of values; and to how often each occurs, None where there are too many."""
+    """Update the statistics of values, and the count of each value; None if there are too many."""
     y = values[known].astype(np.float64) + 0.0  # -0 is 0
     if y.size == 0:
         return levels
@@ -89,9 +89,9 @@ def tally(values: Array, known: Array, about: Array, levels: dict[float, int] | 
 
 
 def scatter(outer: Array, inner: Array, owner: Array, plan: Array, n_blocks: int) -> tuple[Array, Array, Array]:
-    """Entries by the block that owns them: where in the order each block begins, the order, and the keys in it.
+    """Sort entries by block: the start of each block in the order, the order, and the keys in it.
 
-    Of each block `plan` holds its first row, its number of rows, the width of its tiles and the bits of a column.
+    For each block, `plan` holds its first row, its number of rows, the width of its tiles and the bits of a column.
     """
     block = owner[outer]
     order = np.argsort(block, kind="stable")

@@ -1,4 +1,4 @@
-"""Blocks of entries, packed and unpacked by compiled loops. Same functions as `codec_reference`."""
+"""Packing and unpacking of blocks of entries, compiled. The functions are those of `codec_reference`."""
 
 import numpy as np
 
@@ -8,19 +8,18 @@ from bifactor.kernels.hash_numba import drawn
 from bifactor.kernels.hash_reference import begun, bound
 
 DIGIT = 11
-"""Bits of a key that are sorted by at a time."""
+"""The number of bits of a key that are sorted at a time."""
 
 WIDE = 8
-"""Entries of a run that are written at once: a loop over few of them, of which it cannot be foreseen how many, takes
-longer."""
+"""The number of entries of a run that are always written: a loop over few entries of unpredictable number is slower."""
 
 CHUNK = 4096
-"""Entries that are sifted at a time."""
+"""The number of entries that are sifted at a time."""
 
 
 @compiled
 def _digits(keys, n_digits, counts):  # type: ignore[no-untyped-def]
-    """How often each digit takes each value."""
+    """Count the values of each digit."""
     mask = np.uint64((1 << DIGIT) - 1)
     for t in range(keys.size):
         key = keys[t]
@@ -40,14 +39,14 @@ def _moved(keys, places, shift, starts, keys_to, places_to):  # type: ignore[no-
 
 
 def order(keys: Array, bits: int) -> tuple[Array, Array]:
-    """The stable order of keys of so many bits, and the keys in it; the keys given may be overwritten."""
+    """The stable order of keys of this many bits, and the sorted keys; the given keys may be overwritten."""
     n_digits = -(-bits // DIGIT)
     counts = np.zeros((max(n_digits, 1), 1 << DIGIT), np.int64)
     _digits(keys, n_digits, counts)
     places = np.arange(keys.size, dtype=np.uint32 if keys.size < 1 << 32 else np.uint64)
     spare = np.empty_like(keys), np.empty_like(places)
     for d in range(n_digits):
-        if counts[d].max() == keys.size:  # all of them have one value
+        if counts[d].max() == keys.size:  # all have the same value
             continue
         _moved(keys, places, DIGIT * d, np.cumsum(counts[d]) - counts[d], *spare)
         (keys, places), spare = spare, (keys, places)
@@ -64,7 +63,7 @@ def _runs(keys, shift, counts, columns):  # type: ignore[no-untyped-def]
 
 
 def runs(keys: Array, shift: int, count: int, columns: Array) -> Array:
-    """How many entries each of `count` runs has; fills in the columns of sorted keys."""
+    """The number of entries of each of `count` runs; the columns of sorted keys are written to `columns`."""
     counts = np.zeros(count, np.int64)
     _runs(keys, shift, counts, columns)
     return counts
@@ -78,11 +77,11 @@ def _decode(counts, columns, width, outer, inner, sums, tiles):  # type: ignore[
         begin = t
         for i in range(rows):
             count = np.int64(counts[tile, i])
-            if t + count > outer.size:  # of a damaged file; beyond is somebody else's memory
+            if t + count > outer.size:  # the file is damaged; do not write beyond the array
                 return
             sums[i] += count
             if t + WIDE <= outer.size:
-                for k in range(WIDE):  # most runs are short: what is written too far, the next ones overwrite
+                for k in range(WIDE):  # most runs are short; the next ones overwrite the excess
                     outer[t + k] = i
                 for k in range(t + WIDE, t + count):
                     outer[k] = i
@@ -97,7 +96,7 @@ def _decode(counts, columns, width, outer, inner, sums, tiles):  # type: ignore[
 
 
 def decode(counts: Array, columns: Array, width: int, outer: Array, inner: Array, sums: Array) -> Array:
-    """Fill in the coordinates of entries and their numbers in each row; return where the tiles begin, and the end."""
+    """Fill in the coordinates of entries and their numbers in each row; return the starts of tiles, and the end."""
     tiles = np.zeros(counts.shape[0] + 1, np.int64)
     sums[:] = 0
     _decode(counts, columns, width, outer, inner, sums, tiles)
@@ -117,7 +116,7 @@ def look_up(codes: Array, table: Array, y: Array) -> None:
 
 @compiled
 def _chosen(outer, inner, first, flipped, start, below, held, stays):  # type: ignore[no-untyped-def]
-    """Which entries stay."""
+    """Mark the entries that are kept."""
     if flipped:
         for t in range(outer.size):
             stays[t] = (drawn(inner[t], outer[t] + first, start) < below) == held
@@ -134,11 +133,11 @@ def _count(places, stays, counts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _closed(outer, inner, y, weights, begin, to, stays, size):  # type: ignore[no-untyped-def]
-    """Move those that stay together; return where they end."""
+    """Move the kept entries together; return their end."""
     weighted = weights.size > 0
     for t in range(size):
         at = begin + t
-        outer[to], inner[to], y[to] = outer[at], inner[at], y[at]  # without a branch that cannot be foreseen
+        outer[to], inner[to], y[to] = outer[at], inner[at], y[at]  # without an unpredictable branch
         if weighted:
             weights[to] = weights[at]
         to += stays[t]
@@ -150,7 +149,7 @@ def _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, start, be
     to, stays = 0, np.empty(CHUNK, np.uint8)
     for tile in range(tiles.size - 1):
         for begin in range(tiles[tile], tiles[tile + 1], CHUNK):
-            # Simple loops, one after the other, use SIMD or at least do not wait for each other's results.
+            # Simple loops in sequence use SIMD, or at least do not wait for each other's results.
             end = min(begin + CHUNK, tiles[tile + 1])
             i, j = outer[begin:end], inner[begin:end]
             _chosen(i, j, first, flipped, start, below, held, stays)
@@ -170,11 +169,11 @@ def sift(
     fraction: float,
     held: bool,
 ) -> Array:
-    """Move the entries that the hash holds out, or all others, to the front of all arrays; return where tiles begin."""
+    """Move the entries that the hash holds out, or all others, to the front of all arrays; return starts of tiles."""
     outer, inner, y, *more = arrays
     begins = np.zeros(tiles.size, np.int64)
     weights = more[0] if more else np.empty(0, y.dtype)
-    rows, cols = (np.zeros(side.size, np.int32) for side in sums)  # to add integers takes half the time
+    rows, cols = (np.zeros(side.size, np.int32) for side in sums)  # adding integers takes half the time
     _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, begun(seed), bound(fraction), held, begins)
     sums[0][:], sums[1][:] = rows, cols
     return begins

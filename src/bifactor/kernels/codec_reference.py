@@ -1,9 +1,8 @@
-"""Blocks of entries, packed: how they are sorted, what is written of them, and how they are read back.
+"""Packing of blocks of entries: sorting, encoding and decoding.
 
 Entries of a block are kept in the order of a `Layout`: tile of columns, row, column. A run is the entries of one row in
-one tile. Of a block are written the number of entries in each run (tile by tile, row by row), and for each entry its
-column within the tile. A key has the number of the run in its high bits and that column in its low ones, `shift` of
-them.
+one tile. For each block, the number of entries in each run is stored (tile by tile, row by row), and for each entry its
+column within the tile. A key has the number of the run in its high bits and that column in its `shift` low bits.
 """
 
 import numpy as np
@@ -13,19 +12,19 @@ from bifactor.kernels.hash_reference import begun, bound, drawn
 
 
 def order(keys: Array, bits: int) -> tuple[Array, Array]:
-    """The stable order of keys of so many bits, and the keys in it; the keys given may be overwritten."""
+    """The stable order of keys of this many bits, and the sorted keys; the given keys may be overwritten."""
     found = np.argsort(keys, kind="stable")
     return found, keys[found]
 
 
 def runs(keys: Array, shift: int, count: int, columns: Array) -> Array:
-    """How many entries each of `count` runs has; fills in the columns of sorted keys."""
+    """The number of entries of each of `count` runs; the columns of sorted keys are written to `columns`."""
     columns[:] = keys & np.uint64((1 << shift) - 1)
     return np.bincount((keys >> np.uint64(shift)).astype(np.int64), minlength=count)
 
 
 def decode(counts: Array, columns: Array, width: int, outer: Array, inner: Array, sums: Array) -> Array:
-    """Fill in the coordinates of entries and their numbers in each row; return where the tiles begin, and the end.
+    """Fill in the coordinates of entries and their numbers in each row; return the starts of tiles, and the end.
 
     `counts` has one line for each tile.
     """
@@ -54,10 +53,10 @@ def sift(
     fraction: float,
     held: bool,
 ) -> Array:
-    """Move the entries that the hash holds out, or all others, to the front of all arrays; return where tiles begin.
+    """Move the entries that the hash holds out, or all others, to the front of all arrays; return starts of tiles.
 
-    The arrays are the coordinates, `first` to be added to those of the outer side, and what belongs to entries. `sums`
-    get the numbers of entries of each row and column.
+    The arrays are the coordinates, with `first` to be added to those of the outer side, and the data of entries. The
+    numbers of entries of each row and column are written to `sums`.
     """
     outer, inner = arrays[0], arrays[1]
     sides = outer.astype(np.int64) + first, inner

@@ -1,4 +1,4 @@
-"""Sums and multiples of tall arrays, in memory that has been used before where there is some."""
+"""Sums and multiples of tall arrays, in reused memory if there is some."""
 
 from collections.abc import Callable
 

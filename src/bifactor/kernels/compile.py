@@ -1,4 +1,4 @@
-"""How kernels are compiled."""
+"""Compilation of kernels."""
 
 import zlib
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from numba.extending import register_jitable
 from bifactor.fork import hold_at_fork
 from bifactor.kernels import elementary_numba, pointwise
 
-# Sums may be reordered (that is what lets a dot product use SIMD); NaN and inf keep their meaning,
-# because the loop detects divergence by them.
+# Sums may be reordered, so that a dot product can use SIMD; NaN and inf keep their meaning, because the loop of `solve`
+# detects divergence by them.
 FAST = {"reassoc", "contract", "nsz"}
 
 for function in vars(pointwise).values():
     if isinstance(function, FunctionType) and function.__module__ == pointwise.__name__:
-        register_jitable(forceinline=True)(function)  # a loop over what is not inlined is compiled without SIMD
+        register_jitable(forceinline=True)(function)  # without inlining, loops do not use SIMD
 
 
 def version(function: Callable[..., Any]) -> int:
-    """A number that changes with the file a function is in, or with the elementary functions that it calls.
+    """A number that changes with the file of a function, or with the elementary functions that it calls.
 
     A closure over it keeps numba's cache from going stale.
     """
@@ -32,17 +32,17 @@ def version(function: Callable[..., Any]) -> int:
 
 
 def own(function: Callable[..., Any]) -> bool:
-    """Whether a function is the library's: others may change under the same name, so they are not cached."""
+    """Whether a function belongs to the library: others may change under the same name, so they are not cached."""
     return (function.__module__ or "").startswith("bifactor.")  # None for code without a module
 
 
 def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
-    """Without the GIL, without a test for zero before each division, and kept on disk where there is a place for it."""
+    """Compile without the GIL and without a test for zero before each division, cached on disk if possible."""
     try:
         return njit(function, nogil=True, cache=cache, fastmath=FAST, error_model="numpy")
     except RuntimeError:  # nowhere to keep a cache, as in a read-only container
         return njit(function, nogil=True, fastmath=FAST, error_model="numpy")
 
 
-# A child forked while another thread compiles would wait for that thread at its first kernel.
+# A child process forked while another thread compiles would wait for that thread at its first kernel.
 hold_at_fork(global_compiler_lock)

@@ -1,8 +1,8 @@
-"""Unknown numbers of a Gaussian told from known ones, compiled for float32: small systems for `patches_numba`.
+"""Conditional means of a Gaussian given some of its components, compiled for float32, for `patches_numba`.
 
-A system and its right-hand sides stand side by side in the rows of A, [M | B | e]. Eliminating what is below the
-diagonal leaves rows from which BᵀM⁻¹B and BᵀM⁻¹e are read. Rows are long, so that SIMD has something to do: a Cholesky
-factorisation by dot products of half a patch takes twice the time.
+A system and its right-hand sides are stored side by side in the rows of A, [M | B | e]. After elimination below the
+diagonal, BᵀM⁻¹B and BᵀM⁻¹e can be read from the rows. Rows are long, which suits SIMD: a Cholesky factorisation by dot
+products of half a patch takes twice the time.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from numba.extending import register_jitable
 
 @register_jitable
 def by_known(C, x, without, ridge, excess, o, n_o, u, n_u, errors, A, v):  # type: ignore[no-untyped-def]
-    """[C_oo + ρI | C_ou | errors] and the variances before: what `told` takes where few pixels are known.
+    """[C_oo + ρI | C_ou | errors] and the prior variances, for `told`, if few pixels are known.
 
-    An `excess` is not signal and taken from the variances of known pixels; u then has all pixels, in order.
+    An `excess` is not signal and is subtracted from the variances of known pixels; u then has all pixels, in order.
     """
     planes = errors.shape[0]
     for b in range(n_u):
@@ -35,7 +35,7 @@ def by_known(C, x, without, ridge, excess, o, n_o, u, n_u, errors, A, v):  # typ
 
 @register_jitable
 def by_unknown(Q, x, without, ridge, o, n_o, u, n_u, errors, A, v, Qx):  # type: ignore[no-untyped-def]
-    """The same by Q = (C + ρI)⁻¹, where few pixels are unknown: [Q_uu | I | −Q_uo errors]."""
+    """The same from Q = (C + ρI)⁻¹, if few pixels are unknown: [Q_uu | I | −Q_uo errors]."""
     d, planes, inside = x.size, errors.shape[0], np.float32(0)
     for q in range(d):
         row, total = Q[q], np.float32(0)
@@ -43,7 +43,7 @@ def by_unknown(Q, x, without, ridge, o, n_o, u, n_u, errors, A, v, Qx):  # type:
             total += row[h] * x[h]
         Qx[q] = total
         inside += total * x[q]
-    more = without / (np.float32(1) - without * inside)  # Sherman and Morrison, for the patch that is left out
+    more = without / (np.float32(1) - without * inside)  # Sherman–Morrison, for the patch that is left out
     for b in range(n_u):
         row, scaled, mine = Q[u[b]], more * Qx[u[b]], A[b]
         for a in range(b, n_u):
@@ -60,7 +60,7 @@ def by_unknown(Q, x, without, ridge, o, n_o, u, n_u, errors, A, v, Qx):  # type:
 
 @register_jitable
 def _eliminate(A, n, columns, inverse):  # type: ignore[no-untyped-def]
-    """Takes multiples of the rows above from each row, four at a time, so that it is loaded and stored less often."""
+    """Subtract multiples of the rows above from each row, four at a time: it is loaded and stored less often."""
     for j in range(n):
         mine = A[j, j:columns]
         k = 0
@@ -81,7 +81,7 @@ def _eliminate(A, n, columns, inverse):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def told(A, n, n_u, sign, inverse, means, v):  # type: ignore[no-untyped-def]
-    """Means, beyond those of the group, and variances of the unknown pixels."""
+    """Means, minus those of the group, and variances of the unknown pixels."""
     planes = means.shape[0]
     _eliminate(A, n, n + n_u + planes, inverse)
     means[:, :n_u] = 0
@@ -97,7 +97,7 @@ def told(A, n, n_u, sign, inverse, means, v):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def invert(C, ridge, A, inverse, Q, Y):  # type: ignore[no-untyped-def]
-    """(C + ρI)⁻¹ in Q: eliminated beside I, it is LDLᵀ, and the right half L⁻¹."""
+    """(C + ρI)⁻¹ in Q: elimination next to I gives LDLᵀ, and L⁻¹ in the right half."""
     d = C.shape[0]
     for q in range(d):
         A[q, :d] = C[q]

@@ -1,8 +1,9 @@
 """The compiled forms of `elementary`: no branches, no calls, one series for each precision.
 
-eˣ = 2ⁿ·eʳ with n the integer next to x/log 2, so |r| ≤ ½ log 2, by the series of eʳ. Adding `MAGIC` rounds x/log 2 and
-leaves n in the last bits of the sum, which shifted to the place of the exponent make 2ⁿ. log(1 + x) = 2 artanh(s) with
-s = x/(2 + x) ≤ ⅓, by polynomials in s² that were fitted at Chebyshev's points. Errors are some units of the last place.
+eˣ = 2ⁿ·eʳ with n the integer nearest to x/log 2, so |r| ≤ ½ log 2, by the series of eʳ. Adding `MAGIC` rounds x/log 2
+and leaves n in the last bits of the sum, which shifted to the place of the exponent give 2ⁿ. log(1 + x) = 2 artanh(s)
+with s = x/(2 + x) ≤ ⅓, by polynomials in s² that were fitted at Chebyshev points. Errors are a few units in the last
+place.
 """
 
 from typing import Any
@@ -14,14 +15,14 @@ from numba.extending import intrinsic, overload
 
 from bifactor.kernels import elementary
 
-# Reassociation would cancel what rounds and what corrects rounding here.
+# Reassociation would remove the rounding by MAGIC and the correction of rounding errors.
 EXACT = {"fastmath": {"contract"}, "forceinline": True}
 
 F = np.float32
 LOG2_E = 1.4426950408889634
 HIGH64, LOW64 = 6.93145751953125e-1, 1.42860682030941723212e-6
 HIGH32, LOW32 = F(0.693359375), F(-2.12194440e-4)
-"""log 2 in two parts, of which the first has few digits."""
+"""log 2 in two parts; the first has few digits."""
 MAGIC64, MAGIC32 = 6755399441055744.0, F(12582912.0)
 
 

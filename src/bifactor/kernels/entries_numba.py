@@ -1,7 +1,7 @@
-"""Sampled products compiled for float32 and float64, on all cores; same functions as `entries_reference`.
+"""Sampled products compiled for float32 and float64, on all cores; the same functions as in `entries_reference`.
 
-Deterministic for a fixed number of threads: each thread owns its rows, private sums of the short side are added in
-thread order.
+They are deterministic for a fixed number of threads: each thread owns its rows, and private sums of the short side are
+added in the order of threads.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def _dot(start, stop, outer, inner, P, Q, z):  # type: ignore[no-untyped-def]
     for tile in range(start.size):
         for t in range(start[tile], stop[tile]):
             i, j = outer[t], inner[t]
-            total = zero  # not the first term: r steps fill SIMD registers where r − 1 leave a rest
+            total = zero  # not the first term: r steps fill SIMD registers, r − 1 leave a remainder
             for k in range(rank):
                 total += P[i, k] * Q[j, k]
             z[t] = total
@@ -32,7 +32,7 @@ def _curve(start, stop, outer, inner, P, Q, D, E, z1, z2):  # type: ignore[no-un
         t, last = start[tile], stop[tile]
         while t < last:
             i = outer[t]
-            while t < last and outer[t] == i:  # one row at a time: a tenth faster than a plain walk
+            while t < last and outer[t] == i:  # one row at a time: 10 % faster than a plain loop
                 j = inner[t]
                 linear, square = zero, zero
                 for k in range(rank):

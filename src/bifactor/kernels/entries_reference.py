@@ -1,8 +1,8 @@
-"""Sampled products in NumPy and SciPy: for small problems, and what the compiled kernels are compared with.
+"""Sampled products in NumPy and SciPy: for small problems, and the definition of the compiled kernels.
 
 With S the sparse matrix that holds `w` at the layout's coordinates:
 `dot` = (PQᴴ) at those coordinates, `curve` = (DQᴴ + PEᴴ, DEᴴ) at them, `left` = S Q, `right` = Sᴴ P,
-`both` = (S Q, Sᴴ P). Where most entries are known, PQᴴ and S are formed.
+`both` = (S Q, Sᴴ P). If most entries are known, PQᴴ and S are formed.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Numbers in [0, 1) that belong to entries of a matrix, compiled. Same functions as `hash_reference`."""
+"""Hashes in [0, 1) of the entries of a matrix, compiled. The functions are those of `hash_reference`."""
 
 import numpy as np
 from numba.extending import register_jitable
@@ -13,7 +13,7 @@ _HALF, _30, _27, _31, _11 = (np.uint64(k) for k in (32, 30, 27, 31, 11))
 
 @register_jitable
 def drawn(row, col, start):  # type: ignore[no-untyped-def]
-    """The integer of 53 bits of one entry."""
+    """The 53-bit integer of one entry."""
     z = ((np.uint64(row) << _HALF) + np.uint64(col)) * _STEP + start
     z = (z ^ (z >> _30)) * _FIRST
     z = (z ^ (z >> _27)) * _SECOND

@@ -1,6 +1,6 @@
-"""Numbers in [0, 1) that belong to entries of a matrix: the same wherever, and in whatever order, entries are kept.
+"""Hashes in [0, 1) of the entries of a matrix, which do not depend on the order in which entries are stored.
 
-The number of entry (i, j) is what the generator splitmix64 (Steele, Lea, Flood, 2014), started by the seed, gives at
+The number of entry (i, j) is the output of the generator splitmix64 (Steele, Lea, Flood, 2014), started by the seed, at
 step i·2³² + j.
 """
 
@@ -12,16 +12,16 @@ STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of splitmix64."""
 
 SCALE = 2.0**-53
-"""Of the 53 bits that a double holds."""
+"""The unit of 53-bit integers, the precision of a double."""
 
 
 def begun(seed: int) -> np.uint64:
-    """Where the generator starts: seeds that are near each other must not."""
+    """The start of the generator, which must differ greatly for similar seeds."""
     return np.uint64(_mixed(np.array([seed], np.uint64) + np.uint64(STEP))[0])
 
 
 def bound(fraction: float) -> np.uint64:
-    """The number of 53 bits below which entries are held out."""
+    """The 53-bit integer below which entries are held out."""
     return np.uint64(round(fraction / SCALE))
 
 
@@ -31,7 +31,7 @@ def hashed(rows: Array, cols: Array, seed: int) -> Array:
 
 
 def drawn(rows: Array, cols: Array, start: np.uint64) -> Array:
-    """Integers of 53 bits."""
+    """The 53-bit integers of entries."""
     place = (rows.astype(np.uint64) << np.uint64(32)) + cols.astype(np.uint64)
     return _mixed(place * np.uint64(STEP) + start) >> np.uint64(11)
 

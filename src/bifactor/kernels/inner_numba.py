@@ -1,4 +1,4 @@
-"""Inner products of arrays of single precision, compiled; the same function as `inner_reference`."""
+"""Inner products of arrays of single precision, compiled; the same function as in `inner_reference`."""
 
 import numpy as np
 
@@ -15,5 +15,5 @@ def _inner(a, b):  # type: ignore[no-untyped-def]
 
 
 def inner(a: Array, b: Array) -> float:
-    """Σ ab, summed in double precision without copies: an eighth of the time."""
+    """Σ ab, summed in double precision without copies, in an eighth of the time."""
     return float(_inner(a.reshape(-1), b.reshape(-1)))

@@ -5,5 +5,5 @@ from bifactor.arrays import inner as _inner
 
 
 def inner(a: Array, b: Array) -> float:
-    """Re⟨a, b⟩; a copy of each in double precision is made on the way."""
+    """Re⟨a, b⟩; each array is copied to double precision."""
     return _inner(a, b)

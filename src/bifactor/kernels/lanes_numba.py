@@ -1,8 +1,8 @@
-"""Small symmetric matrices side by side, compiled. Same functions as `lanes_reference`.
+"""Small symmetric matrices side by side, compiled. The functions are those of `lanes_reference`.
 
 Eight matrices at a time are copied into the cache and inverted by sweeps: r steps, each a rank-one update of all of
-them that has no branches. They are symmetric and positive definite, so no pivots are looked for. Measured at r = 30:
-six times faster than Cholesky factors of one after another, eight times faster than LAPACK.
+them without branches. They are symmetric and positive definite, so no pivoting is needed. Measured at r = 30: six times
+faster than Cholesky factors of one matrix after another, eight times faster than LAPACK.
 """
 
 from typing import Any
@@ -17,17 +17,17 @@ from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 
 LANES = 8
-"""Matrices at a time. At r = 30 they just fit the first-level cache."""
+"""The number of matrices at a time. At r = 30 they just fit into the first-level cache."""
 
 LOGARITHMS = 8
-"""Pivots that are multiplied before their logarithm is taken."""
+"""The number of pivots that are multiplied before their logarithm is taken."""
 
 
 @intrinsic
 def _subtract(context, A, at, shares, i, pivots, count):  # type: ignore[no-untyped-def]
-    """A[at + j] −= shares[i]·pivots[j] for j < count, where rows have as many numbers as there are lanes.
+    """A[at + j] −= shares[i]·pivots[j] for j < count, with one number per lane in each row.
 
-    In vector instructions, as loops over lanes are not compiled to them: numba cannot tell that arrays do not overlap.
+    It uses vector instructions explicitly: loops over lanes are not vectorised, because arrays might overlap.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -47,7 +47,7 @@ def _subtract(context, A, at, shares, i, pivots, count):  # type: ignore[no-unty
 
 @register_jitable
 def _take(A, k, rank, pivots, shares):  # type: ignore[no-untyped-def]
-    """Move row k of the matrices to `pivots`, with −1 in its own place; `shares` are these over the pivot."""
+    """Move row k of the matrices to `pivots`, with −1 at place k; `shares` are these divided by the pivot."""
     at = k * (k + 1) // 2
     for lane in range(LANES):
         shares[k, lane] = 1 / A[at + k, lane]
@@ -66,7 +66,7 @@ def _take(A, k, rank, pivots, shares):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _sweep(A, rank, pivots, shares, product, logs):  # type: ignore[no-untyped-def]
-    """Minus the inverses, in their place, and the log determinants."""
+    """Replace matrices by minus their inverses, and compute log determinants."""
     product[:] = 1
     logs[:] = 0
     for k in range(rank):
@@ -130,14 +130,14 @@ def _add_squares(packed, vectors):  # type: ignore[no-untyped-def]
 
 
 def invert(packed: Array, rank: int) -> Array:
-    """Each matrix, which is positive definite, becomes its inverse, in its place; returns log det of each before."""
+    """Replace each positive definite matrix by its inverse; return the log det of each before."""
     logs = np.zeros(packed.shape[1])
     _invert(packed, rank, logs)
     return logs
 
 
 def times(packed: Array, vectors: Array) -> Array:
-    """Each matrix times its vector; these are r × n too."""
+    """Each matrix times its vector; the vectors are r × n."""
     found = np.zeros_like(vectors)
     _times(packed, vectors, found)
     return found

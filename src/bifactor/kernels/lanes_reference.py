@@ -1,8 +1,8 @@
 """Small symmetric matrices side by side, in NumPy: the definition of the compiled kernels.
 
-Matrices that belong to n rows are kept as an array T × n: each line holds one entry of all of them, in the order of the
-lower triangle row by row, (0,0), (1,0), (1,1), (2,0), …, so T = r(r + 1)/2. Sums of them over observed cells are then
-matrix products on either side, and what is done to one matrix can be done to many at a time.
+Matrices that belong to n rows are stored as a T × n array: each line holds one entry of all of them, in the order of
+the lower triangle row by row, (0,0), (1,0), (1,1), (2,0), …, so T = r(r + 1)/2. Their sums over observed cells are then
+matrix products on either side, and operations can be applied to many matrices at a time.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ from bifactor.arrays import Array
 from bifactor.kernels.blocks_reference import chunks, triangle
 
 CACHED = 1 << 16
-"""Numbers of matrices that are inverted at a time; they stay in the cache. Up to r = 12 it takes half LAPACK's time."""
+"""The number of numbers that are inverted at a time, in the cache. Up to r = 12 it takes half the time of LAPACK."""
 
 
 def invert(packed: Array, rank: int) -> Array:
-    """Each matrix, which is positive definite, becomes its inverse, in its place; returns log det of each before."""
+    """Replace each positive definite matrix by its inverse; return the log det of each before."""
     first, second = triangle(rank)
     step, found = max(1, CACHED // max(rank**2, 1)), np.zeros(packed.shape[1])
     for start in range(0, packed.shape[1], step):
         part = slice(start, start + step)
         A = np.empty((rank, rank, packed[:, part].shape[1]))
         A[first, second] = A[second, first] = packed[:, part]
-        for k in range(rank):  # after as many sweeps it is minus the inverse
+        for k in range(rank):  # after all sweeps, A is minus the inverse
             pivots = A[k].copy()
             pivot = A[k, k].copy()
             found[part] += np.log(pivot)
@@ -34,7 +34,7 @@ def invert(packed: Array, rank: int) -> Array:
 
 
 def times(packed: Array, vectors: Array) -> Array:
-    """Each matrix times its vector; these are r × n too."""
+    """Each matrix times its vector; the vectors are r × n."""
     found = np.empty_like(vectors)
     for part in chunks(packed.shape[1], len(vectors) ** 2):
         found[:, part] = np.einsum("ikl,li->ki", matrices(packed[:, part], len(vectors)), vectors[:, part])

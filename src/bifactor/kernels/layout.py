@@ -1,9 +1,9 @@
-"""Where the observed entries lie in memory.
+"""The order of observed entries in memory.
 
-Entries are kept as coordinates sorted by (tile of columns, row, column). Walking them in that order
-touches one row of the long factor at a time and a tile of the short one that stays in cache, which is
-what makes the fused pass fast (measured over plain row order: 1.6× at 138,000 × 27,000 with 20 M entries of rank 32,
-3× at 1,000,000 × 100,000 with 10 M of rank 10).
+Entries are stored as coordinates sorted by (tile of columns, row, column). A loop in this order uses one row of the
+long factor at a time and a tile of the short one that stays in the cache, which makes the fused pass fast (measured
+against plain row order: 1.6× at 138,000 × 27,000 with 20 M entries of rank 32, 3× at 1,000,000 × 100,000 with 10 M of
+rank 10).
 """
 
 from dataclasses import dataclass, field
@@ -19,22 +19,22 @@ TILE = 4096
 """Columns per tile: at rank 32 in double precision a tile of the factor takes 1 MB, a typical L2."""
 
 RUN = 2
-"""Tiles must not cut a row's entries into runs shorter than this on average, or they cost more than they save."""
+"""The smallest average number of entries of a row in a tile; with fewer, tiles cost more than they save."""
 
 DENSE, LARGEST = 8, 1 << 20
-"""Entries of a matrix for each that is known, and of any matrix, up to which the reference forms it: a product of BLAS
-takes as long for eight numbers as gathering rows takes for one."""
+"""The numbers of entries of a matrix, per known entry and in total, up to which the reference forms it: BLAS computes
+eight numbers in the time of gathering rows for one."""
 
 COUNTED = 1 << 20
-"""Entries that are counted at a time: more would be copied to larger integers all at once."""
+"""The number of entries that are counted at a time, because counting copies them to larger integers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Sorted coordinates of an `n_outer` × `n_inner` matrix, `n_outer` ≥ `n_inner`.
 
-    `tiles` holds where each tile starts (and the end). Rows are owned by one thread at a time, the short
-    side is accumulated in private copies, so results depend on the number of threads but not on timing.
+    `tiles` holds the start of each tile, and the end. Rows are owned by one thread at a time, and the short side is
+    accumulated in private copies, so results depend on the number of threads but not on timing.
     """
 
     outer: Array
@@ -43,7 +43,7 @@ class Layout:
     n_inner: int
     tiles: Array
     given: tuple[Array, Array] | None = field(default=None, repr=False)
-    """The numbers of entries in each row of both sides, where they are known."""
+    """The numbers of entries in each row of both sides, if they are known."""
     _spans: dict[int, list[tuple[Array, Array]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -69,14 +69,14 @@ class Layout:
 
     @cached_property
     def places(self) -> Array | None:
-        """Where each entry lies in the whole matrix, row by row; None where that is too large to be formed."""
+        """The place of each entry in the whole matrix, row by row; None if that is too large to be formed."""
         if self.n_outer * self.n_inner > min(DENSE * self.size, LARGEST):
             return None
         return self.outer.astype(np.intp) * self.n_inner + self.inner
 
     @cached_property
     def starts(self) -> Array | None:
-        """Where each row of the outer side begins, and the end; None where tiles tear rows apart."""
+        """The start of each row of the outer side, and the end; None if tiles divide rows."""
         if np.any(self.outer[1:] < self.outer[:-1]):
             return None
         return np.concatenate([[0], np.cumsum(self.counts[0])]).astype(self.inner.dtype)
@@ -87,8 +87,8 @@ class Layout:
         return self.sums(None)
 
     def spans(self, threads: int) -> list[tuple[Array, Array]]:
-        """For each thread the (start, stop) of its rows inside every tile, balanced by entries."""
-        # Private copies of the short side must cost less than the entries they serve, and not many times the factors.
+        """For each thread, the (start, stop) of its rows in every tile, balanced by entries."""
+        # Private copies of the short side must cost less than their entries, and not many times the factors.
         most = min(self.size, 4 * (self.n_outer + self.n_inner)) // self.n_inner
         count = max(1, min(threads, most))
         if count not in self._spans:
@@ -96,9 +96,9 @@ class Layout:
         return self._spans[count]
 
     def ranges(self, inner: bool, first: int, last: int, parts: int) -> list[tuple[Array, Array, int, int]]:
-        """Rows `first` … `last` of one side in as many parts of about as many entries each: (start, stop, from, to).
+        """Rows `first` … `last` of one side in `parts` parts of about equally many entries: (start, stop, from, to).
 
-        Start and stop bound, in each tile, the entries of a part; on the inner side others lie among them.
+        Start and stop bound the entries of a part in each tile; on the inner side, others lie among them.
         """
         ends = np.cumsum(self.counts[1 if inner else 0][first:last])
         shares = ends[-1] * np.arange(1, parts) / parts if ends.size else np.zeros(0)
@@ -109,7 +109,7 @@ class Layout:
         return [(*edge, int(low), int(high)) for edge, (low, high) in zip(pairwise(edges), pairwise(cuts), strict=True)]
 
     def _edges(self, cuts: Array) -> Array:
-        """Where in each tile the entries of these rows of the outer side begin."""
+        """The start of the entries of these rows of the outer side in each tile."""
         edges = np.empty((cuts.size, self.tiles.size - 1), dtype=np.int64)
         for tile, (start, stop) in enumerate(pairwise(self.tiles)):
             edges[:, tile] = start + np.searchsorted(self.outer[start:stop], cuts)
@@ -123,7 +123,7 @@ class Layout:
 
 
 def tiling(size: int, n_outer: int, n_inner: int) -> tuple[int, int]:
-    """Into how many tiles the columns of so many entries are cut, and how wide these are."""
+    """The number of tiles for this many entries, and their width in columns."""
     n_tiles = int(max(1, min(-(-n_inner // TILE), size / max(n_outer, 1) // RUN)))
     width = -(-n_inner // n_tiles)
     return n_tiles, width
@@ -135,14 +135,14 @@ def index_type(n_outer: int, n_inner: int) -> type[np.int32 | np.int64]:
 
 
 def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Layout, Array | None]:
-    """Sort coordinates into a `Layout`; also the permutation, or None where they were sorted already.
+    """Sort coordinates into a `Layout`; also return the permutation, or None if they were already sorted.
 
-    Stable, so entries that repeat a coordinate keep the order they came in.
+    The sort is stable, so entries with equal coordinates keep their order.
     """
     index = index_type(n_outer, n_inner)
     outer, inner = outer.astype(index), inner.astype(index)
     n_tiles, width = tiling(outer.size, n_outer, n_inner)
-    # One sortable key per entry; it fits because tile·n_outer·n_inner < 2⁶³ for any matrix one can hold.
+    # One sortable key per entry; it fits because tile·n_outer·n_inner < 2⁶³ for any matrix in memory.
     place = (inner // width).astype(np.int64) * n_outer + outer
     key = place * n_inner + inner
     order = None
@@ -157,13 +157,13 @@ def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Lay
 
 
 def _counted(first: Array, second: Array, n_first: int, n_second: int) -> Array:
-    """The order by `first`, then `second`, then place; where there are few of them counting is quicker than sorting."""
+    """The order by `first`, then `second`, then place; for few distinct values, counting is faster than sorting."""
     order = _by_counts(second, n_second)
     return order[_by_counts(first[order], n_first)]
 
 
 def _by_counts(values: Array, count: int) -> Array:
-    """The stable order of numbers below `count`: a sparse matrix with one of them in each row, column by column."""
+    """The stable order of numbers below `count`, by converting a sparse matrix with one entry per row to columns."""
     rows = scipy.sparse.csr_array(
         (np.ones(values.size, bool), values, np.arange(values.size + 1)), (values.size, count)
     )

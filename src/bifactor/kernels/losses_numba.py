@@ -1,8 +1,8 @@
 """A loss and its derivatives at many measurements, in one pass on all cores.
 
-Empty `weights` mean ones and an empty `z2` means zeros. Sums are taken in double precision, whatever the arrays hold.
-Each thread gets its own slices and counts from 0: where a loop starts elsewhere, numba allows for negative indices
-and the compiler gives up SIMD (measured: three times slower).
+Empty `weights` mean ones and an empty `z2` means zeros. Sums are taken in double precision for any dtype.
+Each thread gets its own slices and counts from 0: if a loop starts elsewhere, numba allows for negative indices and the
+compiler does not use SIMD (measured: three times slower).
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ Pointwise = Callable[..., Any]
 
 
 BLOCK = 1024
-"""Values that are written down before they are summed.
+"""The number of values that are stored before they are summed.
 
 A loop that sums and writes to arrays is compiled twice, for arrays that may overlap and for those that do not, and the
-two sum in another order. So the last bits depended on where arrays happened to lie (in 98 of 700 small fits)."""
+two sum in different orders. So the last bits depended on the addresses of arrays (in 98 of 700 small fits)."""
 
 
 @cache
@@ -46,7 +46,7 @@ def _evaluate(pointwise: Pointwise) -> Any:
                 total += values[t]
         return total
 
-    # See `entries_numba._fused`.
+    # See `passes_numba._fused`.
     return compiled(loss_pass, cache=own(pointwise))
 
 
@@ -90,7 +90,7 @@ def sampled_slopes(
     v: Array,
     slope: Array,
 ) -> float:
-    """Σ w·ℓ(z; y) with z = factor·v[kept]; `slope` receives w·ℓ′. Fast where `kept` ascends."""
+    """Σ w·ℓ(z; y) with z = factor·v[kept]; w·ℓ′ is written to `slope`. It is fast if `kept` is ascending."""
     arrays = (kept, factor, y, weights, slope)
     return float(sum(_shared(_slopes(pointwise), arrays, v.dtype.type(parameter), v)))
 
@@ -110,7 +110,7 @@ def _advance(pointwise: Pointwise) -> Any:
                 if seconds.size:
                     point += a * a * seconds[t]
                 to[t] = point
-                v, d, _ = pointwise(to[t], ys[t], parameter)  # as stored, so that all three results belong together
+                v, d, _ = pointwise(to[t], ys[t], parameter)  # as stored, so that all three results are consistent
                 if ws.size:
                     v *= ws[t]
                     d *= ws[t]
@@ -126,7 +126,7 @@ def _advance(pointwise: Pointwise) -> Any:
 def advance(
     pointwise: Pointwise, parameter: float, z: Array, z1: Array, z2: Array, y: Array, weights: Array, a: float
 ) -> tuple[float, Array, Array]:
-    """Σ w·ℓ(z(a); y), w·ℓ′(z(a); y) and z(a) = z + a·z₁ + a²·z₂: `evaluate` there."""
+    """Σ w·ℓ(z(a); y), w·ℓ′(z(a); y) and z(a) = z + a·z₁ + a²·z₂: `evaluate` at z(a)."""
     z, z1, z2 = (np.ascontiguousarray(part) for part in (z, z1, z2))
     slope, moved = empty(z.size, z.dtype), empty(z.size, z.dtype)
     arrays = (z, z1, z2, y, weights, slope, moved)

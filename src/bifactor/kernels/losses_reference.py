@@ -1,6 +1,6 @@
-"""Losses along a curve in NumPy: for complex measurements, and what the compiled passes are compared with.
+"""Losses along a curve in NumPy: for complex measurements, and the definition of the compiled passes.
 
-z(a) = z + a·z₁ + a²·z₂ are the measurements, so φ(a) = Σ w·ℓ(z(a); y). A loss comes as its array methods, ℓ, ℓ′ and ℓ″.
+z(a) = z + a·z₁ + a²·z₂ are the measurements, so φ(a) = Σ w·ℓ(z(a); y). A loss is given by its methods ℓ, ℓ′ and ℓ″.
 Empty `weights` mean ones and an empty `z2` means zeros. Sums are taken in double precision.
 """
 
@@ -20,8 +20,8 @@ def line(
 ) -> tuple[float, float, float]:
     """φ(a), φ′(a) = Σ w·Re(conj(ℓ′)·z′) and φ″(a) = Σ w·[ℓ″·|z′|² + 2 Re(conj(ℓ′)·z₂)] with z′ = z₁ + 2a·z₂.
 
-    On complex measurements the third number is exact for the squared loss. Others bend also across the direction of
-    ℓ′ (Huber's by δ/|z − y| beyond δ), which is left out: a number to guess a step from, not to rely on.
+    For complex measurements the third number is exact for the squared loss. Other losses also have curvature across the
+    direction of ℓ′ (Huber's δ/|z − y| beyond δ), which is left out: the number is only good for estimating a step.
     """
     point, speed = _at(z, z1, z2, a), z1 + 2 * float(a) * z2 if z2.shape[0] else z1
     slope = weighted(gradient(point, y), weights)

@@ -1,6 +1,6 @@
-"""Sums of second moments over observed entries, compiled, on all cores; same functions as `moments_reference`.
+"""Sums of second moments over observed entries, compiled, on all cores; the same functions as in `moments_reference`.
 
-All three sums are taken in one walk over the entries. Deterministic for a fixed number of threads.
+All three sums are computed in one pass over the entries. They are deterministic for a fixed number of threads.
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def scatter(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Spa
 
 
 def private(layout: Layout, width: int, parts: int = 1) -> list[Tables]:
-    """For each thread its own, as long as that costs less than the entries they serve."""
+    """One set for each thread, as long as that costs less than the entries."""
     return moments_reference.private(layout, width, len(layout.spans(threads_for(layout.size * width**2 / 2))))
 
 

@@ -1,7 +1,7 @@
 """Sums of second moments over observed entries, in NumPy and SciPy: the definition of the compiled kernels.
 
-Of the entries of a row, with values y and weights w: Σ w·M, Σ w·y·m and Σ w·y²·q, where M, m and q are rows of three
-tables, those of the other side. Weights that are None count as ones.
+For the entries of a row, with values y and weights w: Σ w·M, Σ w·y·m and Σ w·y²·q, where M, m and q are rows of three
+tables of the other side. If the weights are None, they are ones.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ Tables = tuple[Array, Array, Array]
 """M, m and q of each row, in double precision, q as a vector."""
 
 Span = tuple[int, int]
-"""Rows of the outer side, from and to."""
+"""A range of rows of the outer side, (start, stop)."""
 
 
 def gathered(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Span) -> Tables:
@@ -36,7 +36,7 @@ def scatter(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Spa
 
 
 def private(layout: Layout, width: int, parts: int = 1) -> list[Tables]:
-    """Zeros to scatter to, for factors of so many columns; `collected` adds them up."""
+    """Zeros to scatter to, for factors of this many columns; `collected` adds them up."""
     n, packed = layout.n_inner, width * (width + 1) // 2
     return [(np.zeros((n, packed)), np.zeros((n, width)), np.zeros(n)) for _ in range(parts)]
 
@@ -50,7 +50,7 @@ def collected(found: list[Tables]) -> Tables:
 
 
 def moved(layout: Layout, w: Array | None, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
-    """Σ w·(z′ − z)², by the outer and the inner factor."""
+    """Σ w·(z′ − z)², from the outer and the inner factors before and after."""
     change = (entries_reference.dot(layout, *(F.astype(np.float64) for F in pair)) for pair in (after, before))
     squares = (next(change) - next(change)) ** 2
     return float(np.sum(squares) if w is None else w.astype(np.float64) @ squares)

@@ -1,7 +1,7 @@
-"""Passes over observed entries that compute z = PQᵀ there on the way and store nothing as long as the data.
+"""Passes over observed entries that compute z = PQᵀ when it is needed and store no array as long as the data.
 
-Same functions as `passes_reference`, compiled for float32 and float64, on all cores. Deterministic for a fixed number
-of threads, as in `entries_numba`. Empty `weights` mean ones.
+The functions are those of `passes_reference`, compiled for float32 and float64, on all cores. They are deterministic
+for a fixed number of threads, as in `entries_numba`. Empty `weights` mean ones.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ def _fused(pointwise: Pointwise) -> Any:
         value = 0.0 * stamp
         for tile in range(start.size):
             for t in range(start[tile], stop[tile]):
-                # P[i, k] and not a view p = P[i]: numba counts references to views, atomically, where the loss
-                # has branches (the fused logistic gradient took a quarter longer).
+                # P[i, k] and not a view p = P[i]: numba counts references to views atomically if the loss has
+                # branches (the fused logistic gradient took a quarter longer).
                 i, j = outer[t], inner[t]
                 z = zero
                 for k in range(rank):
@@ -47,7 +47,7 @@ def _fused(pointwise: Pointwise) -> Any:
                     SP[j, k] += slope * P[i, k]
         return value
 
-    # A closure over a plain function (not a compiled one) and a number is what numba can keep on disk.
+    # Numba can cache a closure over a plain function (not a compiled one) and a number on disk.
     return compiled(entries_pass, cache=own(pointwise))
 
 
@@ -230,7 +230,7 @@ def quartic(layout: Layout, y: Array, weights: Array, P: Array, Q: Array, D: Arr
 def _accumulated(
     kernel: Any, layout: Layout, fixed: tuple[Any, ...], outer_like: Array, inner_like: Array
 ) -> tuple[list[Any], Array, Array]:
-    """The kernel's sums for every row of the outer side, and of the inner one, as wide as the arrays named."""
+    """The kernel's sums for every row of the outer and of the inner side, as wide as the given arrays."""
     spans, dtype = spans_for(layout, fixed[3]), outer_like.dtype
     outer = zeros((layout.n_outer, outer_like.shape[1]), dtype)
     private = zeros((len(spans), layout.n_inner, inner_like.shape[1]), dtype)

@@ -1,7 +1,7 @@
-"""The passes of `passes_numba` in NumPy and SciPy, some entries at a time: for complex factors and losses that have no
-compiled form, and what the compiled passes are compared with.
+"""The passes of `passes_numba` in NumPy and SciPy, some entries at a time: for complex factors and losses without a
+compiled form, and the definition of the compiled passes.
 
-z = PQᴴ at the entries of a layout. A loss comes as its array methods, ℓ, ℓ′ and ℓ″; empty `weights` mean ones.
+z = PQᴴ at the entries of a layout. A loss is given by its array methods, ℓ, ℓ′ and ℓ″; empty `weights` mean ones.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def _moving(piece: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Arra
 
 
 def _summed(each: Callable[..., tuple[Any, ...]], layout: Layout, y: Array, weights: Array) -> list[Any]:
-    """The sums over all pieces of what `each` makes of one."""
+    """The sums of the results of `each` over all pieces."""
     if layout.size <= BLOCK:
         return list(each(layout, y, weights))
     sums: list[Any] = []

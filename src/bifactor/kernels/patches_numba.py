@@ -1,4 +1,4 @@
-"""Groups of similar patches, compiled for float32, on all cores; same function as `patches_reference`."""
+"""Groups of similar patches, compiled for float32, on all cores; the same function as in `patches_reference`."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,19 +16,19 @@ from bifactor.kernels.pool import run
 from bifactor.kernels.threads import thread_count
 
 TALL = 48
-"""Rows of pixels whose reference patches are one piece of work. Pieces are cut by the picture, never by threads, and
-their sums are added in order, so that the answer is the same with any number of them."""
+"""The number of rows of pixels whose reference patches are one piece of work. Pieces depend on the picture, never on
+threads, and their sums are added in order, so that the result is the same with any number of threads."""
 
 MANY = 4
-"""Pieces for each thread at a time, so that none waits long for another."""
+"""The number of pieces for each thread at a time, so that none waits long for another."""
 
 FEW = 2
-"""Known pixels for each unknown one from which on the inverse of the whole covariance is the shorter way."""
+"""The number of known pixels per unknown one from which using the inverse of the whole covariance is faster."""
 
 
 @register_jitable
 def _distances(guide, r, c, p, window, far, corners):  # type: ignore[no-untyped-def]
-    """To all patches around; returns how many there are. Those of a row are taken together, a pixel at a time."""
+    """Compute the distances to all surrounding patches, row by row and pixel by pixel; return their number."""
     H, W = guide.shape
     left, right = max(0, c - window), min(W - p, c + window) + 1
     count = 0
@@ -50,7 +50,7 @@ def _distances(guide, r, c, p, window, far, corners):  # type: ignore[no-untyped
 
 @register_jitable
 def _sift(far, corners, at, size, d, corner):  # type: ignore[no-untyped-def]
-    """Puts a patch into a heap whose root, the farthest one, has gone."""
+    """Put a patch into a heap whose root, the farthest one, was removed."""
     while True:
         below = 2 * at + 1
         if below >= size:
@@ -66,7 +66,7 @@ def _sift(far, corners, at, size, d, corner):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _nearest(far, corners, count, size):  # type: ignore[no-untyped-def]
-    """Moves the `size` nearest patches to the front, sorted; returns how many there are."""
+    """Move the `size` nearest patches to the front, sorted; return their number."""
     size = min(size, count)
     for at in range(size // 2 - 1, -1, -1):
         _sift(far, corners, at, size, far[at], corners[at])
@@ -82,7 +82,7 @@ def _nearest(far, corners, count, size):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _moments(guide, corners, k, p, floor, strength, correlation, X, mean, C):  # type: ignore[no-untyped-def]
-    """Centred patches in X, and C; returns the variance of the group."""
+    """Compute centred patches in X, and C; return the variance of the group."""
     W, d = guide.shape[1], p * p
     mean[:] = 0
     for t in range(k):
@@ -110,7 +110,7 @@ def _moments(guide, corners, k, p, floor, strength, correlation, X, mean, C):  #
 
 @register_jitable
 def _sort(known, i, j, p, all_told, o, u):  # type: ignore[no-untyped-def]
-    """Which pixels of a patch are known, and which are told; returns how many of each."""
+    """List the pixels of a patch that are known, and those to estimate; return the number of each."""
     n_o = n_u = 0
     for a in range(p):
         for b in range(p):
@@ -138,7 +138,7 @@ def _total(planes, corners, k, p, total):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _errors(planes, data, i, j, p, total, others, o, n_o, errors):  # type: ignore[no-untyped-def]
-    """Known pixels of a patch, beyond the mean of the other patches."""
+    """Known pixels of a patch, minus the mean of the other patches."""
     for c in range(planes.shape[0]):
         for a in range(n_o):
             r, s = i + o[a] // p, j + o[a] % p
@@ -147,7 +147,7 @@ def _errors(planes, data, i, j, p, total, others, o, n_o, errors):  # type: igno
 
 @register_jitable
 def _add(planes, i, j, p, top, floor, total, others, u, n_u, told, v, values, weights, doubts):  # type: ignore[no-untyped-def]
-    """Adds what is told of the pixels of a patch."""
+    """Add the estimates of the pixels of a patch."""
     for b in range(n_u):
         q = u[b]
         r, s, doubt = i + q // p, j + q % p, max(v[b], np.float32(0))
@@ -175,7 +175,7 @@ def _vectors(d, around):  # type: ignore[no-untyped-def]
 
 @cache
 def _groups(p: int) -> Any:
-    """Patches of a size that the compiler knows."""
+    """The kernel for patches of a size that is known to the compiler."""
     d = p * p
 
     def groups(picture, chosen, top, height, sizes, numbers, R):  # type: ignore[no-untyped-def]
@@ -212,8 +212,8 @@ def _groups(p: int) -> Any:
                 _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
-    # Two functions of one name that return arrays get in each other's way when both come from numba's cache, compiled
-    # by different processes: "'descr' is NULL".
+    # Two functions of the same name that return arrays conflict if both come from numba's cache and were compiled by
+    # different processes: "'descr' is NULL".
     groups.__qualname__ = f"groups_{p}"
     return compiled(groups)
 
@@ -221,7 +221,7 @@ def _groups(p: int) -> Any:
 def aggregate(
     picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
 ) -> Iterator[Band]:
-    """What groups tell of a picture, in bands of rows from top to bottom."""
+    """Estimates of pixels by groups, in bands of rows from top to bottom."""
     calls = list(_calls(picture, references, model))
     threads, last = thread_count(), None
     together = MANY * threads
@@ -240,12 +240,12 @@ def aggregate(
 
 
 def _bands(patch: int, calls: list[tuple[Any, ...]]) -> list[Band]:
-    """What one thread tells."""
+    """The bands of one thread."""
     return [Band(call[2], *_groups(patch)(*call)) for call in calls]
 
 
 def _calls(picture: Picture, references: Array, model: Model) -> Iterator[tuple[Any, ...]]:
-    """The groups of each band that has some. A band reaches into the next one, and no farther."""
+    """The groups of each band that has some. A band overlaps only with the next one."""
     numbers = (model.variance, model.floor, model.nugget, model.strength, model.excess)
     sizes, height = (model.window, model.similar, model.solved, model.all_told), picture.guide.shape[0]
     settings = sizes, tuple(np.float32(x) for x in numbers), model.correlation
@@ -261,7 +261,7 @@ def _calls(picture: Picture, references: Array, model: Model) -> Iterator[tuple[
 
 
 def _finished(band: Band, below: Band) -> Band:
-    """The rows above the next band; what was told of others is added to that."""
+    """The rows above the next band; estimates of the other rows are added to that band."""
     rows = min(below.top - band.top, len(band.weights))
     shared = len(band.weights) - rows
     for sums, more in zip(below[1:], band[1:], strict=True):

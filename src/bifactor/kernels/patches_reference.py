@@ -1,10 +1,10 @@
 """Groups of similar patches of a picture, each completed by the covariance of its group.
 
-A group is a patch and those nearest to it by brightness. Of each patch the unknown pixels u are told from its known
-ones o as the conditional mean of a Gaussian, x_u = μ_u + C_uo(C_oo + ρI)⁻¹(y_o − μ_o), with variance
+A group is a patch and those nearest to it in brightness. The unknown pixels u of each patch are estimated from its
+known ones o as the conditional mean of a Gaussian, x_u = μ_u + C_uo(C_oo + ρI)⁻¹(y_o − μ_o), with variance
 diag(C_uu − C_uo(C_oo + ρI)⁻¹C_ou). That is the ridge problem min ‖y_o − μ_o − A_o b‖² + ρ‖b‖² with AAᵀ = C, x = μ + Ab:
 the fold-in of a row with few entries, in its dense form. μ and C are moments of the group without the patch itself,
-which would else explain itself, and C is drawn to a prior.
+which would otherwise explain itself, and C is shrunk towards a prior.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,68 +16,68 @@ from bifactor.arrays import Array
 
 
 class Model(NamedTuple):
-    """How patches are compared and completed; lengths in pixels."""
+    """The settings with which patches are compared and completed; lengths are in pixels."""
 
     patch: int
     window: int
-    """How far from a patch similar ones are looked for."""
+    """The distance from a patch within which similar ones are searched."""
     similar: int
-    """Patches of a group."""
+    """The number of patches in a group."""
     solved: int
-    """Of these, the nearest ones that are completed."""
+    """The number of nearest ones of these that are completed."""
     variance: float
-    """Of what no model can explain, such as noise: the part of ρ that is the same everywhere."""
+    """The variance that no model can explain, such as noise: the part of ρ that is the same everywhere."""
     floor: float
-    """Added to variances, of a group and of a pixel, so that none counts as exact."""
+    """A number added to variances of groups and pixels, so that none counts as exact."""
     nugget: float
-    """ρ beyond it, in shares of the group's own variance."""
+    """The rest of ρ, as a share of the variance of the group."""
     strength: float
-    """Patches that the prior of C counts for."""
+    """The weight of the prior of C, in patches."""
     correlation: Array
-    """That prior's, patch² × patch²."""
+    """The correlation of that prior, patch² × patch²."""
     all_told: bool = False
-    """Whether known pixels are told as well: they have noise."""
+    """Whether known pixels are estimated as well, because they have noise."""
     excess: float = 0.0
-    """The variance of noise that guesses of known pixels still have: the part of C's diagonal that is not signal."""
+    """The variance of the remaining noise of known pixels: the part of the diagonal of C that is not signal."""
 
 
 class Picture(NamedTuple):
     """A picture that is being completed."""
 
     guide: Array
-    """H × W: brightness, by which patches are compared, and of which C is the covariance."""
+    """H × W: the brightness, by which patches are compared, and whose covariance is C."""
     planes: Array
     """C × H × W: the picture so far. All planes share C."""
     data: Array
-    """C × H × W: what was measured where pixels are known. The planes themselves, unless known pixels have noise."""
+    """C × H × W: the measured values of known pixels. The planes themselves, unless known pixels have noise."""
     known: Array
     """H × W, bool."""
 
 
 class Band(NamedTuple):
-    """Rows of a picture, and for each pixel sums over the patches it is in; no group reads these rows any more."""
+    """Rows of a picture, and for each pixel sums over its patches; no group reads these rows any more."""
 
     top: int
     values: Array
-    """Of weight·value, C × rows × W."""
+    """The sums of weight·value, C × rows × W."""
     weights: Array
     doubts: Array
-    """Of weight·variance."""
+    """The sums of weight·variance."""
 
 
 def aggregate(
     picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
 ) -> Iterator[Band]:
-    """What groups tell of a picture, in bands of rows from top to bottom. Rows that no group tells of may be left out.
+    """Estimates of pixels by groups, in bands of rows from top to bottom. Rows without estimates may be left out.
 
     Parameters
     ----------
     picture : Picture
-        Rows may be changed once they have been told.
+        The picture. Rows may be changed once their band was returned.
     references : k × 2
-        Corners of the patches that groups are made for.
+        Corners of the patches for which groups are made.
     progress : callable, optional
-        Told which share of the work is done.
+        A function that is called with the share of the work that is done.
     """
     shape = picture.guide.shape
     band = Band(0, np.zeros_like(picture.planes), np.zeros(shape, np.float32), np.zeros(shape, np.float32))

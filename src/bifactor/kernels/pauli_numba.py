@@ -1,7 +1,7 @@
-"""Pauli expectations compiled, on all cores; see `pauli_reference` for what they are.
+"""Pauli expectations compiled, on all cores; see `pauli_reference` for their definition.
 
 All strings with the same x share one vector of d numbers, whose Walsh–Hadamard transform gives every z at once. A
-signed sum for each z was tried instead: it is faster for a single string by a fifth, and slower from two on.
+signed sum for each z was also tried: it is a fifth faster for a single string, and slower for two or more.
 """
 
 import numpy as np
@@ -83,7 +83,7 @@ def _contiguous(*factors: Array) -> list[Array]:
 
 
 def _cuts(starts: Array, U: Array) -> list[tuple[int, int]]:
-    """Shares of the masks, by work: a product and a transform for each mask."""
+    """The shares of threads in the masks, by work: a product and a transform for each mask."""
     count = starts.size - 1
     parts = min(count, threads_for(8 * count * U.size))
     return [(count * t // parts, count * (t + 1) // parts) for t in range(parts)]

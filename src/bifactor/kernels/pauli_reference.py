@@ -1,6 +1,6 @@
-"""Pauli expectations in NumPy: the definition that the compiled kernels are compared with.
+"""Pauli expectations in NumPy: the definition of the compiled kernels.
 
-`masks` are the distinct x, `starts` where the strings of each x begin (and the end), `zs` their z. With d = 2^q and
+`masks` are the distinct x, `starts` the starts of the strings of each x (and the end), `zs` their z. With d = 2^q and
 P(x, z) = i^{|x & z|} XˣZᶻ, that is P[j ⊕ x, j] = i^{|x & z|} (−1)^{z·j}.
 """
 

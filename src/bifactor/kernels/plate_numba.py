@@ -1,7 +1,7 @@
-"""Pictures in halves, in doubles and as thin plates: compiled, on all cores. Same functions as `plate_reference`.
+"""Halving, doubling and thin-plate smoothing of pictures, compiled, on all cores; see `plate_reference`.
 
-A tile with its halo fits the second-level cache, so memory is read once for all its steps. No sum crosses a tile or a
-row of cells: the number of threads does not change a bit.
+A tile with its halo fits into the second-level cache, so memory is read once for all its steps. No sum crosses a tile
+or a row of cells, so results do not depend on the number of threads.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from bifactor.kernels.plate_reference import ENOUGH, HALO, ITERATIONS, ROUNDING,
 from bifactor.kernels.pool import run, shares
 
 SIDE = TILE + 2 * HALO + 4
-"""Pixels along the side of a tile with its halo, and two more at either end, as far as a plate's stiffness reaches."""
+"""The side in pixels of a tile with its halo and two more pixels at either end, the reach of the plate's stencil."""
 
 
 @compiled
@@ -45,7 +45,7 @@ def halve(planes: Array, known: Array) -> tuple[Array, Array]:
 @compiled
 def _double(first, last, coarse, taps, known, out):  # type: ignore[no-untyped-def]
     rows, columns = coarse.shape[1], coarse.shape[2]
-    row = np.empty(columns + 4)  # two cells more on either side
+    row = np.empty(columns + 4)  # two more cells on either side
     for i in range(first, last):
         if known[i].all():
             continue
@@ -78,7 +78,7 @@ def _mirror(place, size):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _load(plane, known, box, x, free):  # type: ignore[no-untyped-def]
-    """The box and two pixels around, less a constant and scaled to at most 1; returns that scale."""
+    """Load the box and two pixels around it, minus a constant and scaled to at most 1; return the scale."""
     top, left, rows, width = box[0], box[2], box[1] - box[0], box[3] - box[2] + 4
     centre = plane[top, left]
     peak = centre - centre
@@ -98,8 +98,8 @@ def _load(plane, known, box, x, free):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _gradient(x, y, free, tension, width, out):  # type: ignore[no-untyped-def]
-    """out = (Δ² − tension·Δ)x at free pixels, with y = −Δx on the way; returns ⟨x, out⟩."""
-    total, four = x.dtype.type(0), x.dtype.type(4)  # plain numbers would have all computed in double precision
+    """Compute out = (Δ² − tension·Δ)x at free pixels, and y = −Δx; return ⟨x, out⟩."""
+    total, four = x.dtype.type(0), x.dtype.type(4)  # with Python numbers, everything would be in double precision
     above, before, here, after, below, target = _neighbours(x, y, width, 1)
     for k in range(target.size):
         target[k] = four * here[k] - above[k] - below[k] - before[k] - after[k]
@@ -115,9 +115,9 @@ def _gradient(x, y, free, tension, width, out):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _neighbours(x, out, width, rows):  # type: ignore[no-untyped-def]
-    """Views of the pixels above, before, at, after and below a run of pixels, and of where to write.
+    """Views of the pixels above, before, at, after and below a run of pixels, and of the output.
 
-    Indices into views begin at 0. Of `x[k - 1]` the compiler cannot tell that k − 1 is not negative, and uses no SIMD.
+    Indices into views begin at 0. For `x[k - 1]` the compiler does not know that k − 1 ≥ 0, and does not use SIMD.
     """
     first, last = rows * width, x.size - rows * width
     return (
@@ -132,7 +132,7 @@ def _neighbours(x, out, width, rows):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _move(step, direction, bent, moved, residual):  # type: ignore[no-untyped-def]
-    """One step along the direction; returns the square of the residual after it."""
+    """Take one step along the direction; return the squared norm of the residual after it."""
     total = step - step
     for k in range(direction.size):
         moved[k] += step * direction[k]
@@ -144,7 +144,7 @@ def _move(step, direction, bent, moved, residual):  # type: ignore[no-untyped-de
 
 @register_jitable
 def _reflect(x, box, shape, width):  # type: ignore[no-untyped-def]
-    """Put the mirror image of a box that is zero outside beyond the border of the picture."""
+    """Put the mirror image of a box, which is zero outside, beyond the border of the picture."""
     for k in range(4):
         column = _mirror(box[2] - 2 + k if k < 2 else box[3] + k - 2, shape[1])
         if box[2] <= column < box[3]:
@@ -161,7 +161,7 @@ def _reflect(x, box, shape, width):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _bend_box(plane, known, box, tension, work):  # type: ignore[no-untyped-def]
-    # Rows one behind another, with two pixels around that stay zero: one long loop where rows would be too short.
+    # Rows follow each other, with two zero pixels around them: one long loop instead of loops over short rows.
     width, real = box[3] - box[2] + 4, plane.dtype.type
     size = (box[1] - box[0] + 4) * width
     direction, y, bent = work[0, :size], work[1, :size], work[2, :size]

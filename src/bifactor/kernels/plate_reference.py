@@ -1,6 +1,6 @@
-"""Pictures in halves, in doubles and as thin plates, in NumPy: the definition that compiled kernels are compared with.
+"""Halving, doubling and thin-plate smoothing of pictures, in NumPy: the definition of the compiled kernels.
 
-Pictures are C×H×W, and all channels know the same pixels. Beyond its border a picture is its own mirror image.
+Pictures are C×H×W, and all channels have the same known pixels. Beyond its border, a picture is its own mirror image.
 """
 
 from itertools import product
@@ -10,23 +10,23 @@ import numpy as np
 from bifactor.arrays import Array
 
 TILE = 64
-"""Pixels along the sides of the squares in which a plate is bent, one after another."""
+"""The side in pixels of the tiles in which a plate is smoothed, one after another."""
 
 HALO = 6
-"""Pixels around a tile that are bent along with it, so that tiles agree where they meet."""
+"""The number of pixels around a tile that are smoothed with it, so that tiles agree where they meet."""
 
 ITERATIONS = 60
-"""Most steps of conjugate gradients in one tile."""
+"""The largest number of conjugate gradient steps in one tile."""
 
 ENOUGH = 1e-3
-"""What is left of the residual's norm when a tile is done."""
+"""The relative norm of the residual at which a tile is done."""
 
 ROUNDING = 32.0
 """Residuals below this times the machine precision times the largest number in a tile are rounding errors."""
 
 
 def halve(planes: Array, known: Array) -> tuple[Array, Array]:
-    """Means of the known pixels in cells of 2×2, and which cells have one; zero in the others."""
+    """Means of the known pixels in cells of 2×2, and a mask of the cells that have one; zero in the others."""
     sides = [n + n % 2 for n in known.shape]
     widths = [(0, side - n) for n, side in zip(known.shape, sides, strict=True)]
     mask = np.pad(known, widths)
@@ -38,7 +38,7 @@ def halve(planes: Array, known: Array) -> tuple[Array, Array]:
 
 
 def double(coarse: Array, taps: Array, known: Array, out: Array) -> None:
-    """Where nothing is known, out = the coarse picture at twice its size.
+    """Write the coarse picture at twice its size to the unknown pixels of `out`.
 
     `taps` are the weights of the cells −1, 0, 1, 2 for a pixel in the second half of cell 0; the other half is their
     mirror image.
@@ -53,9 +53,9 @@ def double(coarse: Array, taps: Array, known: Array, out: Array) -> None:
 
 
 def boxes(known: Array) -> list[Array]:
-    """(top, bottom, left, right) of what is unknown in each tile and its halo, in four lots.
+    """(top, bottom, left, right) of the unknown pixels of each tile and their halo, in four lots.
 
-    No two boxes of a lot touch, nor does one touch what is read for another: their order does not matter.
+    No two boxes of a lot touch, nor does one touch the pixels that are read for another: their order does not matter.
     """
     m, n = known.shape
     lots = []
@@ -72,10 +72,10 @@ def boxes(known: Array) -> list[Array]:
 
 
 def bend(planes: Array, known: Array, tension: float) -> None:
-    """Lower ‖Δx‖² + tension·⟨x, −Δx⟩ over the unknown pixels, in place: conjugate gradients in one tile after another.
+    """Lower ‖Δx‖² + tension·⟨x, −Δx⟩ over the unknown pixels in place, by conjugate gradients in tile after tile.
 
-    A tile starts from what its neighbours have left, and values around it are held. So the energy falls in each, and
-    there are no seams.
+    A tile starts from the results of its neighbours, and values around it are fixed. So the energy decreases in each,
+    and there are no seams.
     """
     for lot in boxes(known):
         for box in lot:
@@ -117,6 +117,6 @@ def _laplacian(x: Array) -> Array:
 
 
 def mirrored(start: int, stop: int, size: int) -> Array:
-    """Places from start to stop on a line that goes back and forth between 0 and size − 1."""
+    """Indices from start to stop, reflected into 0 … size − 1."""
     place = np.arange(start, stop) % (2 * size)
     return np.minimum(place, 2 * size - 1 - place)

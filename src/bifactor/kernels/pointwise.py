@@ -1,9 +1,9 @@
 """Each loss at one measurement: `(z, y, parameter) -> (ℓ, ℓ′, ℓ″)`, for use inside compiled loops.
 
-Losses name these functions, so they are plain Python here; `compile` makes them known to numba.
+Losses refer to these functions, so they are plain Python here; `compile` registers them with numba.
 
-The array versions in `bifactor.losses` are the reference; a test compares every pair. Here only `math`
-may be used, and every branch must stay finite at |z| = 10⁴. A loop that has no use for a number does not pay for it.
+The array versions in `bifactor.losses` are the reference; a test compares every pair. Only `math` may be used here,
+and every branch must stay finite at |z| = 10⁴. A loop that does not use a number does not pay for it.
 Exponentials are those of `elementary`, without branches and in the precision of z, so that a loop over them uses SIMD.
 """
 
@@ -40,8 +40,8 @@ def logistic(z, y, parameter):  # type: ignore[no-untyped-def]
 def probit(z, y, sigma):  # type: ignore[no-untyped-def]
     u = y * z / sigma
     if u < MILLS_FROM:
-        # Φ(u) = φ(u)/h with the hazard h = x + 1/(x + 2/(x + …)), a continued fraction. Without its first step
-        # it is 1/(h + u), which would cancel as a sum.
+        # Φ(u) = φ(u)/h with the hazard h = x + 1/(x + 2/(x + …)), a continued fraction. Without its first step it
+        # is 1/(h + u), a sum that would cancel.
         x = -u
         inner = x
         for k in range(MILLS_TERMS, 1, -1):
@@ -66,7 +66,7 @@ def poisson(z, y, cap):  # type: ignore[no-untyped-def]
 
 def negative_binomial(z, y, log_theta):  # type: ignore[no-untyped-def]
     one, t = like(z, 1.0), z - like(z, log_theta)
-    e, total = exp(-abs(t)), y + exp(like(z, log_theta))  # not `math.log` of θ, a call for every z
+    e, total = exp(-abs(t)), y + exp(like(z, log_theta))  # not `math.log` of θ, which would be a call for every z
     p = one / (one + e)
     value = total * (max(t, like(z, 0.0)) + log1p(e)) - y * z
     return value, total * p * (one if t >= 0 else e) - y, total * e * p * p
@@ -84,7 +84,7 @@ def expected_counts(z, y, floor):  # type: ignore[no-untyped-def]
 
 
 def ordinal(z, y, numbers):  # type: ignore[no-untyped-def]
-    """`numbers` are how many levels there are, cuts between them, thresholds with −∞ and ∞, and constants of levels."""
+    """`numbers` are the number of levels, the cuts between them, thresholds with −∞ and ∞, and constants of levels."""
     count, k = int(numbers[0]), 0
     for j in range(1, count):
         k += y > numbers[j]
@@ -129,7 +129,7 @@ def shifted_ordinal(z, y, numbers):  # type: ignore[no-untyped-def]
     return ordinal(z + numbers[0], y, numbers[1:])
 
 
-# Functions of a module, not closures over a loss: those numba cannot keep on disk under a name that lasts.
+# Functions of a module, not closures over a loss, which numba cannot cache on disk under a stable name.
 SHIFTED: dict[Callable[..., Any], Callable[..., Any]] = {
     squared: shifted_squared,
     huber: shifted_huber,
@@ -153,11 +153,11 @@ CODES: dict[Callable[..., Any] | None, int] = {
     negative_binomial: 6,
     ordinal: 7,
 }
-"""The losses that `grouped` knows."""
+"""The losses that `grouped` supports."""
 
 
 def grouped(z, observation, table):  # type: ignore[no-untyped-def]
-    """The loss of the group that an observation is in; rows of the table are code, shift and parameters."""
+    """The loss of the group of an observation; rows of the table are code, shift and parameters."""
     g, y = observation.group, observation.y
     code, at, parameter = table[g, 0], z + table[g, 1], table[g, 2]
     if code == 0:

@@ -1,8 +1,8 @@
-"""Run compiled kernels on several threads.
+"""A pool of threads for compiled kernels.
 
-Kernels release the GIL, so ordinary threads are enough: no threading layer to install, safe to call from several
-threads at once, and safe after a fork. (The executor of the standard library took 51 µs to hand over an empty call and
-take it back, where this takes 14.)
+Kernels release the GIL, so ordinary threads are enough: there is no threading layer to install, and it is safe to call
+from several threads at once, and after a fork. (The executor of the standard library took 51 µs for an empty call; this
+takes 14 µs.)
 """
 
 import os
@@ -16,11 +16,11 @@ from typing import Any
 from bifactor.kernels.threads import thread_count, usable_cores
 
 SMALL = 1 << 17
-"""Steps of a simple loop, about 100 µs, that are too few for a thread of their own: to wake one takes as long."""
+"""The number of steps of a simple loop, about 100 µs, below which a thread does not pay: waking one takes as long."""
 
 
 def threads_for(work: float) -> int:
-    """As many as may be used, as long as none has a small share."""
+    """The number of threads to use, such that none has a small share of the work."""
     if work < 2 * SMALL:
         return 1
     most = thread_count()
@@ -36,10 +36,10 @@ def shares(count: int, work: float = 1) -> list[tuple[int, int]]:
 
 
 def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """`[function(*args) for args in calls]`, side by side; the caller's own thread takes the first.
+    """`[function(*args) for args in calls]`, in parallel; the calling thread makes the first call.
 
-    It also takes those that no other thread has begun when it is done with that, so it never waits for threads that are
-    busy elsewhere.
+    After that, it also makes those calls that no other thread has begun, so it never waits for threads that are busy
+    elsewhere.
     """
     if len(calls) == 1:  # small problems make thousands of such calls
         return [function(*calls[0])]
@@ -55,11 +55,11 @@ def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]
 
 
 class _Part:
-    """A call, made by whichever thread takes it first."""
+    """A call, made by the first thread that takes it."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]):
         self.function, self.args = function, args
-        self.context = copy_context()  # the caller's, so that its numpy.errstate holds there too
+        self.context = copy_context()  # that of the caller, so that its numpy.errstate applies, too
         self.value: Any = None
         self.error: BaseException | None = None
         self.taken, self.done = Lock(), Lock()
@@ -73,11 +73,11 @@ class _Part:
         except BaseException as error:
             self.error = error
         finally:
-            self.args = ()  # before the caller goes on: memory is used again when nobody refers to it
+            self.args = ()  # before the caller continues: memory without references is reused
             self.done.release()
 
     def finish(self) -> None:
-        """Return when nobody is at it, and nobody will be."""
+        """Return when no thread is making the call or will make it."""
         if not self.taken.acquire(blocking=False):
             with self.done:
                 pass
@@ -92,13 +92,13 @@ def _finish(parts: Sequence[_Part]) -> None:
     try:
         for part in parts:
             part.finish()
-    except BaseException:  # Ctrl-C: even so, they write to memory that the caller may use again
+    except BaseException:  # Ctrl-C: wait all the same, because they write to memory that the caller may reuse
         _finish(parts)
         raise
 
 
 class _Workers:
-    """Threads that wait for parts of work. More are started when all are busy, up to one for each core."""
+    """Threads that wait for work. More are started when all are busy, up to one for each core."""
 
     def __init__(self) -> None:
         self.parts: SimpleQueue[_Part] = SimpleQueue()
@@ -118,7 +118,7 @@ class _Workers:
         for _ in range(min(missing, most - self.started)):
             try:
                 Thread(target=self._work, name="bifactor", daemon=True).start()
-            except RuntimeError:  # no more threads are to be had: the caller does the work itself
+            except RuntimeError:  # no more threads are available: the caller does the work itself
                 return
             self.started += 1
             self.free += 1

@@ -1,7 +1,7 @@
-"""The best row of a factor for the entries known of it, with the other factor held: Newton's method in each row.
+"""The best row of a factor for its known entries while the other factor is fixed: Newton's method in each row.
 
-Compiled for float32 and float64, on all cores; same function as `rows_reference`. Each row has its own step lengths and
-stops by itself, so rows cannot hold each other up. All sums are taken in double precision.
+Compiled for float32 and float64, on all cores; the same function as in `rows_reference`. Each row has its own step
+lengths and stopping test, so rows do not delay each other. All sums are taken in double precision.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Pointwise = Callable[..., Any]
 
 @register_jitable
 def _add(q, places, V, block):  # type: ignore[no-untyped-def]
-    """Adds Σ q·vvᵀ to the upper triangle of a block, four entries at a time: it is loaded and stored less often."""
+    """Add Σ q·vvᵀ to the upper triangle of a block, four entries at a time: it is loaded and stored less often."""
     rank, first, t = block.shape[0], V.shape[1] - block.shape[0], 0
     while t + 4 <= places.size:
         a, b = V[places[t], first:], V[places[t + 1], first:]
@@ -43,9 +43,9 @@ def _add(q, places, V, block):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _eliminate(block, ridge):  # type: ignore[no-untyped-def]
-    """LDLᵀ of a block and the ridge in the place of its upper triangle: D and DLᵀ.
+    """LDLᵀ of a block and the ridge in place of its upper triangle: D and DLᵀ.
 
-    Multiples of the rows above are taken from each row, four at a time. Rows are long, and so fit SIMD.
+    Multiples of the rows above are subtracted from each row, four at a time. Rows are long, which suits SIMD.
     """
     rank, trace = block.shape[0], 0.0
     for k in range(rank):
@@ -73,7 +73,7 @@ def _eliminate(block, ridge):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _factorise(block, whole, q, places, V, ridge):  # type: ignore[no-untyped-def]
-    """What `_newton` takes: the part of a form that is looked for, the entries and the ridge, eliminated."""
+    """The eliminated block for `_newton`: the unknown part of a form, the entries and the ridge."""
     first = V.shape[1] - block.shape[0]
     block[:] = whole[first:, first:]
     _add(q, places, V, block)
@@ -82,7 +82,7 @@ def _factorise(block, whole, q, places, V, ridge):  # type: ignore[no-untyped-de
 
 @register_jitable
 def _newton(slope, block, row, ridge, step):  # type: ignore[no-untyped-def]
-    """Counts the ridge in, and finds the Newton step by what `_factorise` has left; returns what it promises."""
+    """Add the ridge, and find the Newton step with the result of `_factorise`; return the predicted decrease."""
     rank, first, promised = slope.size, row.size - slope.size, 0.0
     for k in range(rank):
         slope[k] += ridge[k] * row[first + k]
@@ -112,7 +112,7 @@ def _total(forms, shares, whole):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _start(row, whole, slope):  # type: ignore[no-untyped-def]
-    """Slopes of a form, for those of the entries to be added to; returns its value."""
+    """Slopes of a form, to which those of the entries are added; return its value."""
     value, first = 0.0, row.size - slope.size
     for k in range(row.size):
         along = 0.0
@@ -126,7 +126,7 @@ def _start(row, whole, slope):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _move(row, a, step, ridge, trial):  # type: ignore[no-untyped-def]
-    """The row after a step; returns the ridge's value there."""
+    """The row after a step; return the value of the ridge there."""
     value, first = 0.0, row.size - step.size
     for k in range(first):
         trial[k] = row[k]
@@ -152,7 +152,7 @@ def _fit(pointwise: Pointwise) -> Any:
             value, start, promised, a = np.inf, 0.0 * stamp, 0.0, 1.0
             for tried in range(STEPS):
                 reached = _move(row, a, step, ridges[i], trial) + _start(trial, whole, slope)
-                # Not in functions: to hand arrays to one costs three times what is done here with an entry.
+                # Not in functions: passing arrays to one costs three times the work for an entry.
                 for t in range(begin, end):
                     j, z = other[t], 0.0
                     for k in range(width):
@@ -198,9 +198,9 @@ def fit(
 ) -> Array:
     """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + ½Σ ρᵢₖ|uᵢₖ|² + ½Σ sᵢₖ uᵢFₖuᵢᵀ, z = U Vᵀ at entries.
 
-    These are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each row
-    and column looked for, `forms` the symmetric F, of all columns, and `shares` their s, for each row. Where ℓ is
-    `quadratic`, curvature does not change, and is found once.
+    Entries are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each
+    row and unknown column, `forms` has the symmetric F of all columns, and `shares` has their s for each row. If ℓ is
+    `quadratic`, the curvature is constant and computed once.
     """
     U, V = np.array(U, order="C"), np.ascontiguousarray(V, dtype=U.dtype)
     work = (y.size + len(forms) * len(ends)) * (V.shape[1] ** 2 + 1)

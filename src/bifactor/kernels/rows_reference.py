@@ -1,4 +1,4 @@
-"""The best row of a factor for the entries known of it, in NumPy: for losses that have no compiled form."""
+"""The best row of a factor for its known entries, in NumPy: for losses without a compiled form."""
 
 from collections.abc import Callable
 
@@ -9,21 +9,22 @@ from bifactor.kernels import blocks_reference, entries_reference
 from bifactor.kernels.layout import Layout
 
 STEPS, HALVINGS = 100, 40
-"""Newton steps, and how often one is halved."""
+"""The largest numbers of Newton steps, and of halvings of a step."""
 
 SHORTEST = 0.5**HALVINGS
 
 DECREASE = 1e-4
-"""Of a step, the share of the decrease it promises."""
+"""The share of the predicted decrease that a step must achieve."""
 
 ROUNDING = 1e-15
-"""Of the value of a row, what a step may raise it by."""
+"""The share of the value of a row by which a step may increase it."""
 
 ENOUGH, VISIBLE = 1e-20, 1e-6
-"""Of the value of a row, or this share of its first, the decrease too small to go on: then slopes are 1e-10."""
+"""The predicted decrease at which a row is done, relative to its value, or to VISIBLE times the first value: relative
+slopes are then 1e-10."""
 
 FLOOR = 1e-12
-"""The share of its trace that is added to the block of a row: rows with few observations do not fix all of it."""
+"""The share of its trace that is added to the block of a row, which may be singular with few observations."""
 
 Part = Callable[[Array, Array], Array]
 
@@ -45,8 +46,8 @@ def fit(
 ) -> Array:
     """argmin over the columns of U from `first` on of Σ w·ℓ(z; y) + ½Σ ρᵢₖ|uᵢₖ|² + ½Σ sᵢₖ uᵢFₖuᵢᴴ, z = U Vᴴ at entries.
 
-    These are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each row
-    and column looked for, `forms` the Hermitian F, of all columns, and `shares` their s, for each row.
+    Entries are sorted by rows: those of row i end at `ends[i]`; `other` holds their columns. `ridge` has a ρ for each
+    row and unknown column, `forms` has the Hermitian F of all columns, and `shares` has their s for each row.
     """
     dtype, double = U.dtype, np.result_type(U.dtype, np.float64)
     U, V, y = (np.array(a, double) for a in (U, V, y))
@@ -55,7 +56,7 @@ def fit(
     row, whole = np.repeat(busy, np.diff(ends, prepend=0)), np.hstack([np.zeros((len(ends), first)), ridge])
 
     def values(rows: Array, mask: Array, i: Array) -> tuple[Array, Array, Array]:
-        """z at the entries of some rows, the objective of each, and its slopes but for the entries."""
+        """z at the entries of some rows, the objective of each, and its slopes without the entries."""
         z = np.einsum("tk,tk->t", rows[i], conj(V[other[mask]]))
         losses = np.bincount(i, w[mask] * value(z, y[mask]), minlength=len(rows))
         slopes = np.einsum("iq,qkh,ik->ih", shares[busy], forms, rows) + whole[busy] * rows

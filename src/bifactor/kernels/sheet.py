@@ -1,4 +1,4 @@
-"""`Sheet`: every cell of a table, of which few are stored."""
+"""`Sheet`: all cells of a table, few of which are stored."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,20 +12,21 @@ from bifactor.caching import cached_property
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The values y of all cells of a table: those stored, row by row, and one value that all others have.
+    """The values y of all cells of a table: those stored, row by row, and one value for all others.
 
     Parameters
     ----------
     indptr, cols, y : array
-        As in SciPy's csr arrays, columns ascending within a row and none of them twice.
+        The stored cells, as in SciPy's csr arrays, with ascending and distinct columns within a row.
     rest : float
         The value of cells that are not stored.
     shape : (int, int)
+        The shape of the table.
     rows : array
         A weight for each row; empty for ones.
     own : array
-        The weights of stored cells, those of their rows included; 0 leaves a cell out. Empty where they are those of
-        the rows.
+        The weights of stored cells, including those of their rows; 0 leaves a cell out. Empty if they are those of the
+        rows.
     """
 
     indptr: Array
@@ -47,12 +48,12 @@ class Sheet:
 
     @cached_property
     def row_weights(self) -> Array:
-        """One for each row, ones included."""
+        """The weight of each row, also if these are ones."""
         return self.rows if self.rows.size else np.ones(self.shape[0], self.dtype)
 
     @property
     def weights(self) -> Array:
-        """One for each stored cell, ones included."""
+        """The weight of each stored cell, also if these are ones."""
         return self.own if self.own.size else self.row_weights[self.stored_rows]
 
     @property
@@ -64,7 +65,7 @@ class Sheet:
 
     @property
     def seen(self) -> int:
-        """The number of cells that count."""
+        """The number of cells with a weight above 0."""
         rows = np.count_nonzero(self.rows) if self.rows.size else self.shape[0]
         left_out = np.count_nonzero((self.own == 0) & (self.row_weights[self.stored_rows] > 0)) if self.own.size else 0
         return int(rows * self.shape[1] - left_out)
@@ -79,7 +80,7 @@ class Sheet:
         return y, weights
 
     def without(self, rows: Array, cols: Array) -> "Sheet":
-        """The same with a weight of 0 at some cells, none of which is named twice."""
+        """The same with a weight of 0 at some cells, none of which may be repeated."""
         places, stored = self._places(rows, cols)
         weights = np.array(self.weights)
         weights[places[stored]] = 0
@@ -93,7 +94,7 @@ class Sheet:
         return replace(self, indptr=indptr, cols=col[order].astype(self.cols.dtype), y=y[order], own=own)
 
     def take(self, rows: Array) -> "Sheet":
-        """Some of the rows, by their places."""
+        """Some of the rows, by index."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
@@ -123,7 +124,7 @@ class Sheet:
         return y, weights
 
     def _places(self, rows: Array, cols: Array) -> tuple[Array, Array]:
-        """Where cells are among those stored, and whether they are."""
+        """The places of cells among those stored, and whether they are stored."""
         n = self.shape[1]
         known, wanted = self.stored_rows * n + self.cols, rows.astype(np.int64) * n + cols
         places = np.searchsorted(known, wanted)
@@ -134,7 +135,7 @@ class Sheet:
 
 
 def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
-    """From an array, where NaN marks a hole, or a sparse matrix, whose stored values are finite."""
+    """A sheet from an array, where NaN marks a missing cell, or a sparse matrix, whose stored values are finite."""
     if sparse.issparse(Y):
         stored = sparse.csr_array(Y)
         if not stored.has_canonical_format:
@@ -155,10 +156,10 @@ def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
 
 
 def whole_sheet(Y: Array, weights: Array) -> Sheet:
-    """From an array with a weight for each cell: all of them are stored."""
+    """A sheet from an array with a weight for each cell: all of them are stored."""
     (m, n), holes, nothing = Y.shape, np.isnan(Y).ravel(), np.empty(0, Y.dtype)
     y, own = (np.where(holes, 0, a.ravel()).astype(Y.dtype) for a in (Y, weights))
-    # A cell without weight may have any value; that of another one is sure to be allowed.
+    # A cell without weight may have any value; that of another one is certainly valid.
     y[own == 0] = y[np.argmax(own > 0)]
     cols = np.tile(np.arange(n, dtype=np.int32), m)
     return Sheet(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), nothing, own)

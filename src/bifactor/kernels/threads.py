@@ -1,4 +1,4 @@
-"""How many threads kernels and matrix products may use."""
+"""The number of threads that kernels and matrix products may use."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.validation import is_count
 
 VARIABLES = ("BIFACTOR_NUM_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
-"""Where the environment says how many, the first that is set."""
+"""The environment variables with the number of threads; the first that is set applies."""
 
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -27,21 +27,21 @@ def threads(n: int | None) -> AbstractContextManager[None]:
     Parameters
     ----------
     n : int or None
-        Compiled kernels and matrix products use at most `n` ≥ 1 threads. -1 stands for all cores that this process may
-        use. None changes nothing.
+        The largest number of threads of compiled kernels and matrix products, ≥ 1. -1 stands for all cores that this
+        process may use. None changes nothing.
 
     Notes
     -----
-    The limit belongs to the calling thread (it is a `contextvars.ContextVar`): fits in several threads of Python may
-    each have their own. Without one, the first of the environment variables ``BIFACTOR_NUM_THREADS``,
-    ``NUMBA_NUM_THREADS`` and ``OMP_NUM_THREADS`` that is set says how many, and else it is all cores that this process
-    may use. The variables are read once, when threads are first needed.
+    The limit belongs to the calling thread (it is a `contextvars.ContextVar`): fits in several Python threads may each
+    have their own. Without a limit, the number is that of the first of the environment variables
+    ``BIFACTOR_NUM_THREADS``, ``NUMBA_NUM_THREADS`` and ``OMP_NUM_THREADS`` that is set, otherwise that of all cores
+    that this process may use. The variables are read once, when threads are first needed.
 
-    Results depend on the number of threads by no more than rounding. For a fixed number they are the same to the last
+    Results for different numbers of threads differ only by rounding. For a fixed number they are the same to the last
     bit.
 
-    BLAS, which NumPy and SciPy multiply with, has one limit for the whole process. While several of these context
-    managers are open in several threads, it has the least of theirs.
+    BLAS, which NumPy and SciPy use for products, has one limit for the whole process. While several of these context
+    managers are open in several threads, the smallest limit applies to BLAS.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _limited(count: int) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Threads that kernels use here: those of `threads`, of the environment, or one for each core."""
+    """The number of threads that kernels use here: from `threads`, from the environment, or one for each core."""
     return _asked.get() or _default()
 
 
@@ -85,10 +85,10 @@ def _default() -> int:
 
 
 def from_environment() -> tuple[str, int] | None:
-    """The variable that says how many threads to use, and how many; None where none of them is set."""
+    """The environment variable that sets the number of threads, and the number; None if none is set."""
     for name in VARIABLES:
         text = os.environ.get(name, "").strip()
-        # OpenMP allows for a list: one number for each level of nested loops.
+        # OpenMP allows a list: one number for each level of nested loops.
         number = text.split(",")[0].strip() if name == "OMP_NUM_THREADS" else text
         if text and not (number.isdecimal() and int(number) >= 1):
             raise InputError(f"The environment has {name}={text!r}. Set it to an integer ≥ 1, or unset it.")
@@ -99,7 +99,7 @@ def from_environment() -> tuple[str, int] | None:
 
 @cache
 def usable_cores() -> int:
-    """Cores that this process may run on, and not more than its container pays for."""
+    """The number of cores that this process may use, limited by the quota of its container."""
     if sys.version_info >= (3, 13):
         cores = os.process_cpu_count()
     else:
@@ -108,11 +108,11 @@ def usable_cores() -> int:
 
 
 def _quota() -> int:
-    """Cores' worth of time that a Linux container may use, rounded up."""
-    for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroups of version 2, or of 1
+    """The CPU quota of a Linux container in cores, rounded up."""
+    for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroups version 2, or 1
         try:
             quota, period = " ".join((CGROUP / file).read_text() for file in files).split()
             return math.ceil(int(quota) / int(period)) if int(quota) > 0 else sys.maxsize
-        except (OSError, ValueError):  # there is none, or it says "max"
+        except (OSError, ValueError):  # there is no quota, or it is "max"
             continue
     return sys.maxsize

@@ -1,8 +1,8 @@
 """Fast transforms compiled for single and double precision, on all cores, at the speed of memory.
 
-The Walsh–Hadamard transform of a long vector goes through memory twice: once in runs that fit the first-level cache,
-and once in columns of such runs, copied to a buffer that fits the second-level cache so that their stride, a power of
-two, does no harm. Complex vectors are pairs of reals that share all butterflies but the first.
+The Walsh–Hadamard transform of a long vector passes over memory twice: once in runs that fit into the first-level
+cache, and once in columns of such runs, copied to a buffer that fits into the second-level cache so that their stride,
+a power of two, does no harm. Complex vectors are pairs of reals that share all butterflies but the first.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from bifactor.kernels.memory import empty
 from bifactor.kernels.pool import run, shares, threads_for
 
 RUN = 4096
-"""Reals per run of the first phase: 32 kB in double precision."""
+"""The number of reals per run of the first phase: 32 kB in double precision."""
 
 COLUMNS = 2048
-"""Runs combined in one go of the second phase."""
+"""The number of runs that are combined at once in the second phase."""
 
 WIDTH = 256
-"""Bytes of each run that one go takes: a few cache lines, so that memory streams."""
+"""The number of bytes of each run that are taken at once: a few cache lines, so that memory is streamed."""
 
 
 @compiled

@@ -1,10 +1,10 @@
-"""Fast transforms in NumPy: the definition that the compiled kernels are compared with."""
+"""Fast transforms in NumPy: the definition of the compiled kernels."""
 
 from bifactor.arrays import Array
 
 
 def walsh_hadamard(x: Array) -> Array:
-    """Σₖ (−1)^{popcount(j & k)} xₖ along the last axis, a power of two long; in place."""
+    """Σₖ (−1)^{popcount(j & k)} xₖ along the last axis, whose length is a power of two; in place."""
     length = x.shape[-1]
     h = 1
     while h < length:

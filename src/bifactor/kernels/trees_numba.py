@@ -1,4 +1,4 @@
-"""Regression trees on columns that are cut into bins, compiled. Same functions as `trees_reference`.
+"""Regression trees on binned columns, compiled. The functions are those of `trees_reference`.
 
 They release the GIL: forests of several targets grow on several threads.
 """
@@ -15,14 +15,14 @@ from bifactor.kernels.compile import compiled
 from bifactor.kernels.trees_reference import BINS, LEAST, TIE, Trees, empty
 
 SHIFT = 20
-"""Bits of a count: an integer holds a sum of values above them, so that one addition does for both."""
+"""The number of bits of a count: an integer holds a sum of values above them, so that one addition updates both."""
 
 ROWS = (1 << SHIFT) - 1
 
 
 @intrinsic
 def _first(context, bits):  # type: ignore[no-untyped-def]
-    """The place of the lowest bit that is set."""
+    """The position of the lowest bit that is set."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -34,7 +34,7 @@ def _first(context, bits):  # type: ignore[no-untyped-def]
 def _best_of(line, rows, y, leaf, total, lots):  # type: ignore[no-untyped-def]
     """The largest gain of a split by one feature, and the last bin that goes left; `lots` are 0 before and after.
 
-    Most nodes have few rows, so bins that have none are not looked at.
+    Most nodes have few rows, so empty bins are skipped.
     """
     seen = np.int64(0)
     for i in range(rows.size):
@@ -59,7 +59,7 @@ def _best_of(line, rows, y, leaf, total, lots):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _divide(line, last, rows, y):  # type: ignore[no-untyped-def]
-    """Rows that go left first; returns how many they are."""
+    """Move the rows that go left to the front; return their number."""
     a, z = 0, rows.size - 1
     while a <= z:
         if line[rows[a]] <= last:

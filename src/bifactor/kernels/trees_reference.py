@@ -1,7 +1,7 @@
-"""Regression trees on columns that are cut into bins, in NumPy: the definition of the compiled kernels.
+"""Regression trees on binned columns, in NumPy: the definition of the compiled kernels.
 
-`bins` is q × n, one line for each feature. `values` are whole numbers in double precision, so that their sums are exact
-in any order, and a tree does not depend on who grows it. Trees are arrays, one line for each tree: the feature of each
+`bins` is q × n, one line for each feature. `values` are integers in double precision, so that their sums are exact in
+any order, and trees do not depend on the implementation. Trees are arrays, one line for each tree: the feature of each
 node, −1 in a leaf; the last bin that goes left; the place of the left child, with the right one after it; and the mean.
 """
 
@@ -12,17 +12,17 @@ import numpy as np
 from bifactor.arrays import Array
 
 BINS = 32
-"""Of a feature."""
+"""The number of bins of a feature."""
 
 LEAST = 1.0
-"""Gain of a split, in squares of whole numbers: rounding gives less."""
+"""The smallest gain of a split, in squares of integers: rounding gives less."""
 
 TIE = 1 + 1e-9
-"""Gains whose ratio is less are the same, such as those of a split and its mirror image; the first one is taken."""
+"""Gains with a smaller ratio count as equal, such as those of a split and its mirror image; the first is taken."""
 
 
 class Trees(NamedTuple):
-    """Of one target."""
+    """The trees of one target."""
 
     feature: Array
     threshold: Array
@@ -31,13 +31,13 @@ class Trees(NamedTuple):
 
 
 def empty(count: int, nodes: int) -> Trees:
-    """Leaves alone, for so many trees of so many nodes."""
+    """Arrays for this many trees of this many nodes, all of them leaves."""
     whole = (count, nodes)
     return Trees(np.full(whole, -1, np.int32), np.zeros(whole, np.int32), np.zeros(whole, np.int32), np.zeros(whole))
 
 
 def grow(bins: Array, values: Array, drawn: Array, features: Array, leaf: int) -> Trees:
-    """One tree for each line of `drawn`, which says what rows it has.
+    """Grow one tree for each line of `drawn`, which lists its rows.
 
     `features` (trees × levels × tries) are those that the nodes of a level try; leaves have at least `leaf` rows.
     """
@@ -67,14 +67,14 @@ def grow(bins: Array, values: Array, drawn: Array, features: Array, leaf: int) -
         right = np.take_along_axis(cut, slot[place][:, None, :], axis=1)[:, 0] > last[place]
         node = np.where(live, children.ravel()[place] + right, node)
         first, total = total.copy(), total + 2 * splits.sum(axis=1)
-        node = np.where(live, node, first[:, None])  # of rows that have come to their leaf, anywhere
+        node = np.where(live, node, first[:, None])  # any node for rows that have reached their leaf
     return trees
 
 
 def _best(
     cut: Array, place: Array, live: Array, y: Array, sums: Array, sizes: Array, leaf: int
 ) -> tuple[Array, Array, Array]:
-    """Of each node the largest gain, the slot of its feature, and the last bin that goes left."""
+    """For each node, the largest gain, the slot of its feature, and the last bin that goes left."""
     tries, nodes = cut.shape[1], len(sums)
     keys = ((place[:, None, :] * tries + np.arange(tries)[:, None]) * BINS + cut)[
         np.broadcast_to(live[:, None], cut.shape)
@@ -94,7 +94,7 @@ def _best(
 
 
 def descend(bins: Array, trees: Trees, used: Array) -> Array:
-    """Of each row the sum of what the trees say that `used`, trees × rows, allows."""
+    """For each row, the sum of the predictions of the trees that `used`, trees × rows, allows."""
     found = np.zeros(bins.shape[1])
     for feature, threshold, left, mean, rows in zip(*trees, used, strict=True):
         at = np.flatnonzero(rows)

@@ -1,4 +1,4 @@
-"""What a loss is: an elementwise ℓ(z; y), convex in z."""
+"""The base class of losses: an elementwise ℓ(z; y), convex in z."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -24,11 +24,11 @@ class Targets:
         """Raise `InputError` unless every y is allowed."""
         y = host(y)
         if y.dtype.kind == "c" and not self.complex:
-            raise InputError(f"{loss} takes real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
+            raise InputError(f"{loss} needs real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
         bad = ~self.contains(y)
         if bad.any():
             raise InputError(
-                f"{loss} takes y that is {self.description}, got {y[bad][0]:g} "
+                f"{loss} needs each y to be {self.description}, got {y[bad][0]:g} "
                 f"(and {int(bad.sum()) - 1} more such values). {self.advice}"
             )
 
@@ -41,7 +41,7 @@ COUNTS = Targets("a finite number ≥ 0", lambda y: y >= 0, "Counts cannot be ne
 
 
 class Loss(ABC):
-    """ℓ(z; y) for arrays z and y of one shape; every method is elementwise.
+    """ℓ(z; y) for arrays z and y of the same shape; every method is elementwise.
 
     `smoothness` is the largest ℓ″ over all z and y, or None where there is no such bound.
     `pointwise` optionally names the same function for one measurement, `(z, y, parameter) -> (ℓ, ℓ′, ℓ″)`, written
@@ -49,16 +49,16 @@ class Loss(ABC):
     """
 
     targets: ClassVar[Targets] = NUMBERS
-    """The y that it takes."""
+    """The values of y that the loss accepts."""
     quadratic: ClassVar[bool] = False
     """Whether ℓ is ½|z − y|², so that a search along a curve can be exact."""
     least: ClassVar[float | None] = None
-    """inf ℓ over all z, where that is one number for every y."""
+    """inf ℓ over all z, if it is the same number for every y."""
     pointwise: ClassVar[Callable[..., Any] | None] = None
     scales: ClassVar[bool] = False
-    """Whether `refit` fits the scale of z, which must then be fixed by other means."""
+    """Whether `refit` fits the scale of z, which must then be fixed in another way."""
     located: ClassVar[bool] = False
-    """Whether what `refit` fits holds the intercept of z, as thresholds do: models then always fit it."""
+    """Whether the fitted parameters include the intercept of z, as thresholds do: models then always fit them."""
 
     @property
     @abstractmethod
@@ -66,24 +66,24 @@ class Loss(ABC):
         """sup ℓ″, or None."""
 
     def suited(self, y: Array) -> "Loss":
-        """The same loss for data like y, where something of it is left to them, such as the levels of a scale."""
+        """The same loss with the parameters that were left to the data, such as the levels of a scale, taken from y."""
         return self
 
     def typical_curvature(self, y: Array) -> float:
-        """The ℓ″ to expect for data like y: the smoothness where there is one, else the mean of ℓ″ at z = 0.
+        """The ℓ″ to expect for data like y: the smoothness if it is finite, otherwise the mean of ℓ″ at z = 0.
 
-        A loss that bends very differently at 0 and where it fits says so here; first steps are sized by it.
+        It sets the size of first steps. Override it for a loss whose curvature at z = 0 is far from that at the fit.
         """
         if self.smoothness is not None:
             return self.smoothness
         return float(np.mean(self.curvature(np.zeros_like(host(y)), host(y))))
 
     def lowest(self, y: Array) -> Array:
-        """inf ℓ over all z, for each y: what a deviance is counted from. 0 where it is not known."""
+        """inf ℓ over all z, for each y: the zero point of a deviance. 0 where it is not known."""
         return np.full_like(y, self.least or 0.0)
 
     def parameter(self, dtype: Any) -> Any:
-        """The number handed to `pointwise`, 0 where the loss has none; a tuple of numbers arrives as an array."""
+        """The number passed to `pointwise`, 0 if the loss has none; a tuple of numbers is passed as an array."""
         return 0.0
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Loss(ABC):
     """The parameters that `refit` fits."""
 
     def refit(self, z: Array, y: Array, weights: Array | None) -> "Loss":
-        """The same loss with the parameters that fit these measurements best; itself where it has none to fit."""
+        """The same loss with the parameters that fit these measurements best; itself if it has none to fit."""
         return self
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Loss":
@@ -111,4 +111,4 @@ class Loss(ABC):
 
     @abstractmethod
     def mean(self, z: Array) -> Array:
-        """The inverse link: what z predicts, E[y | z] or, for labels, P(y = +1)."""
+        """The inverse link: the prediction E[y | z] or, for labels, P(y = +1)."""

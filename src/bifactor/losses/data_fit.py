@@ -52,12 +52,12 @@ class DataFit:
     Parameters
     ----------
     loss : Loss
-        `Grouped` where there are several.
+        The loss ℓ; a `Grouped` if there are several losses.
     y : array
-        One number per measurement, in the order that whoever holds this takes them; with several losses, one record of
-        a number and its group.
+        One number per measurement, in the order of the object that holds this one; with several losses, one record
+        of a number and its group.
     weights : array, optional
-        w, real and in the precision of y; None means ones.
+        The weights w, real and in the precision of y; None means ones.
     """
 
     loss: Loss
@@ -72,24 +72,24 @@ class DataFit:
         weights: Array | float | None = None,
         group: Array | None = None,
     ) -> "DataFit":
-        """From what a user passes, copied and validated; only their shapes wait for an operator to compare with."""
+        """Make one from a user's arguments, copied and validated; shapes are checked later, against the operator."""
         losses = tuple(loss_of(one) for one in (loss if isinstance(loss, (tuple, list)) else (loss,)))
         if not is_foreign(y) and np.ma.is_masked(y):
-            raise InputError("y has masked values. Leave them out of y and of the operator, or use Entries.from_dense.")
+            raise InputError("y has masked values. Leave them out of y and the operator, or use Entries.from_dense.")
         y = floating(y, "y")
         require_finite(y, "y", "Leave missing measurements out of both y and the operator.")
         check_range(y, "y", np.finfo(dtype_of(y)))
         if group is not None:
             losses, numbered = records(losses, host_only(y, "group"), group)
-            if losses[0].fitted or any(one != losses[0] for one in losses):  # each group fits parameters of its own
+            if losses[0].fitted or any(one != losses[0] for one in losses):  # each group fits its own parameters
                 return cls(Grouped(losses), numbered).reweighted(weights)
         if all(one == losses[0] for one in losses):
             losses = losses[:1]
         if len(losses) != 1:
-            return cls(Grouped(losses), copied(y)).reweighted(weights)  # for `Stacked` to share out
+            return cls(Grouped(losses), copied(y)).reweighted(weights)  # `Stacked` distributes the losses
         suited = losses[0].suited(y)
         suited.targets.check(y, type(suited).__name__)
-        # A copy: what the caller does to y later is not what was checked.
+        # A copy, because the caller may change y after it was checked.
         return cls(suited, copied(y)).reweighted(weights)
 
     @property
@@ -104,21 +104,21 @@ class DataFit:
 
     @property
     def each_loss(self) -> tuple[Loss, ...]:
-        """ℓ, or one for each group."""
+        """The loss, or one loss for each group."""
         return self.loss.losses if isinstance(self.loss, Grouped) else (self.loss,)
 
     @property
     def dtype(self) -> Any:
-        """Of the numbers in y, as NumPy names it."""
+        """The NumPy dtype of the numbers in y."""
         return dtype_of(self.values)
 
     def shared_out(self, sizes: Sequence[int]) -> list["DataFit"]:
-        """Parts of so many measurements one after the other; several losses without groups are one for each part."""
+        """Consecutive parts of the given sizes; several losses without groups are taken as one for each part."""
         losses, parts, start = self.each_loss, [], 0
         each = self.group is None and len(losses) > 1
         if each and len(losses) != len(sizes):
             raise InputError(
-                f"There are {len(losses)} losses and {len(sizes)} operators. Pass one loss for each, or group."
+                f"There are {len(losses)} losses but {len(sizes)} operators. Pass one loss per operator, or pass group."
             )
         for k, size in enumerate(sizes):
             part = self.take(slice(start, start + size))
@@ -136,12 +136,12 @@ class DataFit:
             return replace(self, weights=None)
         if is_array(weights) and not same_library(weights, self.y):
             raise InputError(
-                f"weights is in {where(weights)}, but y in {where(self.y)}. Pass both in one library and place."
+                f"weights is in {where(weights)}, but y is in {where(self.y)}. Pass both in the same library and place."
             )
         return replace(self, weights=beside(checked_weights(weights, np.finfo(self.dtype)), self.y))
 
     def flat(self, shape: tuple[int, int]) -> "DataFit":
-        """Where y or the weights are matrices of this shape, the same row by row."""
+        """The same with y and weights flattened row by row where they are matrices of this shape."""
 
         def laid(a: Any) -> Any:
             return flat(a) if a is not None and tuple(a.shape) == shape else a
@@ -149,7 +149,7 @@ class DataFit:
         return replace(self, y=laid(self.y), weights=laid(self.weights))
 
     def sized(self, size: int, what: str) -> "DataFit":
-        """With y and weights one number per measurement; `InputError` where y has other than `size` of them."""
+        """The same with one y and one weight per measurement; `InputError` if y does not have `size` values."""
         y, w = self.y, self.weights
         if tuple(y.shape) != (size,):
             raise InputError(
@@ -158,20 +158,20 @@ class DataFit:
             )
         if w is not None and w.ndim and w.shape != y.shape:
             raise InputError(
-                f"weights has shape {tuple(w.shape)}, y has {size} values. Pass one weight per measurement."
+                f"weights has shape {tuple(w.shape)}, but y has {size} values. Pass one weight per measurement."
             )
         if w is None or w.ndim:
             return self
         return replace(self, weights=beside(np.full(size, host(w), np.finfo(self.dtype).dtype), y))
 
     def take(self, chosen: Any) -> "DataFit":
-        """Some of the measurements, or all in another order; None means all as they are."""
+        """Some of the measurements, or all of them in another order; None means all, in the same order."""
         if chosen is None:
             return self
         return replace(self, y=chosen_of(self.y, chosen), weights=chosen_of(self.weights, chosen))
 
     def with_values(self, y: Array) -> "DataFit":
-        """The same with other numbers in y."""
+        """The same with other values of y."""
         return replace(self, y=y if self.group is None else records(self.each_loss, y, self.group)[1])
 
     @property
@@ -180,22 +180,22 @@ class DataFit:
 
     @property
     def total(self) -> float:
-        """Σ wᵢ, the number of measurements where they have no weights."""
+        """Σ wᵢ, or the number of measurements if they have no weights."""
         return float(self.y.shape[0] if self.weights is None else np.sum(host(self.weights), dtype=np.float64))
 
     @property
     def seen(self) -> int:
-        """The number of measurements that count."""
+        """The number of measurements with a weight above 0."""
         return int(self.y.shape[0] if self.weights is None else np.count_nonzero(host(self.weights)))
 
     @property
     def least(self) -> float | None:
-        """A number that f never goes below, where one is known."""
+        """A lower bound of f, if one is known."""
         return None if self.loss.least is None else self.loss.least * self.total
 
     @property
     def typical(self) -> tuple[float, Array | None]:
-        """The curvature ℓ″ to expect, and the weights it is to be multiplied with, of NumPy."""
+        """The curvature ℓ″ to expect, and the weights to multiply it by, as a NumPy array."""
         weights = None if self.weights is None else host(self.weights)
         if not isinstance(self.loss, Grouped):
             return self.loss.typical_curvature(self.y), weights
@@ -204,7 +204,7 @@ class DataFit:
 
     @property
     def smooth(self) -> tuple[float, Array | None]:
-        """sup ℓ″ and the weights likewise; `SmoothnessError` where there is no bound."""
+        """sup ℓ″, and the weights to multiply it by; `SmoothnessError` if there is no bound."""
         bounds = [smoothness_of(loss) for loss in self.each_loss]
         if self.group is None:
             return bounds[0], None if self.weights is None else host(self.weights)
@@ -218,7 +218,7 @@ class DataFit:
         return f"{describe(self.loss)} {self.dtype} {digest(*parts, weights)}"
 
     def refit(self, z: Array) -> "DataFit":
-        """The same data with parameters of the loss that fit these measurements best."""
+        """The same data with the parameters of the loss that fit these measurements best."""
         weights = None if self.weights is None else host(self.weights)
         return replace(self, loss=self.loss.refit(host(z), host(self.y), weights))
 
@@ -227,7 +227,7 @@ class DataFit:
         return replace(self, loss=self.loss.with_fitted(fitted))
 
     def losses(self, z: Array) -> Array:
-        """ℓ of each measurement, without its weight."""
+        """ℓ for each measurement, without its weight."""
         return self.loss.value(z, self.y)
 
     def value(self, z: Array) -> float:
@@ -236,7 +236,7 @@ class DataFit:
         return total(losses if self.weights is None else self.weights * losses)
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
-        """f and its slopes ∂f/∂z."""
+        """f and its derivatives ∂f/∂z."""
         compiled = self.compiled(dtype_of(z))
         if compiled is not None:
             return on_host(kernels.compiled("losses").evaluate, *compiled[:2], z, *compiled[2:])
@@ -249,7 +249,7 @@ class DataFit:
         return curvature if self.weights is None else self.weights * curvature
 
     def quartic(self, curve: Moving) -> Array | None:
-        """Five numbers c with f(z(a)) = Σₖ cₖ aᵏ where ℓ is quadratic, else None."""
+        """Five numbers c with f(z(a)) = Σₖ cₖ aᵏ if ℓ is quadratic, otherwise None."""
         if not self.quadratic:
             return None
         compiled = self.compiled(dtype_of(curve[0]))
@@ -266,20 +266,20 @@ class DataFit:
         return losses_reference.line(*parts, *curve, *self.arrays(), a)
 
     def advance(self, curve: Moving, a: float) -> tuple[float, Array, Array]:
-        """f and its slopes at z(a), and z(a)."""
+        """f and ∂f/∂z at z(a), and z(a)."""
         compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
             return on_host(kernels.compiled("losses").advance, *compiled[:2], *curve, *compiled[2:], a)
         return losses_reference.advance(self.loss.value, self.loss.gradient, *curve, *self.arrays(), a)
 
     def compiled(self, dtype: Any, columns: int = 1) -> tuple[Any, Any, Array, Array] | None:
-        """(pointwise loss, its parameter, y, weights or an empty array), as compiled loops want them for this dtype.
+        """(pointwise loss, its parameter, y, weights or an empty array), as compiled loops need them for this dtype.
 
-        None where there is no compiled form, or the data are too few for it, with so many columns of factors each.
+        None if there is no compiled form, or if the data, with factors of this many columns, are too few for it.
         """
         if not kernels.has_compiled(dtype, self.y.shape[0], columns):
             return None
-        held = self.__dict__.setdefault("_held", {})  # small problems ask for it more often than they compute
+        held = self.__dict__.setdefault("_held", {})  # kept: small problems need it in every short pass
         if dtype not in held:
             held[dtype] = compiled_form(self.loss, self.values, self.group, self.arrays(), dtype)
         return held[dtype]

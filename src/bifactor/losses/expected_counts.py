@@ -1,4 +1,4 @@
-"""Counts whose mean is measured itself, as in photon counting and quantum tomography."""
+"""Counts whose mean is itself linear in X, as in photon counting and quantum tomography."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +15,22 @@ from bifactor.validation import settle_positive
 class ExpectedCounts(Loss):
     """ℓ(z; y) = z − y log z for counts y ≥ 0 with mean z > 0 (z for y = 0). No global L.
 
-    Up to a constant the negative log-likelihood of y ~ Poisson(z), with the identity for a link where `Poisson` has the
-    exponential. Below z = `floor` the term −y log z is continued by its second-order expansion at `floor`, and below 0
-    the term z²/(2·floor) is added, so that ℓ is convex, smooth and bounded below for every z: a solver that does not
-    keep X positive, as FGD does, can leave the domain without running away.
+    Up to a constant, this is the negative log-likelihood of y ~ Poisson(z), with the identity link where `Poisson` has
+    the exponential. Below z = `floor` the term −y log z is continued by its second-order expansion at `floor`, and
+    below 0 the term z²/(2·floor) is added, so that ℓ is convex, smooth and bounded below for every z: a solver that
+    does not keep X positive, as FGD does, can leave the domain without diverging.
 
     For tomography z_{s,o} = N_s·tr(ρ Π_{s,o}), with N_s shots of setting s and all its outcomes o among the
-    measurements. Then the minimiser over ρ ⪰ 0 is the maximum-likelihood state and has unit trace without being told:
-    Σ_o tr(ρ Π_{s,o}) = tr ρ, so f(tρ) = N·t·tr ρ − N log t + const with N = Σ N_s, least in t where tr(tρ) = 1; and on
-    unit traces f is −Σ y log tr(ρ Π) + const, the multinomial likelihood. The same holds at any fixed rank.
+    measurements. Then the minimiser over ρ ⪰ 0 is the maximum-likelihood state and has unit trace without a constraint:
+    Σ_o tr(ρ Π_{s,o}) = tr ρ, so f(tρ) = N·t·tr ρ − N log t + const with N = Σ N_s, least in t where tr(tρ) = 1; and for
+    unit trace f is −Σ y log tr(ρ Π) + const, the multinomial likelihood. The same holds at any fixed rank.
 
     Parameters
     ----------
     floor : float
-        In the units of z, and well below any mean that matters: a thousandth of a count by default. The curvature is at
-        most y/floor², which is no useful bound, so rules that need L refuse this loss: use `steps.Backtracking`.
+        A mean count, in the units of z, well below any mean that matters: a thousandth of a count by default. The
+        curvature is at most y/floor², which is not a useful bound, so step rules that need L reject this loss: use
+        `steps.Backtracking`.
 
     References
     ----------
@@ -71,12 +72,12 @@ class ExpectedCounts(Loss):
 
     @staticmethod
     def _below(z: Array) -> Array:
-        """z where it is negative, else 0."""
+        """min(z, 0)."""
         xp = namespace(z)
         return xp.minimum(z, xp.zeros_like(z))
 
     def _split(self, z: Array) -> tuple[Array, Array]:
-        """max(z, floor), and how far z is below the floor, (z − floor)₋/floor ≤ 0."""
+        """max(z, floor), and the relative distance of z below the floor, min(z − floor, 0)/floor."""
         xp = namespace(z)
         near = xp.maximum(z, xp.full_like(z, self.floor))
         return near, (z - near) / near

@@ -13,15 +13,15 @@ from bifactor.losses.base import Loss, Targets
 from bifactor.losses.shifted import Shifted
 
 MOST = 256
-"""Groups, whose numbers take one byte."""
+"""The largest number of groups: a group number takes one byte."""
 
 
 @dataclass(frozen=True)
 class Grouped(Loss):
     """ℓ(z; (y, g)) = ℓ_g(z; y): targets are records of a value and the number of its group.
 
-    `Problem` makes it where it gets several losses. One pass serves all groups where each loss is one of the library's
-    own, or such a one shifted.
+    `Problem` makes one when it is given several losses. A single pass serves all groups if each loss is one of the
+    library's own, or one of them shifted.
     """
 
     losses: tuple[Loss, ...]
@@ -60,7 +60,7 @@ class Grouped(Loss):
         return self._each("curvature", z, y, np.finfo(z.dtype).dtype)
 
     def mean(self, z: Array) -> Array:
-        raise InputError("Several losses have several means. Ask the loss of the group that you want.")
+        raise InputError("Several losses have no common mean. Call mean of the loss of the group that you need.")
 
     def typical(self, y: Array) -> Array:
         """The curvature to expect in each group."""
@@ -107,19 +107,19 @@ def _base(loss: Loss) -> tuple[Loss, float]:
 
 
 def records(losses: Sequence[Loss], y: Array, group: Any) -> tuple[tuple[Loss, ...], Array]:
-    """The losses, suited to their groups, and values and the groups they are in, as one array.
+    """The losses, suited to their groups, and an array of records of the values and their groups.
 
-    `InputError` where the groups are not those of the losses.
+    `InputError` if the groups do not match the losses.
     """
     index = np.asarray(group)
     if index.shape != y.shape or index.dtype.kind not in "biu":
         raise InputError(
-            f"group is {index.dtype} of shape {index.shape}, y has shape {y.shape}. Pass one integer for each y."
+            f"group is {index.dtype} of shape {index.shape}, but y has shape {y.shape}. Pass one integer for each y."
         )
     if len(losses) > MOST or (index.size and not (index.min() >= 0 and index.max() < len(losses))):
         raise InputError(
             f"group runs from {index.min()} to {index.max()}, but there are {len(losses)} losses. "
-            f"Number the groups from 0, {MOST} at most, with one loss for each."
+            f"Number the groups from 0, at most {MOST} of them, with one loss for each."
         )
     parts = [y[index == g] for g in range(len(losses))]
     suited = tuple(loss.suited(part) if part.size else loss for loss, part in zip(losses, parts, strict=True))

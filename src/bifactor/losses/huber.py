@@ -48,7 +48,7 @@ class Huber(Loss):
     def refit(self, z: Array, y: Array, weights: Array | None) -> "Huber":
         """δ = 1.345·1.4826·MAD of the residuals: 95 % efficient where the noise is normal.
 
-        Where more than half of them are the same there is no such spread, and δ stays as it is.
+        If more than half of the residuals are equal, the MAD is 0 and δ is kept.
         """
         residual = np.abs(z - y) if np.iscomplexobj(z) or np.iscomplexobj(y) else z - y
         centre = 0.0 if np.iscomplexobj(z) else weighted_median(residual, weights)

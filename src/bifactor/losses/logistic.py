@@ -11,7 +11,7 @@ from bifactor.losses.base import SIGNS, Loss
 class Logistic(Loss):
     """ℓ(z; y) = log(1 + e^{−yz}) for y ∈ {−1, +1}. L = 1/4.
 
-    The negative log-likelihood of P(y = 1) = 1/(1 + e^{−z}). `mean` is that probability.
+    This is the negative log-likelihood of P(y = 1) = 1/(1 + e^{−z}). `mean` is that probability.
     """
 
     targets = SIGNS

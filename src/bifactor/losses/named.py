@@ -1,4 +1,4 @@
-"""Losses by name, as estimators, problems and the command line take them."""
+"""Losses by name, as estimators, problems and the command line accept them."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ LOSSES: dict[str, Loss] = {
 
 
 def loss_of(loss: Any) -> Loss:
-    """A loss from its name or from itself; `InputError` where it is neither."""
+    """The loss given by its name or as an instance; `InputError` if it is neither."""
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     raise InputError(
-        f"loss={loss!r} is none of {', '.join(LOSSES)}, nor a Loss. "
+        f"loss={loss!r} is neither one of {', '.join(LOSSES)} nor a Loss. "
         "Pass one of these names, or an instance such as losses.Squared()."
     )

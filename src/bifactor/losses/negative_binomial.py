@@ -1,4 +1,4 @@
-"""Counts that vary more than Poisson's do."""
+"""Counts with a variance larger than that of the Poisson distribution."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,21 +13,21 @@ from bifactor.losses.poisson import Poisson
 from bifactor.validation import settle_positive
 
 LOWEST, HIGHEST = 1e-3, 1e6
-"""The θ that `refit` may find; beyond, counts are as good as Poisson's."""
+"""The range of θ in `refit`; above it, the distribution is practically Poisson."""
 
 
 @dataclass(frozen=True)
 class NegativeBinomial(Loss):
     """ℓ(z; y) = (y + θ) log(1 + e^z/θ) − yz for counts y ≥ 0 with mean μ = e^z. No global L.
 
-    Up to a constant the negative log-likelihood of counts with variance μ + μ²/θ; as θ grows they are `Poisson`. The
-    curvature, at most (y + θ)/4, levels off at θ where that of `Poisson` grows with the mean, so that a few large
-    counts do not outweigh all others.
+    Up to a constant, this is the negative log-likelihood of counts with variance μ + μ²/θ, which tends to that of
+    `Poisson` as θ grows. The curvature, at most (y + θ)/4, levels off at θ where that of `Poisson` grows with the mean,
+    so that a few large counts do not outweigh all others.
 
     Parameters
     ----------
     theta : float
-        θ. `solvers.Refitted` fits it to the data.
+        The dispersion θ. `solvers.Refitted` fits it to the data.
     """
 
     theta: float = 10.0
@@ -35,19 +35,19 @@ class NegativeBinomial(Loss):
     pointwise = staticmethod(pointwise.negative_binomial)
 
     def __post_init__(self) -> None:
-        settle_positive(self, "theta", "The variance of a count is μ + μ²/theta.")
+        settle_positive(self, "theta", "Choose it such that the variance of a count is μ + μ²/theta.")
 
     @property
     def smoothness(self) -> None:
         return None
 
     def typical_curvature(self, y: Array) -> float:
-        """μθ/(μ + θ), which ℓ″ is on average where μ is the mean count."""
+        """μθ/(μ + θ), the mean of ℓ″ at z = log μ, where μ is the mean count."""
         mean = max(float(np.mean(host(y), dtype=np.float64)), 0.1)
         return mean * self.theta / (mean + self.theta)
 
     def lowest(self, y: Array) -> Array:
-        """At z = log y."""
+        """ℓ at z = log y."""
         return (y + self.theta) * np.log1p(y / self.theta) - scipy.special.xlogy(y, y)
 
     def parameter(self, dtype: Any) -> float:
@@ -62,7 +62,7 @@ class NegativeBinomial(Loss):
         return NegativeBinomial(*fitted)
 
     def refit(self, z: Array, y: Array, weights: Array | None) -> "NegativeBinomial":
-        """The θ of greatest likelihood."""
+        """The maximum-likelihood θ."""
         z, y = z.astype(np.float64), y.astype(np.float64)
         w = np.ones_like(y) if weights is None else weights
         some = y > 0
@@ -89,7 +89,7 @@ class NegativeBinomial(Loss):
         return (y + self.theta) * expit(t) * expit(-t)
 
     def mean(self, z: Array) -> Array:
-        """e^z, continued as that of `Poisson`."""
+        """e^z, continued for large z as in `Poisson`."""
         return Poisson().mean(z)
 
     @property

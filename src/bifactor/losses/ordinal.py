@@ -1,4 +1,4 @@
-"""Grades: levels that have an order, and no distances."""
+"""Grades: levels with an order but without distances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from bifactor.losses.thresholds import best_thresholds, thresholds_of_shares
 from bifactor.validation import is_count
 
 MOST = 101
-"""Levels."""
+"""The largest number of levels."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class Ordinal(Loss):
     """ℓ(z; y) = −log[σ(b_k − z) − σ(b_{k−1} − z)] for the k-th level y of a scale, with b₀ < b₁ < …. L = 1/2.
 
     Proportional odds: P(y ≤ level k) = σ(b_k − z) with σ(t) = 1/(1 + e^{−t}); the ends of the scale have one threshold.
-    As ℓ = log(1 + e^{z − b_k}) + log(1 + e^{b_{k−1} − z}) − log(1 − e^{b_{k−1} − b_k}), two logistic losses, it is
-    convex in z, and in z and b together. `mean` is the expected level.
+    ℓ = log(1 + e^{z − b_k}) + log(1 + e^{b_{k−1} − z}) − log(1 − e^{b_{k−1} − b_k}) contains two logistic losses and is
+    convex in z, and jointly in z and b. `mean` is the expected level.
 
     Parameters
     ----------
     levels : int or sequence of numbers, optional
-        The values that y takes, in ascending order; an integer K stands for 0, …, K − 1. By default those that are in
-        the data.
+        The values that y takes, in ascending order; an integer K stands for 0, …, K − 1. By default, those that occur
+        in the data.
     thresholds : sequence of numbers, optional
-        b, one less than there are levels. By default those of the shares that levels have in the data, or of equal
-        shares where `levels` is given. `solvers.Refitted` fits them.
+        The thresholds b, one fewer than there are levels. By default, they reproduce at z = 0 the shares of the levels
+        in the data, or equal shares if `levels` is given. `solvers.Refitted` fits them.
 
     References
     ----------
@@ -58,39 +58,39 @@ class Ordinal(Loss):
             object.__setattr__(self, "targets", _targets(known))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.levels, self.thresholds)  # made anew: targets hold functions without a name to pickle
+        return type(self), (self.levels, self.thresholds)  # targets hold functions that cannot be pickled
 
     @property
     def smoothness(self) -> float:
         return 0.5
 
     def suited(self, y: Array) -> "Ordinal":
-        """With the levels that are in the data, and the thresholds of their shares, unless levels were given."""
+        """The loss with the levels in the data and the thresholds of their shares, unless levels were given."""
         if self.levels is not None:
             return self
         levels, counts = np.unique(host(y), return_counts=True)
         if not 2 <= levels.size <= MOST:
             raise InputError(
-                f"Ordinal found {levels.size} levels in y, and takes 2 to {MOST}. "
-                "Pass Ordinal(levels=…) where the data have one level alone, or another loss for numbers."
+                f"Ordinal found {levels.size} levels in y, but needs 2 to {MOST}. "
+                "Pass Ordinal(levels=…) if the data have only one level, or use another loss for numbers."
             )
         return Ordinal(levels.tolist(), thresholds_of_shares(counts).tolist())
 
     @property
     def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
-        """e^b, the odds of a level or a lower one at z = 0: numbers > 0, of which a relative change has a meaning."""
+        """e^b, the odds of a level or a lower one at z = 0: positive numbers, so that relative changes make sense."""
         return () if self.thresholds is None else tuple(np.exp(self.thresholds).tolist())
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Ordinal":
         return self if fitted == self.fitted else Ordinal(self._known[0], np.log(fitted).tolist())
 
     def refit(self, z: Array, y: Array, weights: Array | None) -> "Ordinal":
-        """The thresholds of greatest likelihood, half an observation of each level added."""
+        """The maximum-likelihood thresholds, with half an observation of each level added."""
         level = np.searchsorted(self._cuts, y)
         return Ordinal(self.levels, best_thresholds(self._known[1], z, level, weights).tolist())
 
     def parameter(self, dtype: Any) -> tuple[float, ...]:
-        """The number of levels, what separates them, the thresholds between −∞ and ∞, and what each level adds to ℓ."""
+        """The number of levels, the cuts between them, the thresholds with −∞ and ∞, and the constant of each level."""
         edges = np.array([-np.inf, *self._known[1], np.inf])
         return (float(len(self._known[0])), *self._cuts, *edges, *_added(np.diff(edges)))
 
@@ -108,7 +108,7 @@ class Ordinal(Loss):
         return expit(z - upper) * expit(upper - z) + expit(z - lower) * expit(lower - z)
 
     def lowest(self, y: Array) -> Array:
-        """Half way between the thresholds of y; 0 at the ends of the scale."""
+        """ℓ half way between the thresholds of y; 0 at the ends of the scale."""
         lower, upper = self._edges(y)
         return -np.log(np.tanh((upper - lower) / 4))
 
@@ -121,12 +121,12 @@ class Ordinal(Loss):
         return found
 
     def median(self, z: Array) -> Array:
-        """The median level: the one between whose thresholds z is."""
+        """The median level, between whose thresholds z lies."""
         levels, thresholds = self._known
         return np.asarray(levels, z.dtype)[np.searchsorted(np.asarray(thresholds, z.dtype), z)]
 
     def probabilities(self, z: Array) -> Array:
-        """P(y = level | z), the levels along a last axis that is added."""
+        """P(y = level | z), with the levels along an additional last axis."""
         below = expit(np.asarray(self._known[1], z.dtype) - np.asarray(z)[..., None])
         return np.diff(below, prepend=below.dtype.type(0), append=below.dtype.type(1))
 
@@ -138,7 +138,7 @@ class Ordinal(Loss):
 
     @property
     def _cuts(self) -> Array:
-        """What separates the levels, half way from one to the next."""
+        """The midpoints between neighbouring levels."""
         levels = np.asarray(self._known[0])
         return (levels[1:] + levels[:-1]) / 2
 
@@ -164,14 +164,14 @@ def _levels(given: Any) -> tuple[float, ...]:
         given = range(given)
     levels = _numbers(given, "levels")
     if not 2 <= len(levels) <= MOST or not all(a < b for a, b in pairwise(levels)):
-        raise InputError(f"levels={given!r} is not a scale. Pass 2 to {MOST} numbers that rise, or how many there are.")
+        raise InputError(f"levels={given!r} is not a scale. Pass 2 to {MOST} increasing numbers, or their count.")
     return levels
 
 
 def _thresholds(given: Any, levels: int) -> tuple[float, ...]:
     thresholds = _numbers(given, "thresholds")
     if len(thresholds) != levels - 1 or not all(a < b for a, b in pairwise(thresholds)):
-        raise InputError(f"thresholds={given!r} do not separate {levels} levels. Pass {levels - 1} numbers that rise.")
+        raise InputError(f"thresholds={given!r} do not separate {levels} levels. Pass {levels - 1} increasing numbers.")
     return thresholds
 
 
@@ -181,12 +181,12 @@ def _numbers(given: Any, name: str) -> tuple[float, ...]:
         isinstance(one, Real) and not isinstance(one, bool) and np.isfinite(float(one)) for one in found
     )
     if not ok:
-        raise InputError(f"{name}={given!r} are not finite numbers. Pass a sequence of them.")
+        raise InputError(f"{name}={given!r} is not a sequence of finite numbers. Pass a list or tuple of numbers.")
     return tuple(float(one) for one in found)
 
 
 def _targets(levels: tuple[float, ...]) -> Targets:
-    """y on the scale, up to the rounding of single precision."""
+    """The values of the scale, up to the rounding of single precision."""
     scale = np.asarray(levels)
     near = 1e-6 * max(np.abs(scale).max(), 1.0)
 

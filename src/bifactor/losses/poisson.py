@@ -1,4 +1,4 @@
-"""Counts."""
+"""Counts with the exponential link."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,9 @@ from bifactor.losses.base import COUNTS, Loss
 class Poisson(Loss):
     """ℓ(z; y) = e^z − yz for counts y ≥ 0 with mean e^z. No global L.
 
-    Up to a constant the negative log-likelihood of y ~ Poisson(e^z). Beyond z = 300 (30 in single precision),
+    Up to a constant, this is the negative log-likelihood of y ~ Poisson(e^z). Beyond z = 300 (30 in single precision),
     a rate of 10¹³⁰ (10¹³), the exponential is continued by its second-order expansion, so that no trial step can
-    overflow. As its curvature has no useful bound, rules that need L refuse this loss: use `steps.Backtracking`.
+    overflow. As its curvature has no useful bound, step rules that need L reject this loss: use `steps.Backtracking`.
     """
 
     targets = COUNTS
@@ -28,7 +28,7 @@ class Poisson(Loss):
         return None
 
     def typical_curvature(self, y: Array) -> float:
-        """The mean count: ℓ″ = e^z where the rate is that."""
+        """The mean count: ℓ″ = e^z, the rate."""
         return max(float(np.mean(host(y), dtype=np.float64)), 0.1)
 
     def lowest(self, y: Array) -> Array:
@@ -36,7 +36,7 @@ class Poisson(Loss):
         return y - scipy.special.xlogy(y, y)
 
     def parameter(self, dtype: Any) -> float:
-        """Where the continuation starts."""
+        """The z at which the continuation starts."""
         return 300.0 if np.dtype(dtype).itemsize >= 8 else 30.0
 
     def value(self, z: Array, y: Array) -> Array:

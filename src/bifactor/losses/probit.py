@@ -16,7 +16,7 @@ from bifactor.validation import settle_positive
 class Probit(Loss):
     """ℓ(z; y) = −log Φ(yz/σ) for y ∈ {−1, +1}. L = 1/σ².
 
-    The negative log-likelihood of y = sign(z + noise), noise ~ N(0, σ²). With u = yz/σ and the hazard
+    This is the negative log-likelihood of y = sign(z + noise), noise ~ N(0, σ²). With u = yz/σ and the hazard
     h = φ(u)/Φ(u): ℓ′ = −(y/σ) h and ℓ″ = h(h + u)/σ², which lies in (0, 1/σ²) and has no
     smaller bound. `mean` is P(y = 1).
 
@@ -42,15 +42,15 @@ class Probit(Loss):
         return Probit(*fitted)
 
     def refit(self, z: Array, y: Array, weights: Array | None) -> "Probit":
-        """The σ of greatest likelihood, which is convex in 1/σ; within a factor of 10 of the present one.
+        """The maximum-likelihood σ, within a factor of 10 of the present one; the loss is convex in 1/σ.
 
-        Only z/σ is seen in the data, so σ has a meaning where something else fixes the scale of z: shifts that are
-        known, as of measurements with a dither.
+        The data determine only z/σ, so σ is meaningful only if something else fixes the scale of z, such as known
+        shifts of dithered measurements.
         """
         w = 1.0 if weights is None else weights
         u = (y * z).astype(np.float64)
 
-        def slope(s: float) -> float:  # of the loss in s = 1/σ
+        def slope(s: float) -> float:  # the derivative of the loss in s = 1/σ
             return float(np.sum(w * u * Probit().gradient(s * u, np.ones_like(u))))
 
         low, high = 0.1 / self.sigma, 10 / self.sigma
@@ -81,7 +81,7 @@ class Probit(Loss):
     def _curvature(self, product: Array) -> Array:
         u = np.asarray(product, dtype=np.float64)
         h = _hazard(u)
-        # h + u cancels for very negative u; there h(h + u) has this series.
+        # h + u cancels for very negative u, where a series of h(h + u) is used.
         far = 1.0 / np.minimum(u, -50.0) ** 2
         series = 1.0 - far * (1.0 - far * (6.0 - far * 50.0))
         ratio = np.where(u < -50.0, series, h * (h + np.maximum(u, -50.0)))

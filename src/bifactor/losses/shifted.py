@@ -20,8 +20,9 @@ class Shifted(Loss):
     Parameters
     ----------
     loss : Loss
-        ℓ₀. Where it is one of the library's own, passes over the measurements are compiled, else they are NumPy's.
+        The loss ℓ₀. Passes over the measurements are compiled if it is one of the library's own, otherwise in NumPy.
     shift : float
+        The intercept, in the units of z.
     """
 
     loss: Loss
@@ -37,7 +38,7 @@ class Shifted(Loss):
         object.__setattr__(self, "pointwise", SHIFTED.get(self.loss.pointwise))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.loss, self.shift)  # made anew: targets hold functions that have no name to pickle
+        return type(self), (self.loss, self.shift)  # targets hold functions that cannot be pickled
 
     @property
     def fitted(self) -> tuple[float, ...]:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""The thresholds between levels that have the greatest likelihood."""
+"""Maximum-likelihood thresholds between levels."""
 
 import numpy as np
 from scipy.special import expit
@@ -6,22 +6,22 @@ from scipy.special import expit
 from bifactor.arrays import Array
 
 ADDED = 0.5
-"""Observations of each level that are added at the mean z: levels without any would have no room between thresholds."""
+"""Observations of each level added at the mean z: without them, the thresholds of an unseen level would coincide."""
 
 CLOSEST = 1e-3
-"""What is left between two thresholds at least."""
+"""The smallest distance between two thresholds."""
 
 STEPS, HALVINGS, ENOUGH = 50, 30, 1e-10
 
 
 def thresholds_of_shares(counts: Array) -> Array:
-    """b with σ(b_k) the share of levels up to k, half an observation of each added."""
+    """b such that σ(b_k) is the share of the levels up to k, with half an observation of each level added."""
     share = np.cumsum(counts + ADDED)[:-1] / np.sum(counts + ADDED)
     return np.log(share) - np.log1p(-share)
 
 
 def best_thresholds(start: tuple[float, ...], z: Array, level: Array, weights: Array | None) -> Array:
-    """argmin over b of Σ w·ℓ, which is convex, by Newton's method; b keep their order."""
+    """argmin over b of Σ w·ℓ, which is convex, by Newton's method; the b stay in order."""
     w = np.ones(z.shape) if weights is None else weights.astype(np.float64)
     count = len(start) + 1
     middle = float(np.average(z, weights=w))
@@ -48,7 +48,7 @@ def best_thresholds(start: tuple[float, ...], z: Array, level: Array, weights: A
 
 
 def _value(b: Array, data: list[tuple[Array, Array]]) -> float:
-    """Σ w·ℓ; infinite where thresholds are out of order."""
+    """Σ w·ℓ; infinite if thresholds are out of order."""
     if np.any(np.diff(b) <= 0):
         return np.inf
     total = 0.0
@@ -63,7 +63,7 @@ def _value(b: Array, data: list[tuple[Array, Array]]) -> float:
 
 
 def _derivatives(b: Array, data: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """The slopes in b, and their matrix of second derivatives, which has three diagonals."""
+    """The gradient in b, and the matrix of second derivatives, which is tridiagonal."""
     slope, bends = np.zeros(b.size), np.zeros((b.size, b.size))
     for k, (z, w) in enumerate(data):
         for at, sign in ((k, -1.0), (k - 1, 1.0)):

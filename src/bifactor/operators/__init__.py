@@ -1,4 +1,4 @@
-"""How measurements of X are taken: one file per operator."""
+"""Operators A, which take measurements of X: one file per operator."""
 
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import Bound, Curve, DataBound, Evaluated

@@ -1,4 +1,4 @@
-"""What an operator is: a linear map from m×n matrices to measurements, used through factors only."""
+"""The base class of operators: linear maps from m×n matrices to measurements, applied to factors only."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -21,7 +21,7 @@ class Operator(ABC):
     shape: tuple[int, int]
     size: int
     complex_matrix: bool | None = None
-    """Whether X is complex whatever y is, as for quantum states; None: X is as y is."""
+    """Whether X is complex even if y is real, as for quantum states; None means that X is complex if y is."""
 
     @abstractmethod
     def forward(self, U: Array, V: Array) -> Array:
@@ -29,36 +29,36 @@ class Operator(ABC):
 
     @abstractmethod
     def adjoint(self, w: Array) -> LinearMap:
-        """A*(w), lazily."""
+        """A*(w), as a lazy matrix."""
 
     @abstractmethod
     def norm_squared(self, weights: Array | None = None) -> float:
-        """‖W^½ A‖² with W = diag(weights), of NumPy: the largest curvature of ½ Σ wᵢ zᵢ²."""
+        """‖W^½ A‖² with W = diag(weights), a NumPy array: the largest curvature of ½ Σ wᵢ zᵢ²."""
 
     @abstractmethod
     def mean_square(self, weights: Array | None = None) -> float:
-        """The typical curvature: E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction, mostly ‖W^½ A‖²_F/(mn)."""
+        """The typical curvature: E‖W^½ A(X)‖²/‖X‖²_F over X with no preferred direction, usually ‖W^½ A‖²_F/(mn)."""
 
     def work(self, width: int, dtype: Any) -> int:
-        """Bytes that passes over the measurements take on the way, with factors of so many columns and this dtype.
+        """Bytes of temporary memory in passes over the measurements, for factors of this many columns and this dtype.
 
-        What `forward` and products with the adjoint return does not count. By default two numbers for each measurement
-        and column, or X where that is less.
+        The return values of `forward` and of products with the adjoint do not count. By default, two numbers for each
+        measurement and column, or X if that is smaller.
         """
         m, n = self.shape
         return min(m * n, 2 * self.size * width) * np.dtype(dtype).itemsize
 
     def bind(self, fit: DataFit) -> DataBound:
-        """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ). An operator with a faster way to f than forward and adjoint has a bound of its own.
+        """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ). Override it to return a bound that computes f faster than forward and adjoint do.
 
         That bound may take the measurements in another order.
         """
         return Measured(self, self.sized(fit))
 
     def sized(self, fit: DataFit) -> DataFit:
-        """Data with one number per measurement; `InputError` where they are not for this operator."""
+        """Data with one number per measurement; `InputError` if they do not match this operator."""
         if fit.group is None and len(fit.each_loss) > 1:
-            raise InputError("There are several losses. Pass group=, or Stacked with an operator for each of them.")
+            raise InputError("There are several losses. Pass group=, or a Stacked with one operator for each loss.")
         return fit.sized(self.size, self.takes)
 
     def __repr__(self) -> str:
@@ -77,16 +77,16 @@ class Operator(ABC):
 
     @property
     def takes(self) -> str:
-        """What the operator does, for messages."""
+        """A clause for messages that says what the operator measures."""
         m, n = self.shape
         return f"{type(self).__name__} takes {counted(self.size, 'measurement')} of a {m}×{n} matrix"
 
 
 def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:
-    """‖W^½ A‖² by power iteration on A*WA, for operators that know no bound.
+    """‖W^½ A‖² by power iteration on A*WA, for operators without a formula.
 
-    X is walked through in blocks of columns, so nothing larger than an m×block product is formed beside it.
-    An estimate from below, typically within a percent.
+    X is processed in blocks of columns, so that nothing larger than an m×block product is formed besides X.
+    The result is a lower estimate, typically within a percent.
     """
     m, n = operator.shape
     X = gaussian(np.random.default_rng(0), (m, n), np.complex128 if operator.complex_matrix else np.float64)
@@ -107,7 +107,7 @@ def power_norm_squared(operator: Operator, weights: Array | None = None, steps: 
 
 
 def probed_mean_square(operator: Operator, weights: Array | None = None, probes: int = 16) -> float:
-    """E‖W^½ A(X)‖²/‖X‖²_F from the measurements of some random X, for operators with no formula."""
+    """E‖W^½ A(X)‖²/‖X‖²_F from the measurements of some random X, for operators without a formula."""
     rng = np.random.default_rng(0)
     dtype = np.complex128 if operator.complex_matrix else np.float64
     seen = size = 0.0
@@ -120,7 +120,7 @@ def probed_mean_square(operator: Operator, weights: Array | None = None, probes:
 
 
 def matrix_shape(shape: Any) -> tuple[int, int]:
-    """Two positive integers, or an `InputError` that says so."""
+    """The shape as two positive integers; `InputError` if it is anything else."""
     try:
         m, n = shape
         if m == int(m) and n == int(n) and min(m, n) >= 1:

@@ -1,4 +1,4 @@
-"""`Bound`: a function f of X, seen through factors. An operator that is bound to data is one; sums of them are too."""
+"""`Bound`: a function f of X that is evaluated at factors, such as an operator bound to data, or a sum of bounds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -26,13 +26,13 @@ Reach = tuple[float, float]
 ANYWHERE: Reach = (0.0, np.inf)
 
 Measurements = Any
-"""z: an array in the order of a bound, or else what the bound keeps in its place; whoever is given it hands it back."""
+"""z: an array in the order of a bound, or an opaque object of the bound, which is only passed back to it."""
 
 Ahead = tuple[float, Measurements]
-"""A step a and the measurements at x + a·d."""
+"""A step a, and the measurements at x + a·d."""
 
 Apply = Callable[[Factors], tuple[Array, Array]]
-"""A linear map of the factors: d to the two sides of its image."""
+"""A linear map of factors, from d to the two sides of its image."""
 
 
 class Evaluated(NamedTuple):
@@ -45,21 +45,21 @@ class Evaluated(NamedTuple):
 
 
 class Curve(ABC):
-    """φ(a) = f at x + a·d, for every a: the measurements are a quadratic in a."""
+    """φ(a) = f at x + a·d, for every a; the measurements are quadratic in a."""
 
     reach: Reach = ANYWHERE
-    """The shortest and the longest step for which the measurements are right up to rounding."""
+    """The shortest and the longest step for which the measurements are correct up to rounding."""
     bends: bool = True
-    """Whether φ″ costs no more than φ; else a search along the curve does without."""
+    """Whether φ″ costs no more than φ; otherwise a search along the curve does not use it."""
 
     @property
     @abstractmethod
     def quartic(self) -> Array | None:
-        """Five numbers c with φ(a) = Σₖ cₖ aᵏ where f is quadratic, else None."""
+        """Five numbers c with φ(a) = Σₖ cₖ aᵏ if f is quadratic, otherwise None."""
 
     @abstractmethod
     def at(self, a: float) -> tuple[float, float, float | None]:
-        """φ(a), φ′(a) and φ″(a); None where the second derivative is not known."""
+        """φ(a), φ′(a) and φ″(a), or None if the second derivative is not known."""
 
     @abstractmethod
     def to(self, a: float, x: Factors) -> Evaluated:
@@ -69,67 +69,67 @@ class Curve(ABC):
 class Bound(Shown, ABC):
     """A smooth convex f on m×n matrices.
 
-    f is the end of two maps, X ↦ z (linear) and z ↦ f. What z is, only the bound knows. Where z is `explicit`, it is an
-    array in an order of the bound's own, which solvers may carry along and combine. Elsewhere it is not stored, or not
-    all of it: each pass computes what it needs from the factors and from what `measure` returns, None at the least.
+    f is the composition of two maps, X ↦ z (linear) and z ↦ f. The form of z is private to the bound. If `explicit`, z
+    is an array in an order chosen by the bound, which solvers may keep and combine. Otherwise it is not stored, or only
+    partly: each pass computes what it needs from the factors and the return value of `measure`, which may be None.
     Wherever a method takes z, None stands for the measurements at x.
     """
 
     shape: tuple[int, int]
     dtype: Any
-    """Of X, as NumPy names it."""
+    """The NumPy dtype of X."""
     like: Array = HERE
-    """An array of the library and on the device where X's factors live."""
+    """An array of the library and device of the factors of X."""
     explicit: bool = True
     quick: bool = True
     """Whether a curve takes about as long as measuring one point."""
     quadratic: bool = False
-    """Whether f is a quadratic."""
+    """Whether f is quadratic."""
     whole: bool = False
-    """Whether f weighs every entry of X, with one weight for its row times one for its column."""
+    """Whether f weights every entry of X, by the product of a weight of its row and one of its column."""
 
     @property
     def measured_shape(self) -> tuple[int, int]:
-        """The shape of the matrix whose entries f tells of: that of X but for rows and columns that are features."""
+        """The shape of the matrix that is measured: that of X without the rows and columns of features."""
         return self.shape
 
     def inside(self, change: Callable[..., Any]) -> Any:
-        """What `change`, a function of a bound, makes of f as a function of that matrix."""
+        """The result of `change`, a function of a bound, applied to f as a function of that matrix."""
         return change(self)
 
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` if there is none."""
 
     @property
     @abstractmethod
     def scale(self) -> float:
-        """The typical curvature of f, against L the largest: over matrices with no preferred direction.
+        """The typical curvature of f, over matrices with no preferred direction; L is the largest.
 
-        For a fraction ρ of entries observed it is ρ where L is 1. It sizes the balance term and first trial steps.
+        If a fraction ρ of entries is observed, it is ρ where L is 1. It scales the balance term and first trial steps.
         """
 
     @property
     @abstractmethod
     def least(self) -> float | None:
-        """A number that f never goes below, where one is known."""
+        """A lower bound of f, if one is known."""
 
     @property
     def marginals(self) -> tuple[Array, Array] | None:
-        """The sums of the typical curvature over each row and each column of X, where each measurement sees one entry.
+        """The sums of the typical curvature over each row and column of X if each measurement is of one entry, or None.
 
-        Such measurements can miss what is in X, and be spread unevenly: solvers take more care with them."""
+        Such measurements can miss parts of X and be distributed unevenly, so solvers treat them with more care."""
         return None
 
     @property
     def seen(self) -> int | None:
-        """How many entries are observed, likewise."""
+        """The number of observed entries if each measurement is of one entry, or None."""
         return None
 
     @abstractmethod
     def measure(self, x: Factors) -> Measurements:
-        """z at x; where it is not explicit what is kept in its place, or None."""
+        """z at x; if it is not explicit, the object that is kept in its place, or None."""
 
     @abstractmethod
     def value(self, x: Factors) -> float:
@@ -137,22 +137,22 @@ class Bound(Shown, ABC):
 
     @abstractmethod
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
-        """f and its gradient at x; without z in one pass where there is one, and then without keeping z."""
+        """f and its gradient at x; without z in a single pass if possible, and then z is not kept."""
 
     @abstractmethod
     def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
-        """∇f(X), lazily."""
+        """∇f(X), as a lazy matrix."""
 
     @abstractmethod
     def hessian(self, x: Factors, z: Measurements = None) -> Apply:
-        """J*∇²f J with J the derivative of z in the factors: the Hessian but for how X curves in them."""
+        """J*∇²f J with J the derivative of X in the factors: the Hessian without the second derivative of X."""
 
     @abstractmethod
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
-        """f along x + a·d. `ahead` saves work where it is known, and the curve then holds within its `reach`."""
+        """f along x + a·d. `ahead`, if known, saves work, and the curve is then valid within its `reach`."""
 
     def straight(self, x: Factors | None, new: Factors, z: Measurements = None) -> Curve:
-        """t ↦ f(X + t·ΔX) with ΔX by factors of its own; None for X stands for 0."""
+        """t ↦ f(X + t·ΔX), where `new` are the factors of ΔX; x = None stands for X = 0."""
         if self.explicit:
             dz: Array = self.measure(new)
             here = 0 * dz if x is None else self.measure(x) if z is None else z
@@ -161,28 +161,28 @@ class Bound(Shown, ABC):
 
     @property
     def summands(self) -> tuple["Bound", ...]:
-        """The functions that f is the sum of."""
+        """The functions whose sum is f."""
         return (self,)
 
     @property
     def data(self) -> "Bound":
-        """f without what is said of all entries of X alike, which comes from no data."""
+        """f without the terms on all entries of X, which do not come from data."""
         return self
 
     @property
     def patterns(self) -> tuple["Bound", ...]:
-        """Functions with the sum f, in each of which the typical curvature of an entry is its row's times its column's.
+        """Functions with sum f such that the typical curvature of each is a product of a row's and a column's share.
 
-        That is how `marginals` are understood.
+        `marginals` assume this form.
         """
         return (self,)
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
-        """The curvature to expect of f in each row of a factor, U for side 0 and V for side 1.
+        """The expected curvature of f in each row of a factor, U for side 0 and V for side 1.
 
-        For row i of U it is about Σⱼ wᵢⱼ vⱼᴴvⱼ. Where rows and columns are alike that is scale·VᴴV. Where entries are
-        observed unevenly it is the row's share of the curvature times the mean of vⱼᴴvⱼ over what is observed. A row of
-        which nothing is observed counts as the mean one, unless f is not `alone` and others have a say in it.
+        For row i of U it is about Σⱼ wᵢⱼ vⱼᴴvⱼ. If all rows and columns are alike, that is scale·VᴴV. If entries are
+        observed unevenly, it is the row's share of the curvature times the mean of vⱼᴴvⱼ over the observed entries. A
+        row without observations counts as an average row, unless f is not `alone` and other functions add to it.
         """
         other = x.left if side else x.right
         if self.marginals is None:
@@ -195,9 +195,9 @@ class Bound(Shown, ABC):
         return Shares(self.marginals, self.like)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        """The curvature of f in each row of a factor, where each measurement sees one entry; else None.
+        """The curvature of f in each row of a factor if each measurement is of one entry, otherwise None.
 
-        For the `score` it is Σ (∂f/∂z)² in the place of Σ ∂²f/∂z². `rows` are those asked for, from and to.
+        With `score` it is Σ (∂f/∂z)² instead of Σ ∂²f/∂z². `rows` selects a range of rows, (start, stop).
         """
         return None
 
@@ -208,7 +208,7 @@ class Bound(Shown, ABC):
 
     @property
     def scales(self) -> bool:
-        """Whether one of them is a scale of z, which must then be fixed by other means."""
+        """Whether one of them is a scale of z, which must then be fixed in another way."""
         return False
 
     def refit(self, x: Factors, z: Measurements = None) -> "Bound":
@@ -220,42 +220,42 @@ class Bound(Shown, ABC):
         return self
 
     def footprint(self, width: int) -> Footprint:
-        """The memory that f takes with factors of so many columns, estimated without a pass over the data.
+        """The memory that f needs for factors of this many columns, estimated without a pass over the data.
 
-        By default as for a z that is X itself, and two more of its size. Inner products are taken in double precision.
+        By default, as if z were X itself, plus two arrays of its size. Inner products are taken in double precision.
         """
         X = self.shape[0] * self.shape[1] * np.dtype(self.dtype).itemsize
         return Footprint(X if self.explicit else 0, 5 * X if np.finfo(self.dtype).eps > 1e-10 else 2 * X)
 
     @abstractmethod
     def check_factors(self, x: Factors) -> None:
-        """Raise `InputError` where f is not defined for factors of this dtype."""
+        """Raise `InputError` if f is not defined for factors of this dtype."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
         """Identifies this f across processes."""
 
-    # Where z is explicit.
+    # Only if z is explicit.
 
     def slopes(self, z: Array) -> tuple[float, Array]:
         """f and ∂f/∂z."""
         raise self._symbolic()
 
     def bend(self, z: Array) -> Callable[[Array], Array]:
-        """The second derivative of f in z: maps a little dz to the change of the slopes."""
+        """The second derivative of f in z: maps a small dz to the change of ∂f/∂z."""
         raise self._symbolic()
 
     def pull_back(self, slopes: Array) -> LinearMap:
-        """∇f(X) from the slopes at z, lazily."""
+        """∇f(X) from the slopes ∂f/∂z, as a lazy matrix."""
         raise self._symbolic()
 
     def line(self, z: Array, dz: Array) -> Curve:
-        """a ↦ f(z + a·dz), whose `to` is not to be asked for."""
+        """a ↦ f(z + a·dz); its method `to` must not be called."""
         raise self._symbolic()
 
     def _symbolic(self) -> Exception:
-        return TypeError(f"{type(self).__name__} stores no measurements; a solver that needs them asks for `explicit`.")
+        return TypeError(f"{type(self).__name__} stores no measurements. Check `explicit` in a solver that needs them.")
 
     def __add__(self, other: "Bound") -> "Bound":
         """f + g."""
@@ -265,10 +265,10 @@ class Bound(Shown, ABC):
 
 
 class DataBound(Bound):
-    """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ), what an operator makes of data."""
+    """f(X) = Σ wᵢ ℓ(A(X)ᵢ; yᵢ), an operator bound to data."""
 
     operator: "Operator"
-    """The measurements, in the order that the bound takes them."""
+    """The operator, with the measurements in the order of the bound."""
     fit: DataFit
     """The data, in the same order."""
     cells: "tuple[Cells, ...]" = ()
@@ -297,4 +297,4 @@ class DataBound(Bound):
 
     @abstractmethod
     def recomputed(self) -> "DataBound":
-        """The same f, with measurements that are never stored."""
+        """The same f without stored measurements."""

@@ -1,4 +1,4 @@
-"""The squares of all entries of X, summed without any of them."""
+"""The sum of the squares of all entries of X, computed without forming X."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,14 +23,14 @@ from bifactor.validation import positive, require_pair, require_weights, weights
 
 @dataclass(frozen=True, eq=False)
 class AllCells:
-    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², for the X of whatever it is added to; `all_cells` makes one."""
+    """(w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², for the X of the function that it is added to; `all_cells` makes one."""
 
     weight: float
     rows: Array | None = None
     cols: Array | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", positive(self.weight, "weight", "Leave all_cells out for none."))
+        object.__setattr__(self, "weight", positive(self.weight, "weight", "Leave all_cells out for no such term."))
         for name in ("rows", "cols"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, weights_of(getattr(self, name), name))
@@ -40,15 +40,15 @@ class AllCells:
         return f"all_cells({self.weight!r}{weights})"
 
     def added_to(self, f: Bound) -> Bound:
-        """f and this, as functions of one X."""
+        """The sum of f and this term."""
         found: Bound = f.inside(self._beside)
         return found
 
     def _beside(self, f: Bound) -> Bound:
         if f.measured_shape != f.shape:
             raise InputError(
-                "all_cells cannot be added to a sum of functions with features. Add them to one of the parts, or put "
-                "one Featured around all operators."
+                "all_cells cannot be added to a sum of functions with features. Add it to one of the parts, or wrap "
+                "all operators in one Featured."
             )
         cells = Cells(self, f.shape, f.dtype, f.like)
         if isinstance(f, DataAndCells):
@@ -57,24 +57,24 @@ class AllCells:
 
 
 def all_cells(weight: float, rows: Array | None = None, cols: Array | None = None) -> AllCells:
-    """h(X) = (w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², to be added to a problem: `problem + all_cells(0.2)`.
+    """h(X) = (w/2) Σᵢⱼ sᵢtⱼ|Xᵢⱼ|², a term to add to a problem: `problem + all_cells(0.2)`.
 
-    Says of every entry of X, observed or not, that it is probably near 0. With clicks or purchases, where the entries
-    observed are all alike, this is what makes a model of them: see the page on implicit feedback in the documentation.
-    It takes O((m + n)r²) operations, h = (w/2)·tr(UᴴSU·VᴴTV), and no memory for the entries.
+    It pulls every entry of X, observed or not, towards 0. Clicks or purchases, whose observed entries are all alike,
+    can only be modelled with such a term: see the page on implicit feedback in the documentation.
+    As h = (w/2)·tr(UᴴSU·VᴴTV), it takes O((m + n)r²) operations and no memory for the entries.
 
     Parameters
     ----------
     weight : float
-        w.
+        The weight w > 0.
     rows, cols : arrays, optional
-        s ≥ 0, one weight for each row of X, and t, one for each column. By default ones.
+        Weights s ≥ 0, one for each row of X, and t ≥ 0, one for each column. By default, ones.
 
     Returns
     -------
     AllCells
-        What `+` of `Problem` and `Objective` takes. A problem stays one: `rank="auto"` holds out some of its
-        measurements, and none of the entries here.
+        A term that can be added to a `Problem` or `Objective`. The sum with a `Problem` is a `Problem`: `rank="auto"`
+        holds out some of its measurements, and none of the entries here.
     """
     return AllCells(weight, rows, cols)
 
@@ -157,7 +157,7 @@ class Cells(Bound):
         return Shared(((own, self._own_gram(1 - side, x).astype(x.dtype)),))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        if score:  # of fourth powers of the factors there are no Grams
+        if score:  # fourth powers of the factors cannot be computed from Gram matrices
             return None
         first, last = rows or (0, self.shape[side])
         nothing = np.zeros((last - first, x.width * (x.width + 1) // 2), x.dtype)
@@ -224,7 +224,7 @@ class CellsCurve(Curve):
 
 
 class DataAndCells(Sum, DataBound):
-    """What an operator makes of data, with all cells beside them."""
+    """An operator bound to data, plus terms on all cells."""
 
     def __init__(self, data: DataBound, *cells: Cells):
         super().__init__(data, *cells)

@@ -1,4 +1,4 @@
-"""Differences of two entries of one row: what is preferred to what."""
+"""Differences of two entries of one row: pairwise preferences."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from bifactor.operators.shares import Shares
 from bifactor.validation import indices, require_measurements
 
 DENSE = 200
-"""Compared entries up to which the eigenvalues of a dense matrix are the quickest way to the norm."""
+"""The number of compared entries up to which a dense eigenvalue routine computes the norm fastest."""
 
 
 class Comparisons(Operator):
@@ -29,10 +29,10 @@ class Comparisons(Operator):
 
     With the logistic loss and y = +1, σ(zₜ) is the probability that row rows[t] prefers left[t] to right[t], and
     `Problem("logistic", Comparisons(users, chosen, other, shape), np.ones(len(users)))` is Bayesian personalised
-    ranking (BPR). With one row, shape (1, n), it is the model of Bradley and Terry, X[0] the log-strengths; y is −1
-    where the right one wins. A number added to a whole row of X changes nothing: compare entries of one row only.
+    ranking (BPR). With one row, shape (1, n), it is the Bradley–Terry model with log-strengths X[0]; y is −1 where the
+    right one wins. A number added to a whole row of X changes nothing, so only entries of the same row can be compared.
 
-    The vertices of that graph are the entries of X, its edges the comparisons.
+    The vertices of the graph are the entries of X, and its edges are the comparisons.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ class Comparisons(Operator):
         j, k = indices(left, "left", self.shape[1]), indices(right, "right", self.shape[1])
         if not i.size == j.size == k.size:
             raise InputError(
-                f"rows has {i.size} indices, left {j.size} and right {k.size}. Pass one of each per comparison."
+                f"rows has {i.size} indices, left has {j.size} and right has {k.size}. Pass one of each per comparison."
             )
         if i.size == 0:
             raise InputError("Comparisons got no indices. Pass at least one comparison.")
         if np.any(j == k):
             t = int(np.argmax(j == k))
-            raise InputError(f"Comparison {t} is of column {j[t]} with itself. Compare two different columns.")
+            raise InputError(f"Comparison {t} compares column {j[t]} with itself. Compare two different columns.")
         self.size = int(i.size)
         self._entries = Entries(np.concatenate([i, i]), np.concatenate([j, k]), self.shape)
 
@@ -74,7 +74,7 @@ class Comparisons(Operator):
         return self._difference(self._entries.forward(U, V))
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
-        """How measurements change along d, as `Entries.motion`."""
+        """The change of the measurements along d, as in `Entries.motion`."""
         z1, z2 = self._entries.motion(x, d)
         return self._difference(z1), self._difference(z2)
 
@@ -99,7 +99,7 @@ class Comparisons(Operator):
         return 2 * total / (self.shape[0] * self.shape[1])
 
     def work(self, width: int, dtype: Any) -> int:
-        # Both entries of each comparison, in the order of the layout and in ours.
+        # Both entries of each comparison, in the order of the layout and in that of the operator.
         return self._entries.work(width, dtype) + 8 * self.size * np.dtype(dtype).itemsize
 
     def bind(self, fit: DataFit) -> DataBound:
@@ -123,7 +123,7 @@ class ComparisonsBound(Measured):
         return self.operator.motion(x, d)
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
-        """As for `Entries`. What all columns have in common is in no difference, so a row sees how they vary."""
+        """As for `Entries`. Differences cancel the mean of all columns, so a row depends on deviations from it."""
         other = x.left if side else x.right
         if side == 0:
             other = other - self._shares.centre(other, 1)

@@ -1,4 +1,4 @@
-"""The curvature of a function in rows that share features."""
+"""The curvature of a function in rows with common features."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -16,15 +16,15 @@ from bifactor.two_weights import Weight
 class Coupled(Shared):
     """Blocks of the rows of [Ũ; A] with U = Ũ + FA: for a row those of U, Mᵢ, and for a feature Σᵢ fᵢ²Mᵢ.
 
-    Beside these, a change of A is felt by all rows that have the feature. With terms on Ũ and A, such as a ridge R, the
-    Hessian is [M + R, MF; FᵀM, FᵀMF + R′], and it is divided by through its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F,
-    of which what features have to do with each other is left out. Rows of which much is known would otherwise take
-    hundreds of iterations to find what they have in common.
+    In addition, a change of A affects all rows that have the feature. With terms on Ũ and A, such as a ridge R, the
+    Hessian is [M + R, MF; FᵀM, FᵀMF + R′]. Division by it uses its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F without
+    the couplings between features. Without this, rows with many observations would take hundreds of iterations to find
+    their common features.
     """
 
     features: Features | None = None
     own: Shared = Shared()
-    """Mᵢ of U."""
+    """The blocks Mᵢ of the rows of U."""
     terms: Shared = Shared()
     """R and R′."""
 
@@ -76,13 +76,13 @@ class Coupled(Shared):
 
 
 LEAST = 1e-3
-"""The share of the curvature of rows that their features have at least, whatever rows take on themselves."""
+"""The smallest share of the curvature of rows that their features have."""
 
 
 def coupled(features: Features, blocks: Shared, cold: Array | None = None) -> Coupled:
     """The blocks of the rows of [Ũ; A] from those of the rows of U.
 
-    Rows that are `cold` have no curvature of their own: terms hold them where they are while their features move.
+    Rows that are `cold` have no curvature of their own: terms keep them in place while their features move.
     """
     own = blocks
     if cold is not None:
@@ -103,7 +103,7 @@ def _total(parts: list[Array]) -> Array:
 
 
 def _ridge(terms: Shared) -> Array:
-    """Terms by one number for each row, or for all: what they are on average over columns."""
+    """The mean of the terms over columns: one number for each row, or one for all rows."""
     total = np.asarray(host(terms.ridge), np.float64)
     for a, B in terms.pairs:
         total = total + host(a) * (float(np.trace(B).real) / len(B))

@@ -1,4 +1,4 @@
-"""Some entries observed: matrix completion."""
+"""Observed entries: matrix completion."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ from bifactor.validation import indices, require_measurements, require_pair
 class Entries(Operator):
     """A(X)ₜ = X[rows[t], cols[t]]. ‖A‖² is the largest number of times one entry is observed.
 
-    Indices may be of any integer type and in any order. A coordinate that comes twice is two measurements of the
-    same entry, each with its own y and weight. `Entries.from_sparse` and `Entries.from_dense` read matrices.
+    Indices may be of any integer type and in any order. Coordinates that occur twice are two measurements of the same
+    entry, each with its own y and weight. `Entries.from_sparse` and `Entries.from_dense` read matrices.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class Entries(Operator):
         if i.size == 0:
             raise InputError("Entries got no coordinates. Pass at least one observed entry.")
         self.size = int(i.size)
-        # The kernels walk the longer side and keep private copies of the shorter one.
+        # The kernels loop over the longer side and keep a copy of the shorter one per thread.
         self._flipped = self.shape[0] < self.shape[1]
         outer, inner = (j, i) if self._flipped else (i, j)
         self._layout, self._order = arrange(outer, inner, max(self.shape), min(self.shape))
 
     @classmethod
     def arranged(cls, shape: tuple[int, int], layout: Layout, flipped: bool) -> "Entries":
-        """Of coordinates in a layout, in its order; it is that of the transposed X where `flipped`."""
+        """The operator of the coordinates in a layout, in its order; if `flipped`, they are of the transposed X."""
         operator = cls.__new__(cls)
         operator.shape, operator.size, operator._layout = shape, layout.size, layout
         operator._flipped, operator._order = flipped, None
@@ -71,19 +71,20 @@ class Entries(Operator):
     def from_dense(cls, X: Array, mask: Array | None = None) -> tuple["Entries", Array]:
         """The observed entries of an array: `Problem(loss, *Entries.from_dense(X))`.
 
-        Observed means not NaN and, where a boolean `mask` is given, True in it. NumPy masked arrays are understood.
+        An entry is observed if it is not NaN and, if a boolean `mask` is given, True there. NumPy masked arrays are
+        supported.
         """
         X = host(X) if is_foreign(X) else X
         observed = ~np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else True
         X = floating(np.ma.getdata(X) if np.ma.isMaskedArray(X) else X, "X")
         if X.ndim != 2:
-            raise InputError(f"X has {X.ndim} dimensions, a matrix has 2. Reshape it first.")
+            raise InputError(f"X has {X.ndim} dimensions, but a matrix has 2. Reshape it first.")
         observed = observed & ~np.isnan(X)
         if mask is not None:
             mask = np.asarray(mask)
             if mask.shape != X.shape or mask.dtype != np.bool_:
                 raise InputError(
-                    f"mask is {mask.dtype} of shape {mask.shape}, X has shape {X.shape}. "
+                    f"mask is {mask.dtype} of shape {mask.shape}, but X has shape {X.shape}. "
                     "Pass booleans of the same shape, True where X is observed."
                 )
             observed &= mask
@@ -106,7 +107,7 @@ class Entries(Operator):
         return self._restore(on_host(kernel.dot, self._layout, U, V))
 
     def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
-        """A(DVᴴ + UEᴴ) and A(DEᴴ) for x = (U, V) and d = (D, E), in one pass: how measurements change along d."""
+        """A(DVᴴ + UEᴴ) and A(DEᴴ) for x = (U, V) and d = (D, E), in one pass: the change of measurements along d."""
         for left, right in ((x.left, x.right), (d.left, x.right), (x.left, d.right)):
             require_pair(left, right, self.shape)
         factors = [side for pair in (x, d) for side in self.sides(pair.left, pair.right)]
@@ -133,7 +134,7 @@ class Entries(Operator):
         return total / (self.shape[0] * self.shape[1])
 
     def sums(self, weights: Array | None = None) -> tuple[Array, Array]:
-        """The sums of the weights, or the numbers of measurements, over each row and each column."""
+        """The sums of the weights, or the numbers of measurements, in each row and each column."""
         weights = weights if weights is None or self._order is None else weights[self._order]
         rows, cols = self.sides(*self._layout.sums(weights))
         return rows, cols
@@ -153,7 +154,7 @@ class Entries(Operator):
 
     @property
     def layout(self) -> Layout:
-        """The coordinates as kernels take them, in the order of a bound; of the transposed X where `flipped`."""
+        """The coordinates as kernels take them, in the order of a bound; of the transposed X if `flipped`."""
         return self._layout
 
     @property
@@ -161,11 +162,11 @@ class Entries(Operator):
         return self._flipped
 
     def sides(self, left: Any, right: Any) -> tuple[Any, Any]:
-        """What belongs to rows and to columns as outer and inner, as kernels take it; or back, which is the same."""
+        """A pair for rows and columns as a pair (outer, inner), as kernels take it; or back, which is the same swap."""
         return (right, left) if self._flipped else (left, right)
 
     def _restore(self, measurements: Array) -> Array:
-        """From the order of the layout to the order the user gave."""
+        """Measurements from the order of the layout in the order of the user."""
         if self._order is None:
             return measurements
         return on_host(_placed, measurements, self._order)

@@ -1,4 +1,4 @@
-"""Observed entries bound to data: z carried along, or computed anew in each pass."""
+"""Observed entries bound to data: z is kept, or computed again in each pass."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bifactor.operators.entries import Entries
 
 Sides = tuple[Array, Array]
-"""The rows of the longer side and of the shorter one, as the kernels take them."""
+"""The factors of the longer and of the shorter side, as the kernels take them."""
 
 
 class EntriesBound(Measured):
-    """f(X) = Σ wₜ ℓ(X[iₜ, jₜ]; yₜ): f and its gradient in one pass where z is not asked for, and quick curves."""
+    """f(X) = Σ wₜ ℓ(X[iₜ, jₜ]; yₜ), with f and its gradient in one pass if z is not given, and with quick curves."""
 
     operator: "Entries"
     quick = True
@@ -85,7 +85,7 @@ class EntriesBound(Measured):
 
 
 class SymbolicEntries(Symbolic):
-    """The same f by passes that compute each z where it is needed: nothing as long as the data is ever held."""
+    """The same f by passes that compute each z when it is needed: no array as long as the data is ever held."""
 
     bound: EntriesBound
 
@@ -109,12 +109,12 @@ class SymbolicEntries(Symbolic):
         return self.bound.footprint(width)._replace(z=0)
 
     def run(self, name: str, parts: tuple[str, ...], *pairs: Factors, a: tuple[float, ...] = ()) -> Any:
-        """A pass over the entries, compiled where it can be; `parts` are the methods of the loss that it needs."""
+        """A pass over the entries, compiled if possible; `parts` are the methods of the loss that it needs."""
         sides = [side for pair in pairs for side in self.bound.sides(pair.left, pair.right)]
         for pair in pairs:  # compiled loops do not check bounds
             require_pair(pair.left, pair.right, self.shape)
         if len({pair.width for pair in pairs}) > 1:
-            raise InputError("The factors and the direction have different numbers of columns. Pass two of one rank.")
+            raise InputError("The factors and the direction have different numbers of columns. Pass equal numbers.")
         return self.over(name, parts, *sides, *a)
 
     def over(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
@@ -126,14 +126,14 @@ class SymbolicEntries(Symbolic):
             return on_host(getattr(kernels.compiled("passes"), name), self.bound.layout, *settings, *arguments)
         fit = self.fit
         if self.bound.flipped and is_complex(fit.values):
-            fit = fit.with_values(conj(fit.values))  # of the transposed X, z is the conjugate
+            fit = fit.with_values(conj(fit.values))  # for the transposed X, z is conjugated
         y, w = fit.arrays()
         losses = (getattr(self.fit.loss, part) for part in parts)
         return on_host(getattr(passes_reference, name), self.bound.layout, *losses, y, w, *arguments)
 
 
 class EntriesCurve(Curve):
-    """φ(a) by a pass over the entries each time."""
+    """φ(a) by a pass over the entries for each a."""
 
     def __init__(self, bound: SymbolicEntries, x: Factors, d: Factors):
         self.bound, self.x, self.d = bound, x, d

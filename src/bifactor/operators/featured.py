@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     from bifactor.operators.cells import Cells
 
 LARGE = 4_000_000
-"""Entries of X from which power iteration, which forms X, is not worth its memory."""
+"""The number of entries of X above which power iteration, which forms X, takes too much memory."""
 
 PROBES = 256
-"""Random matrices that tell the typical curvature."""
+"""The number of random matrices that estimate the typical curvature."""
 
 
 class Featured(Operator):
     """A′(X′) = A([I F]·X′·[I G]ᵀ), for rows with features F and columns with features G.
 
-    The factors are [Ũ; A] and [Ṽ; B]: below a row for each row of X there is one for each of its features. A measures
-    the matrix UVᴴ with U = Ũ + FA and V = Ṽ + GB, which `effective` gives. With a ridge, uᵢ is near fᵢA where little is
-    known of row i, and at fᵢA where nothing is: rows and columns that were never observed are predicted from features.
-    Offsets and other columns that a `Problem` fixes are those of U and V; `all_cells` are those of UVᴴ.
+    The factors are [Ũ; A] and [Ṽ; B]: they have one row for each row of X, followed by one for each feature. The
+    operator measures UVᴴ with U = Ũ + FA and V = Ṽ + GB, which `effective` returns. With a ridge, uᵢ is near fᵢA if row
+    i has few observations, and equal to fᵢA if it has none: rows and columns that were never observed are predicted
+    from features. Offsets and other columns that a `Problem` fixes are those of U and V; `all_cells` are those of UVᴴ.
 
-    Measurements that A takes quickly stay quick: beside them, products with F and G cost as much as they have entries.
+    The fast passes of the operator are kept; products with F and G are added, which cost as much as they have entries.
 
     Parameters
     ----------
     operator : Operator
-        A, for matrices of m×n.
+        The operator A, for m×n matrices.
     left : matrix, m×k, optional
-        F, sparse or dense, of real numbers. Features of very different size are best scaled: a ridge weighs their
-        coefficients alike.
+        The features F of rows, sparse or dense, real. Scale features of very different sizes: a ridge penalises all
+        their coefficients equally.
     right : matrix, n×l, optional
-        G.
+        The features G of columns.
     """
 
     def __init__(self, operator: Operator, left: Any = None, right: Any = None):
@@ -61,7 +61,7 @@ class Featured(Operator):
 
     @classmethod
     def by(cls, operator: Operator, sides: Sides) -> "Featured":
-        """With features that have been checked."""
+        """An operator with features that have already been checked."""
         found = cls(operator)
         found.sides, found.shape = sides, sides.shape(operator.shape)
         return found
@@ -71,7 +71,7 @@ class Featured(Operator):
         return f"Featured({self.operator!r}, {rows} features of rows, {cols} of columns)"
 
     def effective(self, U: Array, V: Array) -> tuple[Array, Array]:
-        """(Ũ + FA, Ṽ + GB), the factors of the matrix that is measured."""
+        """(Ũ + FA, Ṽ + GB), the factors of the measured matrix."""
         require_pair(U, V, self.shape)
         return self.sides.times(U, V)
 
@@ -102,7 +102,7 @@ class Featured(Operator):
 
 
 class FeaturedBound(Bound):
-    """f(LX′Rᵀ) of a given f, whose fast ways all serve: along a curve of X′, the factors of LX′Rᵀ move on a curve."""
+    """f(LX′Rᵀ) of a given f, with its fast passes: as X′ moves along a curve, so do the factors of LX′Rᵀ."""
 
     def __init__(self, bound: Bound, sides: Sides):
         self.bound, self.sides = bound, sides
@@ -132,7 +132,7 @@ class FeaturedBound(Bound):
 
     @cached_property
     def scale(self) -> float:
-        # As if what is measured had no preferred rows and columns.
+        # As if the measurements had no preferred rows and columns.
         shares = [self.shape[k] / self.bound.shape[k] for k in (0, 1)]
         squares = [1.0 if F is None else 1.0 + float(F.sums(1.0)[F.rows :].sum()) / F.rows for F in self.sides]
         return self.bound.scale * float(np.prod(squares)) / float(np.prod(shares))
@@ -191,7 +191,7 @@ class FeaturedBound(Bound):
         return coupled(features, blocks, cold if cold is not None and cold.any() else None)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        # Where rows share features they are no separate problems.
+        # Rows that share features are not separate problems.
         return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, score, rows)
 
     @property
@@ -211,7 +211,7 @@ class FeaturedBound(Bound):
     def footprint(self, width: int) -> Footprint:
         z, work = self.bound.footprint(width)
         item = np.dtype(self.dtype).itemsize
-        return Footprint(z, work + 3 * sum(self.shape) * width * item)  # factors and a direction, and a gradient
+        return Footprint(z, work + 3 * sum(self.shape) * width * item)  # factors, a direction and a gradient
 
     def check_factors(self, x: Factors) -> None:
         self.bound.check_factors(self.at(x))
@@ -234,7 +234,7 @@ class FeaturedBound(Bound):
         return self.bound.line(z, dz)
 
     def at(self, x: Factors) -> Factors:
-        """Factors of LX′Rᵀ; those of the last x are kept, as an iteration asks for them again."""
+        """Factors of LX′Rᵀ; those of the last x are kept, because an iteration needs them several times."""
         last = self._last
         if last is None or last[0] is not x:
             self._last = last = x, self.effective(x)
@@ -247,12 +247,12 @@ class FeaturedBound(Bound):
         return Free().pair(*self.sides.times(x.left, x.right))
 
     def pulled(self, at: Evaluated) -> Evaluated:
-        """The gradient of f(LX′Rᵀ) in X′, Lᵀ∇f R, where ∇f is known by its products with LU′ and RV′."""
+        """The gradient Lᵀ∇f R of f(LX′Rᵀ) in X′, from the products of ∇f with LU′ and RV′."""
         return Evaluated(at.f, *self.sides.back(at.GV, at.GhU), at.z)
 
 
 class FeaturedData(FeaturedBound, DataBound):
-    """What an operator makes of data, seen through features."""
+    """An operator bound to data, with features."""
 
     bound: DataBound
 

@@ -1,4 +1,4 @@
-"""Features of the rows of a matrix: L = [I F], and what is made of it."""
+"""Features of the rows of a matrix: L = [I F], and products with it."""
 
 from typing import Any, NamedTuple
 
@@ -28,16 +28,16 @@ from bifactor.validation import require_finite
 from bifactor.words import counted
 
 FULL = 0.25
-"""The share of entries other than 0 from which on a matrix is multiplied as a dense one."""
+"""The share of nonzero entries above which a matrix is multiplied as a dense one."""
 
 
 class Features:
-    """U = Ũ + FA for factors [Ũ; A]: what each row has of its own, and what it has by its features.
+    """U = Ũ + FA for factors [Ũ; A]: the sum of each row's own part and the part from its features.
 
     Parameters
     ----------
     matrix : csr_array
-        F, with one row for each row of X and one column for each feature.
+        The features F, with one row for each row of X and one column for each feature.
     """
 
     def __init__(self, matrix: sparse.csr_array):
@@ -47,7 +47,7 @@ class Features:
 
     @property
     def lines(self) -> int:
-        """Rows of [Ũ; A]."""
+        """The number of rows of [Ũ; A]."""
         return self.rows + self.count
 
     def times(self, factor: Array) -> Array:
@@ -87,13 +87,13 @@ class Features:
         return sparse.csr_array(self.matrix.multiply(self.matrix).T)
 
     def map(self, factor: Array) -> LinearMap:
-        """F in the precision and in the library of a factor."""
+        """F in the precision and library of a factor."""
         real = np.finfo(dtype_of(factor)).dtype
         key = real, where(factor)
         if key not in self._maps:
             if self.matrix.nnz > FULL * self.rows * self.count:
                 self._maps[key] = Dense(beside(self.matrix.toarray().astype(real), factor))
-            else:  # by the kernels of sampled products, on all threads
+            else:  # with the kernels of sampled products, on all threads
                 places = self.matrix.tocoo()
                 operator = Entries(places.row, places.col, self.matrix.shape)
                 self._maps[key] = operator.adjoint(places.data.astype(real))
@@ -101,7 +101,7 @@ class Features:
 
 
 class Sides(NamedTuple):
-    """The features of rows, L = [I F], and of columns, R = [I G]; None where there are none."""
+    """The features of rows, L = [I F], and of columns, R = [I G]; None if there are none."""
 
     left: Features | None
     right: Features | None
@@ -116,7 +116,7 @@ class Sides(NamedTuple):
         return float(np.prod([1.0 if side is None else side.norm_squared for side in self]))
 
     def shape(self, measured: tuple[int, int]) -> tuple[int, int]:
-        """That of X′, where LX′Rᵀ has another."""
+        """The shape of X′, from that of LX′Rᵀ."""
         m, n = (rows if side is None else side.lines for side, rows in zip(self, measured, strict=True))
         return m, n
 
@@ -159,7 +159,7 @@ class _Through(LinearMap):
 
 
 def features_of(given: Any, rows: int, name: str) -> Features | None:
-    """A user's F; `InputError` where it does not have one row of finite real numbers for each of so many rows."""
+    """A user's F; `InputError` unless it has this many rows of finite real numbers."""
     if given is None:
         return None
     matrix = feature_matrix(given, name)
@@ -171,28 +171,28 @@ def features_of(given: Any, rows: int, name: str) -> Features | None:
 
 
 def feature_matrix(given: Any, name: str) -> sparse.csr_array:
-    """A sparse matrix or an array of finite real numbers, as rows in order and without zeros."""
+    """A sparse matrix or an array of finite real numbers in canonical CSR form, without zeros."""
     if sparse.issparse(given):
-        matrix = sparse.csr_array(coordinates(given, name))  # repeated ones are summed
+        matrix = sparse.csr_array(coordinates(given, name))  # repeated entries are summed
     else:
         dense = host(floating(given, name))
         if dense.ndim != 2:
-            raise InputError(f"{name} has {counted(dense.ndim, 'dimension')}, and a matrix has 2. Reshape it first.")
+            raise InputError(f"{name} has {counted(dense.ndim, 'dimension')}, but a matrix has 2. Reshape it first.")
         matrix = sparse.csr_array(dense)
     matrix.data = floating(matrix.data, name)
     if is_complex(matrix.data):
-        raise InputError(f"{name} holds complex numbers. Pass real and imaginary parts as features of their own.")
-    require_finite(matrix.data, name, "Leave entries out that are not known: they count as 0.")
+        raise InputError(f"{name} holds complex numbers. Pass real and imaginary parts as separate features.")
+    require_finite(matrix.data, name, "Leave out unknown entries: they count as 0.")
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
 
 
 def pattern(rows: Array, cols: Array, shape: tuple[int, int]) -> sparse.csr_array:
-    """F[i, j] = |Nᵢ|^{-½} where entry (i, j) is observed, else 0; Nᵢ are the columns that row i is observed in.
+    """F[i, j] = |Nᵢ|^{-½} if entry (i, j) is observed, otherwise 0; Nᵢ are the columns that row i is observed in.
 
-    As features of the rows of X these make the factor of a row u + |Nᵢ|^{-½}Σⱼ aⱼ over the columns in Nᵢ: which
-    entries are known tells something of a row whatever they hold. That is the model SVD++.
+    With these features, the factor of row i is uᵢ + |Nᵢ|^{-½}Σⱼ aⱼ over the columns j in Nᵢ: the set of observed
+    entries is informative, independently of their values. This is the model SVD++.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A curve that has the values of another, and is evaluated at its points in its own way."""
+"""A curve with the values of another one, but its own evaluation of the end point."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from bifactor.operators.bound import Curve, Evaluated
 
 
 class Followed(Curve):
-    """φ of another curve; `arrive(a, x)` is what `to` tells."""
+    """φ of another curve; `to(a, x)` returns `arrive(a, x)`."""
 
     def __init__(self, curve: Curve, arrive: Callable[[float, Factors], Evaluated]):
-        self.curve, self.reach, self.arrive = curve, curve.reach, arrive
+        self.curve, self.reach, self.bends, self.arrive = curve, curve.reach, curve.bends, arrive
 
     @property
     def quartic(self) -> Array | None:

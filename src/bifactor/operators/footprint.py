@@ -1,12 +1,12 @@
-"""What measurements take of memory."""
+"""The memory that measurements need."""
 
 from typing import NamedTuple
 
 
 class Footprint(NamedTuple):
-    """Bytes that a function of X takes beside its data, for factors of some width."""
+    """Bytes that a function of X needs besides its data, for factors of some width."""
 
     z: int
-    """One vector of measurements; 0 where none is ever formed."""
+    """One vector of measurements; 0 if none is ever formed."""
     work: int
-    """What the passes over the data take on the way, and what they leave behind for the next."""
+    """The temporary arrays of passes over the data, and those kept for the next pass."""

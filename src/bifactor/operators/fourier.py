@@ -12,13 +12,13 @@ from bifactor.operators.subsampled import Subsampled
 class Fourier(Subsampled):
     """A(X) = c·(F v)[sample] with F the unitary discrete Fourier transform of any length, and v a scrambled vec(X).
 
-    For real X (the default) the spectrum comes twice, once conjugated; F then keeps each number once, as the real
-    orthonormal rows [F₀, √2 Re F₁, √2 Im F₁, √2 Re F₂, …]. For the other parameters see `Subsampled`.
+    For real X (the default) the spectrum is conjugate symmetric; F then keeps each number once, as the real orthonormal
+    rows [F₀, √2 Re F₁, √2 Im F₁, √2 Re F₂, …]. For the other parameters, see `Subsampled`.
 
     Parameters
     ----------
     complex : bool
-        The complex transform, of complex X.
+        Whether to take the complex transform of complex X.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Fourier(Subsampled):
         return order, None, sample, 1.0
 
     def work(self, width: int, dtype: Any) -> int:
-        more = 1 if self.complex_matrix else 3  # SciPy's own, or a spectrum that is packed and unpacked
+        more = 1 if self.complex_matrix else 3  # used by SciPy, or a spectrum that is packed and unpacked
         return super().work(width, dtype) + more * self.length * np.dtype(dtype).itemsize
 
     def transform(self, v: Array) -> Array:
@@ -49,7 +49,7 @@ class Fourier(Subsampled):
             return self.transform(v.real) + 1j * self.transform(v.imag)
         spectrum = scipy.fft.rfft(v, norm="ortho")
         packed = np.sqrt(v.dtype.type(2)) * spectrum.view(v.dtype)
-        packed[0] = packed[1] = spectrum[0].real  # the imaginary part of F₀ is 0 and leaves no room
+        packed[0] = packed[1] = spectrum[0].real  # the imaginary part of F₀ is 0 and is not stored
         if self.length % 2 == 0:
             packed[-2] = spectrum[-1].real
         return packed[1 : 1 + self.length]

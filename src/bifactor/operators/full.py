@@ -1,4 +1,4 @@
-"""Every entry observed."""
+"""All entries observed."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from bifactor.validation import require_rows
 class Full(Operator):
     """A(X) = vec(X), row by row. ‖A‖² = 1, or the largest weight.
 
-    y may be given as the m×n matrix itself. The residual is as large as the data, so X is formed here.
+    y may be given as the m×n matrix itself. X is formed, because the residual is as large as the data.
     """
 
     shape: tuple[int, int]

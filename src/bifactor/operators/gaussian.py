@@ -1,4 +1,4 @@
-"""Measurements by random matrices, held or drawn again each time."""
+"""Measurements by random matrices, which are stored or drawn again in each pass."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,26 +18,26 @@ from bifactor.operators.measured import Measured
 from bifactor.validation import is_count, require_measurements
 
 EXACT = 512
-"""Up to so many entries of X, A*A is small enough for an eigenvalue routine."""
+"""The number of entries of X up to which A*A is small enough for a dense eigenvalue routine."""
 
 
 class Gaussian(Operator):
     """A(X)ᵢ = Σ Aᵢ ∘ X with independent entries of Aᵢ from N(0, 1/size), so E‖A(X)‖² = ‖X‖². ‖A‖² ≈ (1 + √(mn/size))².
 
-    The Aᵢ take 8·size·m·n bytes. With `block` they are not held but drawn again in every pass, which takes about
-    ten times as long and 16·block·m·n bytes. Each Aᵢ has a random stream of its own: one `rng` gives one operator,
-    whatever the block.
+    The Aᵢ take 8·size·m·n bytes. With `block` they are not stored but drawn again in every pass, which takes about
+    ten times as long and 16·block·m·n bytes. Each Aᵢ has its own random stream, so the operator does not depend on
+    `block`.
 
     Parameters
     ----------
     shape : (m, n)
         The shape of X.
     size : int
-        Number of measurements p.
+        The number of measurements p.
     rng : Generator, int or None
-        A seed makes the operator repeatable.
+        The source of randomness; a seed makes the operator reproducible.
     block : int, optional
-        How many Aᵢ to have at a time. None holds them all.
+        The number of Aᵢ in memory at a time. None stores them all.
 
     References
     ----------
@@ -56,7 +56,7 @@ class Gaussian(Operator):
         if not is_count(size, 1):
             raise InputError(f"size={size!r} is not a number of measurements. Pass an integer ≥ 1.")
         if block is not None and not is_count(block, 1):
-            raise InputError(f"block={block!r} is not a number of rows. Pass an integer ≥ 1, or None to hold all rows.")
+            raise InputError(f"block={block!r} is not a number of rows. Pass an integer ≥ 1, or None to store all.")
         self.size = int(size)
         self.block = None if block is None else int(block)
         self._key = generator(rng).integers(2**64, size=2, dtype=np.uint64)
@@ -94,7 +94,7 @@ class Gaussian(Operator):
 
         if N <= EXACT:
             return float(np.linalg.eigvalsh(gram(np.eye(N)))[-1])
-        # The largest eigenvalue is one of a crowd, where Lanczos needs a tenth of the passes of power iteration.
+        # The largest eigenvalues are clustered; Lanczos then needs a tenth of the passes of power iteration.
         start = np.random.default_rng(0).standard_normal(N)
         A = scipy.sparse.linalg.LinearOperator((N, N), matvec=gram, dtype=np.float64)
         return float(scipy.sparse.linalg.eigsh(A, k=1, tol=1e-3, v0=start, return_eigenvectors=False)[0])
@@ -104,14 +104,14 @@ class Gaussian(Operator):
         return float(np.sum(squares if weights is None else weights * squares)) / (self.shape[0] * self.shape[1])
 
     def measure(self, X: Array) -> Array:
-        """A of every column of X."""
+        """A applied to every column of X."""
         return on_host(self._measured, X)
 
     def _measured(self, X: Array) -> Array:
         return np.concatenate([_times(rows, X) for _, rows in self._blocks()]).astype(X.dtype, copy=False)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        """The Aᵢ as rows, some at a time, and which they are."""
+        """The Aᵢ as rows, some at a time, with their positions."""
         if self._held is not None:
             yield slice(None), self._held
             return
@@ -123,7 +123,7 @@ class Gaussian(Operator):
     def _rows(self, start: int, stop: int) -> Array:
         rows = np.empty((stop - start, self.shape[0] * self.shape[1]))
         for row, i in zip(rows, range(start, stop), strict=True):
-            # i in the highest word of the counter: 2¹⁹² draws before one stream meets the next.
+            # i is the highest word of the counter: a stream overlaps the next one only after 2¹⁹² draws.
             stream = np.random.Philox(key=self._key, counter=[0, 0, 0, i])
             np.random.Generator(stream).standard_normal(out=row)
         rows /= np.sqrt(self.size)
@@ -131,7 +131,7 @@ class Gaussian(Operator):
 
 
 class GaussianBound(Measured):
-    """A curve costs one pass over the Aᵢ: reading, or drawing, them is the whole cost."""
+    """A curve costs one pass over the Aᵢ: almost all the time is spent reading or drawing them."""
 
     quick = True
     operator: Gaussian
@@ -145,7 +145,7 @@ class GaussianBound(Measured):
 
 
 def _times(rows: Array, X: Array) -> Array:
-    """rows @ X in double precision. Only X, the small one, is ever converted: a complex X goes as two real columns."""
+    """rows @ X in double precision. Only the smaller X is ever converted: a complex X is passed as two real columns."""
     if not is_complex(X):
         return blas.matmul(rows, X.astype(np.float64, copy=False))
     return blas.matmul(rows, np.ascontiguousarray(X, dtype=np.complex128).view(np.float64)).view(np.complex128)

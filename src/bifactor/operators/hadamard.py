@@ -9,7 +9,7 @@ from bifactor.operators.subsampled import Subsampled
 
 
 class WalshHadamard(Subsampled):
-    """What is computed by a Walsh–Hadamard transform, which is its own inverse but for the factor N."""
+    """Transforms that are computed by a Walsh–Hadamard transform, which is its own inverse up to the factor N."""
 
     def _check_length(self) -> None:
         if self.length & (self.length - 1):
@@ -28,7 +28,7 @@ class WalshHadamard(Subsampled):
 class Hadamard(WalshHadamard):
     """A(X) = c·(H v)[sample] with H[j, k] = N^{−½}(−1)^{popcount(j & k)} and v a scrambled vec(X).
 
-    Needs mn to be a power of two. For the parameters see `Subsampled`.
+    mn must be a power of two. For the parameters, see `Subsampled`.
     """
 
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:

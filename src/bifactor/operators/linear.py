@@ -25,23 +25,23 @@ from bifactor.operators.sparse import require_sound
 from bifactor.validation import require_finite
 
 EXACT = 256
-"""Up to so many entries of X, every column of A is looked at; above, one random probe is sharp enough."""
+"""The number of entries of X up to which every column of B is used; above, random probes are accurate enough."""
 
 
 MISMATCH = 1e-5
-"""What ⟨Bx, Bx⟩ and ⟨x, BᴴBx⟩ may differ by, relative to the first: more than single precision needs."""
+"""The allowed difference of ⟨Bx, Bx⟩ and ⟨x, BᴴBx⟩ relative to the first: above the rounding of single precision."""
 
 
 class Linear(Operator):
     """A(X) = B vec(X), vec row by row: vec(X)[i·n + j] = X[i, j]. ‖A‖² = ‖B‖², by power iteration.
 
-    X is formed, m·n numbers at a time. A real B measures the two parts of a complex X one after the other.
-    Results come in the precision of the factors, whatever the precision B works in. A complex B makes X complex.
+    X is formed. A real B measures the real and imaginary parts of a complex X one after the other.
+    Results have the precision of the factors, independently of that of B. A complex B makes X complex.
 
     Parameters
     ----------
     operator : array, SciPy sparse matrix, LinearOperator, or any object with `shape`, `matvec` and `rmatvec`
-        B, with m·n columns. pylops operators are such objects. `rmatvec(w)` is Bᴴw.
+        The matrix B, with m·n columns. pylops operators are such objects. `rmatvec(w)` is Bᴴw.
     shape : (m, n)
         The shape of X.
     """
@@ -54,7 +54,7 @@ class Linear(Operator):
         if columns != m * n:
             raise InputError(
                 f"operator has {columns} columns, but a {m}×{n} matrix has {m * n} entries. "
-                "It must act on vec(X); check the shape."
+                "Pass an operator that acts on vec(X), or another shape."
             )
         self.size = int(rows)
         self._is_complex = _has_complex_dtype(self._action, self.size, columns)
@@ -67,7 +67,7 @@ class Linear(Operator):
         return Dense(namespace(w).reshape(on_host(self._apply, self._action.rmatvec, w), self.shape))
 
     def norm_squared(self, weights: Array | None = None) -> float:
-        # X is formed in any case, so in one block.
+        # X is formed in any case, so one block is used.
         return power_norm_squared(self, weights, block=self.shape[1])
 
     def mean_square(self, weights: Array | None = None) -> float:
@@ -86,7 +86,7 @@ class Linear(Operator):
 
     def _apply(self, action: Any, x: Array) -> Array:
         if is_complex(x) and not self._is_complex:
-            # Real code may drop an imaginary part, and a real matrix would be copied to a complex one.
+            # Code for real numbers may drop an imaginary part, and a real matrix would be copied to a complex one.
             z = _vector(action(x.real)) + 1j * _vector(action(x.imag))
         else:
             z = _vector(action(x))
@@ -94,7 +94,7 @@ class Linear(Operator):
 
 
 class _Matrix:
-    """A matrix, dense or sparse, as an action; its adjoint needs no copy of it."""
+    """A dense or sparse matrix as a linear operator; its adjoint needs no copy of it."""
 
     def __init__(self, matrix: Array):
         self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
@@ -109,37 +109,37 @@ class _Matrix:
         if sparse.issparse(self.matrix):
             matrix: Any = self.matrix
             squares = np.abs(matrix.data) ** 2
-            places = matrix.indices, matrix.indptr  # shared, where arithmetic on the matrix would copy them
+            places = matrix.indices, matrix.indptr  # shared; arithmetic on the matrix would copy them
             return sparse.csr_array((squares, *places), shape=self.shape) @ np.ones(self.shape[1], squares.dtype)
         return row_squares(self.matrix)
 
 
 def _action(operator: Any) -> Any:
-    """Something with shape, matvec and rmatvec."""
+    """An object with shape, matvec and rmatvec."""
     if callable(getattr(operator, "matvec", None)):
         if not callable(getattr(operator, "rmatvec", None)) or len(getattr(operator, "shape", ())) != 2:
             raise InputError(
                 f"{type(operator).__name__} has matvec but not both rmatvec and a shape of two numbers. "
-                "Give it the adjoint and a shape."
+                "Add the missing attributes."
             )
         return operator
     if sparse.issparse(operator) and operator.ndim == 2:
         require_sound(operator, "operator")
         matrix = sparse.csr_array(operator)
         if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # the arrays are still the caller's
+            matrix = matrix.copy()  # the arrays belong to the caller
             matrix.sum_duplicates()
         values = matrix.data = floating(matrix.data, "operator")
     else:
         values = matrix = host(floating(operator.toarray() if sparse.issparse(operator) else operator, "operator"))
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(f"operator has shape {matrix.shape}. Pass a matrix with one row per measurement.")
-    require_finite(values, "operator", "Check how it was made.")
+    require_finite(values, "operator", "Check how it was computed.")
     return _Matrix(matrix)
 
 
 def _has_complex_dtype(action: Any, rows: int, columns: int) -> bool:
-    """Whether B is complex. A foreign action is tried out once each way: a missing or wrong adjoint shows here."""
+    """Whether B is complex. An operator of the user is tried once in each direction, to find a wrong adjoint."""
     dtype = getattr(action, "dtype", None)
     if isinstance(action, _Matrix):
         return np.dtype(dtype).kind == "c"
@@ -149,11 +149,11 @@ def _has_complex_dtype(action: Any, rows: int, columns: int) -> bool:
         z = _vector(action.matvec(x))
         back = _vector(action.rmatvec(z if z.size == rows else np.zeros(rows, kind)))
     except NotImplementedError:
-        raise InputError(f"{type(action).__name__} has no adjoint. Give it an rmatvec.") from None
+        raise InputError(f"{type(action).__name__} has no adjoint. Implement its rmatvec.") from None
     if z.size != rows or back.size != columns:
         raise InputError(
-            f"matvec and rmatvec give {z.size} and {back.size} numbers, but the operator's shape is {(rows, columns)}. "
-            "Make them agree."
+            f"matvec and rmatvec return {z.size} and {back.size} numbers, but operator has shape {(rows, columns)}. "
+            "Correct its shape or its methods."
         )
     _check_adjoint(inner(z, z), inner(x, back))
     return is_complex(z) if dtype is None else np.dtype(kind).kind == "c"
@@ -162,13 +162,13 @@ def _has_complex_dtype(action: Any, rows: int, columns: int) -> bool:
 def _check_adjoint(there: float, back: float) -> None:
     """⟨Bx, Bx⟩ = ⟨x, BᴴBx⟩."""
     if not (np.isfinite(there) and np.isfinite(back)):
-        raise InputError("A product with operator is not finite. Check its matvec and rmatvec.")
+        raise InputError("A product with the operator is not finite. Check its matvec and rmatvec.")
     if abs(there - back) > MISMATCH * abs(there):
         raise InputError(
-            f"rmatvec is not the adjoint of matvec: ⟨Bx, Bx⟩ is {there:.6g}, and ⟨x, BᴴBx⟩ {back:.6g}. "
-            "Correct it, and try bifactor.testing.check_operator."
+            f"rmatvec is not the adjoint of matvec: ⟨Bx, Bx⟩ is {there:.6g}, but ⟨x, BᴴBx⟩ is {back:.6g}. "
+            "Correct it and run bifactor.testing.check_operator."
         )
 
 
 def _vector(values: Any) -> Array:
-    return floating(values, "a product with operator").reshape(-1)
+    return floating(values, "a product with the operator").reshape(-1)

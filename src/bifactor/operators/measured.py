@@ -1,4 +1,4 @@
-"""The bound of any operator: measure, compare with the data, pull back."""
+"""The default bound of an operator, by `forward` and `adjoint`."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from bifactor.operators.base import Operator
 
 TRUSTED = 0.25, 2.0
-"""The steps along a curve whose z₁ is a difference of z there and here, in units of the distance to there.
+"""The range of steps along a curve whose z₁ is a difference of z at two points, in units of their distance.
 
-An error δ of the z here is (1 − a)δ after a step a, so up to a = 2 it never grows. The rounding of a z there that is
-much larger than where a short step leads would show in it."""
+An error δ of z at the first point is (1 − a)δ after a step a, so it does not grow up to a = 2. After a short step, the
+rounding error of a much larger z at the second point would be visible."""
 
 
 class Measured(DataBound):
@@ -32,9 +32,9 @@ class Measured(DataBound):
     Parameters
     ----------
     operator : Operator
-        A.
+        The operator A.
     fit : DataFit
-        With one y per measurement, in the order of the operator.
+        The loss and data, with one y per measurement, in the order of the operator.
     """
 
     quick = False
@@ -102,7 +102,7 @@ class Measured(DataBound):
 
     @cached_property
     def fingerprint(self) -> str:
-        # A probe stands for the operator, whatever it is made of: equal measurements of one fixed matrix.
+        # Measurements of one fixed matrix stand for the operator.
         rng = np.random.default_rng(0)
         probe = [beside(gaussian(rng, (k, 1), self.dtype), self.like) for k in self.shape]
         seen = digest(self.operator.forward(*probe))
@@ -126,7 +126,7 @@ class Measured(DataBound):
 
 
 class MeasuredCurve(Curve):
-    """φ(a) = Σ wᵢ ℓ(zᵢ(a); yᵢ): a trial step costs O(p), whatever the operator costs."""
+    """φ(a) = Σ wᵢ ℓ(zᵢ(a); yᵢ): a trial step costs O(p) for any operator."""
 
     def __init__(self, bound: Measured, moving: Moving, reach: Reach = ANYWHERE):
         self.bound, self.moving, self.reach = bound, moving, reach
@@ -144,9 +144,9 @@ class MeasuredCurve(Curve):
 
 
 def require_field(fit: DataFit, z: Array) -> None:
-    """`InputError` where measurements are complex and a loss takes none."""
+    """Raise `InputError` if measurements are complex and a loss needs real ones."""
     for loss in fit.each_loss:
         if is_complex(z) and not loss.targets.complex:
             raise InputError(
-                f"{type(loss).__name__} takes real measurements, but here they are complex. Use a loss such as Squared."
+                f"{type(loss).__name__} needs real measurements, but here they are complex. Use a loss such as Squared."
             )

@@ -15,20 +15,20 @@ class Noiselet(WalshHadamard):
     differences of entries whose labels differ in their leading bits; R is symmetric and its own inverse.
     Complex (Coifman): C = B ⊗ … ⊗ B with B = ½[[1−i, 1+i], [1+i, 1−i]], symmetric and unitary, C² the reversal.
 
-    Both are the Walsh–Hadamard transform H in disguise, which is how they are computed here, without a pass over
-    memory for it: with g(j) = j ⊕ 2j (mod N) and c(k) = popcount(k),
+    Both are computed as Walsh–Hadamard transforms H with other labels and phases, without an extra pass over memory:
+    with g(j) = j ⊕ 2j (mod N) and c(k) = popcount(k),
 
         R[j, k] = ε(g(j)) H[g(j), g(k)] ε(g(k)),   ε(k) = (−1)^{⌊c(k)/2⌋},
         C[j, k] = e^{−iπ log₂N/4} i^{c(j) − c(k)} H[N−1−j, k],
 
     because [[1, i], [i, 1]] = D J H₂ D⁻¹ for D = diag(1, i), J the exchange, and HZ = JH for Z = diag(1, −1).
 
-    Needs mn to be a power of two. Complex noiselets measure complex X. For the other parameters see `Subsampled`.
+    mn must be a power of two. Complex noiselets measure complex X. For the other parameters, see `Subsampled`.
 
     Parameters
     ----------
     complex : bool
-        Coifman's complex noiselets instead of the real ones.
+        Whether to use Coifman's complex noiselets instead of the real ones.
 
     References
     ----------

@@ -24,19 +24,20 @@ LETTERS = "IXZY"
 class Pauli(Operator):
     """A(X)ᵢ = c·Re tr(Pᵢ X) for Pauli strings Pᵢ = σ ⊗ … ⊗ σ, σ ∈ {I, X, Y, Z}, and complex X of size d = 2ⁿ.
 
-    No d×d matrix is built: strings with the same flips share one fast Walsh–Hadamard transform. The strings are
-    orthogonal, so ‖A‖² = d unless one is repeated. `normalize=True` takes c = √(d/p), so that E‖A(X)‖² = ‖X‖² over
-    Hermitian X.
+    No d×d matrix is formed: strings with the same bit flips share one fast Walsh–Hadamard transform. The strings are
+    orthogonal, so ‖A‖² = d unless one is repeated.
 
     Parameters
     ----------
     n_qubits : int
+        The number of qubits n.
     strings : list of labels such as "XIZY", int or None
-        Which strings (the first letter is the first Kronecker factor), how many drawn at random without replacement,
-        or all 4ⁿ.
+        The strings (the first letter is the first Kronecker factor), the number of strings to draw at random without
+        replacement, or None for all 4ⁿ.
     rng : Generator, int or None
-        Draws the strings.
+        The source of randomness for the strings.
     normalize : bool
+        Whether to take c = √(d/p), so that E‖A(X)‖² = ‖X‖² over Hermitian X; otherwise c = 1.
     """
 
     complex_matrix = True
@@ -49,7 +50,7 @@ class Pauli(Operator):
         normalize: bool = False,
     ):
         if not is_count(n_qubits, 1) or n_qubits > 30:
-            raise InputError(f"n_qubits={n_qubits!r} is not an integer from 1 to 30.")
+            raise InputError(f"n_qubits={n_qubits!r} is not possible. Choose an integer from 1 to 30.")
         self.n_qubits = int(n_qubits)
         d = 1 << self.n_qubits
         self.shape = (d, d)
@@ -93,7 +94,7 @@ class Pauli(Operator):
 
     def mean_square(self, weights: Array | None = None) -> float:
         total = self.size if weights is None else float(np.sum(weights, dtype=np.float64))
-        # Half of what a complex X has shows in the real part; all of it if X is Hermitian.
+        # The real part contains half of ‖X‖² of a complex X; all of it if X is Hermitian.
         return self.scale**2 * total / (2 * self.shape[0])
 
 
@@ -117,7 +118,7 @@ class Combination(LinearMap):
 
 
 def _kernel(groups: tuple[Array, Array, Array], U: Array) -> ModuleType:
-    # The reference spends as long on a mask as compiled loops on hundreds of numbers.
+    # The reference takes as long for a mask as compiled loops for hundreds of numbers.
     return kernels.find("pauli", U.dtype, groups[0].size * max(U.shape[0], 256), U.shape[1])
 
 
@@ -127,13 +128,13 @@ def _masks(n: int, strings: Sequence[str] | int | None, rng: Any) -> tuple[Array
     if strings is None or isinstance(strings, (int, np.integer)):
         count = total if strings is None else strings
         if not is_count(count, 1) or count > total:
-            raise InputError(f"strings={strings!r}: there are {total} strings on {n} qubits. Choose 1 to {total}.")
+            raise InputError(f"strings={strings!r} is not possible with {n} qubits. Choose 1 to {total}.")
         chosen = np.arange(total) if count == total else _distinct(generator(rng), total, int(count))
         return chosen >> n, chosen & ((1 << n) - 1)
     labels = list(strings)
     for label in labels:
         if not isinstance(label, str) or len(label) != n or set(label) - set(LETTERS):
-            raise InputError(f"{label!r} is not a Pauli string on {n} qubits. Write {n} letters of I, X, Y, Z each.")
+            raise InputError(f"{label!r} is not a Pauli string on {n} qubits. Use {n} of the letters I, X, Y and Z.")
     if not labels:
         raise InputError("Pauli got no strings. Pass at least one.")
     codes = np.array([[LETTERS.index(letter) for letter in label] for label in labels])
@@ -142,7 +143,7 @@ def _masks(n: int, strings: Sequence[str] | int | None, rng: Any) -> tuple[Array
 
 
 def _distinct(rng: np.random.Generator, total: int, count: int) -> Array:
-    """A random subset, without listing all of a large set."""
+    """A random subset, without listing a large set."""
     if total <= 1 << 20:
         return np.sort(rng.choice(total, count, replace=False))
     chosen = np.empty(0, dtype=np.int64)

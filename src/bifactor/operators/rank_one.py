@@ -61,13 +61,13 @@ class RankOne(Operator):
 
     def work(self, width: int, dtype: Any) -> int:
         item, m, n = np.dtype(dtype).itemsize, *self.shape
-        copied = max(m, n) if self.complex_matrix else 0  # conjugates, of one side at a time
+        copied = max(m, n) if self.complex_matrix else 0  # conjugates of one side at a time
         if any(np.finfo(vectors.dtype).eps != np.finfo(dtype).eps for vectors in (self.a, self.b)):
-            copied += 2 * (m + n)  # in another precision, for a forward while an adjoint has them too
+            copied += 2 * (m + n)  # in another precision, held by forward and an adjoint at once
         return self.size * (3 * width + copied) * item
 
     def _vectors(self, like: Array) -> tuple[Array, Array]:
-        """a and b in the precision and the library of an array."""
+        """a and b in the precision and library of an array."""
         a, b = (beside(match_precision(vectors, dtype_of(like)), like) for vectors in (self.a, self.b))
         return a, b
 
@@ -77,7 +77,7 @@ class RankOne(Operator):
     def mean_square(self, weights: Array | None = None) -> float:
         rows = row_squares(self.a) * row_squares(self.b)
         if self.intensity and self.complex_matrix:
-            rows = rows / 2  # half of what a complex X has shows in the real part
+            rows = rows / 2  # the real part contains half of ‖X‖²
         return float(np.sum(rows if weights is None else weights * rows)) / (self.shape[0] * self.shape[1])
 
 
@@ -103,5 +103,5 @@ def _vectors(rows: Array, name: str) -> Array:
     a = host(floating(rows, name))
     if a.ndim != 2 or 0 in a.shape:
         raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
-    require_finite(a, name, "Check how the vectors were made.")
-    return np.array(a)  # a copy: what the caller does to it later is not what was measured
+    require_finite(a, name, "Check how the vectors were computed.")
+    return np.array(a)  # a copy, because the caller may change it later

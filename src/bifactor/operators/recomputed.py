@@ -11,14 +11,14 @@ from bifactor.operators.bound import DataBound
 class Recomputed(Operator):
     """The same measurements as A, recomputed in each pass over the data instead of being stored.
 
-    Saves memory: of `Entries`, an iteration then holds nothing as long as the data beside y, the weights and the
-    coordinates; other operators have their measurements for the time of one pass. Solvers that work on the measurements
-    themselves (NuclearNorm, SPG, SparseApproxSDP) refuse it.
+    This saves memory: with `Entries`, an iteration then holds no array as long as the data besides y, the weights and
+    the coordinates; other operators hold their measurements during one pass. Solvers that work on the measurements
+    themselves (NuclearNorm, SPG, SparseApproxSDP) reject it.
 
     Parameters
     ----------
     operator : Operator
-        A.
+        The operator A.
     """
 
     def __init__(self, operator: Operator):

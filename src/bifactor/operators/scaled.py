@@ -25,9 +25,9 @@ class Scaled(Operator):
     Parameters
     ----------
     operator : Operator
-        A.
+        The operator A.
     factor : number
-        c, finite and not 0. A complex c makes X complex.
+        The factor c, finite and not 0. A complex c makes X complex.
     """
 
     def __init__(self, operator: Operator, factor: complex):
@@ -38,7 +38,7 @@ class Scaled(Operator):
         if isinstance(self.factor, complex):
             if takes_real_measurements(operator):
                 raise InputError(
-                    f"factor={factor!r} is complex, but {type(operator).__name__} here takes real measurements of any "
+                    f"factor={factor!r} is complex, but the measurements of {type(operator).__name__} are real for any "
                     "matrix. Use a real factor."
                 )
             self.complex_matrix = True
@@ -59,14 +59,14 @@ class Scaled(Operator):
         return abs(self.factor) ** 2 * self.operator.mean_square(weights)
 
     def bind(self, fit: DataFit) -> DataBound:
-        return self.operator.bind(fit).inside(self._scaled)  # of features, which leave a number alone
+        return self.operator.bind(fit).inside(self._scaled)  # inside features, which commute with a number
 
     def _scaled(self, bound: DataBound) -> DataBound:
         return ScaledBound(bound, self.factor)
 
 
 class ScaledBound(DataBound):
-    """f(cX) of a given f: that of (cU)Vᴴ, so every fast way of f serves and nothing as long as the data is scaled."""
+    """f(cX) of a given f, by its fast passes at (cU)Vᴴ: no array as long as the data is scaled."""
 
     def __init__(self, bound: DataBound, factor: complex):
         self.bound, self.factor = bound, factor
@@ -134,12 +134,12 @@ class ScaledBound(DataBound):
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         inner = self.bound.exact(self.scaled(x), side, score, rows)
-        # On the right the factor that is scaled is in the blocks already.
+        # For the right side, the blocks already contain the scaled factor.
         return inner if side or inner is None else abs(self.factor) ** 2 * inner
 
     def footprint(self, width: int) -> Footprint:
         z, work = self.bound.footprint(width)
-        return Footprint(z, work + 2 * self.shape[0] * width * self.dtype.itemsize)  # a factor that is scaled
+        return Footprint(z, work + 2 * self.shape[0] * width * self.dtype.itemsize)  # the scaled factor
 
     def check_factors(self, x: Factors) -> None:
         self.bound.check_factors(x)
@@ -171,21 +171,21 @@ class ScaledBound(DataBound):
         return x if self.factor == 1 else Free().pair(self.factor * x.left, x.right)
 
     def unscaled(self, at: Evaluated) -> Evaluated:
-        """∇f of cX as a function of X: c̄·∇f(cX). Its product with U has the factor in U already."""
+        """The gradient of f(cX) in X, c̄·∇f(cX). In its product with U, U already contains the factor."""
         return at if self.factor == 1 else at._replace(GV=self.factor.conjugate() * at.GV)
 
 
 def _number(factor: Any) -> complex:
-    """A Python float where it can be, else a complex: they take the precision of what they meet."""
+    """A Python float if possible, otherwise a complex: both take the precision of the array they are combined with."""
     if isinstance(factor, bool) or not isinstance(factor, Complex):
-        raise InputError(f"factor={factor!r} is not a number. Pass a real or complex one.")
+        raise InputError(f"factor={factor!r} is not a number. Pass a real or complex number.")
     c = complex(factor)
     if not SMALLEST <= abs(c) <= LARGEST:
-        raise InputError(f"factor={factor!r} is not a finite number other than 0. Check how it was made.")
+        raise InputError(f"factor={factor!r} is not a finite number other than 0. Check how it was computed.")
     return c if c.imag else c.real
 
 
 def takes_real_measurements(operator: Operator) -> bool:
-    """Whether A(X) is real even where X is complex, as intensities are. Such an A* is made for real w only."""
+    """Whether A(X) is real even if X is complex, as intensities are. The adjoint of such an A needs a real w."""
     U, V = (np.zeros((k, 1), dtype=np.complex128) for k in operator.shape)
     return not is_complex(operator.forward(U, V))

@@ -1,4 +1,4 @@
-"""How the curvature of a function is shared out among the rows and columns of X."""
+"""The distribution of the curvature of a function over the rows and columns of X."""
 
 import numpy as np
 
@@ -8,26 +8,26 @@ from bifactor.kernels.blas import gram
 
 
 class Shares:
-    """Sums of curvature over each row and over each column; in the library of `like`."""
+    """Sums of the curvature over each row and over each column, in the library of `like`."""
 
     def __init__(self, marginals: tuple[Array, Array], like: Array):
         self._sums = [beside(sums, like) for sums in marginals]
         self._totals = [float(sums.sum()) for sums in marginals]
-        # A row of none counts as the mean one.
+        # Rows without any count as average.
         self._filled = [
             own if np.all(sums > 0) else beside(filled(sums), like)
             for own, sums in zip(self._sums, marginals, strict=True)
         ]
 
     def centre(self, factor: Array, side: int) -> Array:
-        """The mean of the rows of a factor, each with its share in the curvature."""
+        """The mean of the rows of a factor, weighted by their shares of the curvature."""
         ones = beside(np.ones((factor.shape[0], 1), dtype_of(factor)), factor)
         return beside(gram(ones, factor, self._sums[side])[0] / self._totals[side], factor)
 
     def blocks(self, other: Array, side: int, alone: bool) -> Shared:
-        """Of each row the curvature there, times the mean of vⱼᴴvⱼ over what is observed of the `other` factor."""
+        """For each row its curvature, times the mean of vⱼᴴvⱼ over the observed rows of the `other` factor."""
         mean = gram(other, other, self._sums[1 - side]) / self._totals[1 - side]
         if alone:
             return Shared(((self._filled[side], mean),))
-        # Beside others the mean is made a sum, as theirs are, so that damping is the same for all.
+        # Next to other functions the mean becomes a sum, as theirs are, so that damping is the same for all.
         return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))

@@ -1,4 +1,4 @@
-"""A function of X as it is printed, and as notebooks show it."""
+"""The display of a function of X, printed and in notebooks."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from bifactor.markup.card import card, figures
 
 
 class Shown:
-    """Has a shape and a dtype, and prints them."""
+    """A base class that shows a shape and a dtype."""
 
     shape: tuple[int, int]
     dtype: Any

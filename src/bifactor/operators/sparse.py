@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices, checked before compiled code follows their indices: it trusts them, and would crash."""
+"""Checks of SciPy's sparse matrices, whose indices compiled code would follow unchecked, and crash."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 
 COMPRESSED = {"csr": 1, "csc": 1, "bsr": 3}
-"""Kinds that hold pointers into their indices, and the dimensions of their data."""
+"""Formats with pointers into their indices, and the number of dimensions of their data."""
 
 
 def coordinates(matrix: Any, what: str) -> Any:
-    """A copy as SciPy's coo_array; `InputError` where the arrays of a matrix do not fit together."""
+    """A copy as a SciPy coo_array; `InputError` if the arrays of a matrix are inconsistent."""
     require_sound(matrix, what)
     coo = _from_diagonals(matrix) if matrix.format == "dia" else matrix.tocoo(copy=True)
-    require_sound(coo, what)  # lists of indices are checked by nobody before
+    require_sound(coo, what)  # lists of indices have not been checked before
     return coo
 
 
 def _from_diagonals(matrix: Any) -> Any:
-    """In the memory that the data take, where SciPy takes as much as there are rows."""
+    """Convert it in memory proportional to the data; SciPy takes memory proportional to the rows."""
     cols = np.arange(matrix.data.shape[1], dtype=np.int64)
     rows = cols - matrix.offsets.astype(np.int64)[:, None]
     there = (rows >= 0) & (rows < matrix.shape[0]) & (cols < matrix.shape[1]) & (matrix.data != 0)
@@ -30,7 +30,7 @@ def _from_diagonals(matrix: Any) -> Any:
 
 
 def require_sound(matrix: Any, what: str) -> None:
-    """Raise `InputError` where the arrays of a sparse matrix do not fit together."""
+    """Raise `InputError` if the arrays of a sparse matrix are inconsistent."""
     try:
         if matrix.ndim != 2:
             raise ValueError(f"it has {matrix.ndim} dimensions, not 2")
@@ -47,7 +47,7 @@ def require_sound(matrix: Any, what: str) -> None:
 
 
 def require_compressed(kind: str, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> None:
-    """Raise `ValueError`, a part of a sentence, where arrays are no matrix in rows, columns or rows of blocks."""
+    """Raise `ValueError`, with part of a sentence, if arrays are not a matrix in CSR, CSC or BSR format."""
     blocks = data.shape[1:] if kind == "bsr" else (1, 1)
     if data.ndim != COMPRESSED[kind] or 0 in blocks or any(n % k for n, k in zip(shape, blocks, strict=True)):
         raise ValueError(f"its data have shape {data.shape} for {shape[0]}×{shape[1]}")
@@ -55,12 +55,12 @@ def require_compressed(kind: str, data: Array, indices: Array, indptr: Array, sh
     lines, width = (n, m) if kind == "csc" else (m, n)
     for name, array in (("indices", indices), ("indptr", indptr)):
         if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise ValueError(f"its {name} are {array.dtype} of shape {array.shape}, not a vector of integers")
+            raise ValueError(f"its {name} is {array.dtype} of shape {array.shape}, not a vector of integers")
     if indptr.size != lines + 1 or indices.size != data.shape[0]:
         counts = f"{indptr.size} pointers, {indices.size} indices and {data.shape[0]} entries"
         raise ValueError(f"it has {counts} for {shape[0]}×{shape[1]}")
     if indptr[0] != 0 or indptr[-1] != indices.size or np.any(indptr[1:] < indptr[:-1]):
-        raise ValueError(f"its indptr does not rise from 0 to {indices.size}")
+        raise ValueError(f"its indptr does not increase from 0 to {indices.size}")
     _require_range(indices, width)
 
 
@@ -77,7 +77,7 @@ def require_diagonals(data: Array, offsets: Array, shape: tuple[int, int]) -> No
     if data.ndim != 2 or offsets.dtype.kind not in "iu" or offsets.shape != data.shape[:1]:
         raise ValueError(f"it has {offsets.shape} offsets and data of shape {data.shape}")
     if np.unique(offsets).size < offsets.size:
-        raise ValueError("it has a diagonal twice")
+        raise ValueError("it has a repeated diagonal")
     if offsets.size and (offsets.min() < -shape[0] or offsets.max() > shape[1]):
         raise ValueError(f"it has diagonals from {offsets.min()} to {offsets.max()} for {shape[0]}×{shape[1]}")
 
@@ -86,9 +86,9 @@ def _require_lists(matrix: Any) -> None:
     if matrix.rows.shape != matrix.data.shape or matrix.rows.shape != matrix.shape[:1]:
         raise ValueError(f"it has {matrix.rows.size} lists for {matrix.shape[0]} rows")
     if any(len(places) != len(values) for places, values in zip(matrix.rows, matrix.data, strict=True)):
-        raise ValueError("it has a row with more indices than entries, or fewer")
+        raise ValueError("it has a row with different numbers of indices and entries")
 
 
 def _require_range(indices: Array, size: int) -> None:
     if indices.size and (indices.min() < 0 or indices.max() >= size):
-        raise ValueError(f"it has indices from {indices.min()} to {indices.max()} on a side of {size}")
+        raise ValueError(f"it has indices from {indices.min()} to {indices.max()} on a side of length {size}")

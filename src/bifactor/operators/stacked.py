@@ -18,19 +18,19 @@ from bifactor.operators.sum import Sum
 from bifactor.validation import require_measurements
 
 LARGE = 4_000_000
-"""Entries of X from which power iteration, which forms X, is not worth its memory."""
+"""The number of entries of X above which power iteration, which forms X, takes too much memory."""
 
 
 class Stacked(Operator):
-    """A(X) = (A₁(X), A₂(X), …), one after the other. max ‖Aₖ‖² ≤ ‖A‖² ≤ Σ ‖Aₖ‖², by power iteration, or
-    the upper bound where X is large.
+    """A(X) = (A₁(X), A₂(X), …), one after the other. max ‖Aₖ‖² ≤ ‖A‖² ≤ Σ ‖Aₖ‖².
 
-    y and weights follow the same order: `np.concatenate([y1, y2])`. X is complex if any part says so.
+    ‖A‖² is computed by power iteration, or is the upper bound if X is large. y and weights follow the same order:
+    `np.concatenate([y1, y2])`. X is complex if it is for any part.
 
     Parameters
     ----------
     *operators : Operator
-        A₁, A₂, …, all for matrices of one shape. Use `Scaled` to say how much one counts beside another.
+        The operators A₁, A₂, …, all for matrices of the same shape. Use `Scaled` to weight them against each other.
     """
 
     def __init__(self, *operators: Operator):
@@ -38,11 +38,11 @@ class Stacked(Operator):
             raise InputError("Stacked got no operators. Pass at least one.")
         for operator in operators:
             if not isinstance(operator, Operator):
-                raise InputError(f"{operator!r} is not an Operator. Pass operators one by one, Stacked(A, B).")
+                raise InputError(f"{operator!r} is not an Operator. Pass operators as arguments, Stacked(A, B).")
             if operator.shape != operators[0].shape:
                 raise InputError(
                     f"The operators are for matrices of shapes {operators[0].shape} and {operator.shape}. "
-                    "Stack operators for one shape."
+                    "Stack operators for the same shape."
                 )
         self.operators = operators
         self.shape = operators[0].shape
@@ -57,7 +57,7 @@ class Stacked(Operator):
 
     def adjoint(self, w: Array) -> LinearMap:
         require_measurements(w, self.size)
-        # Beside complex measurements a real one has a complex w, of which it feels the real part.
+        # Next to complex measurements, real ones get a complex w, of which only the real part matters.
         mixed = self._real_parts if is_complex(w) else [False] * len(self.operators)
         return TotalMap(
             *(
@@ -70,7 +70,7 @@ class Stacked(Operator):
         parts = [operator.norm_squared(w) for operator, w in self._split(weights)]
         if len(parts) == 1 or self.shape[0] * self.shape[1] > LARGE:
             return sum(parts)  # a bound that forms nothing
-        # Power iteration finds no more than there is, so a part with a formula may know better.
+        # Power iteration estimates from below, so the norm of a part with a formula may be larger.
         return max(power_norm_squared(self, weights), *parts)
 
     def mean_square(self, weights: Array | None = None) -> float:
@@ -96,7 +96,7 @@ class Stacked(Operator):
 
 
 class StackedBound(Sum, DataBound):
-    """The sum of what the operators make of their parts of the data."""
+    """The sum of the operators, each bound to its part of the data."""
 
     parts: tuple[DataBound, ...]
 
@@ -114,7 +114,7 @@ class StackedBound(Sum, DataBound):
 
     @cached_property
     def smoothness(self) -> float:
-        # Sharper than the sum of the parts' own, which may bend in different directions.
+        # Smaller than the sum of the parts' constants, whose curvature may be in different directions.
         L, weights = self.fit.smooth
         return L * self.operator.norm_squared(weights)
 
@@ -127,16 +127,16 @@ def _joined(parts: list[Array]) -> Array:
 
 
 def _real(fit: DataFit, operator: Operator) -> DataFit:
-    """The data of real measurements that stand beside complex ones."""
+    """The data of real measurements that are stacked with complex ones."""
     if not is_complex(fit.values):
         return fit
     if np.any(np.imag(fit.values)):
-        raise InputError(f"y has imaginary parts where {type(operator).__name__} takes real measurements. Check y.")
+        raise InputError(f"y has imaginary parts, but the measurements of {type(operator).__name__} are real. Check y.")
     return fit.with_values(real(fit.values))
 
 
 def _one_fit(fits: list[DataFit]) -> DataFit:
-    """The measurements of several, one after the other."""
+    """The measurements of several fits, one after the other."""
     losses: list[Loss] = []
     for loss in (loss for fit in fits for loss in fit.each_loss):
         losses += [] if loss in losses else [loss]
@@ -151,6 +151,6 @@ def _one_fit(fits: list[DataFit]) -> DataFit:
 
 
 def _places(fit: DataFit, losses: list[Loss]) -> Array:
-    """Where the loss of each measurement is among others."""
+    """The position of the loss of each measurement in a list of losses."""
     places = np.array([losses.index(loss) for loss in fit.each_loss])
     return np.full(fit.y.shape, places[0]) if fit.group is None else places[fit.group]

@@ -5,7 +5,7 @@ from bifactor.factors import Factors, Free
 
 
 def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
-    """Factors of X and a direction, along which X moves by ΔX = the product of `new`; None for X stands for 0.
+    """Factors of X and a direction along which X moves by ΔX, whose factors are `new`; x = None stands for X = 0.
 
     X + t·ΔX = [U, A][V, tB]ᴴ for ΔX = ABᴴ.
     """

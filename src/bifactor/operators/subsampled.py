@@ -1,4 +1,4 @@
-"""What sub-sampled unitary transforms share: scrambling, sampling, and memory used again."""
+"""The base class of sub-sampled unitary transforms: scrambling, sampling, and reused memory."""
 
 from abc import abstractmethod
 from types import ModuleType
@@ -25,23 +25,26 @@ from bifactor.validation import is_count, require_measurements, require_rows
 class Subsampled(Operator):
     """A(X) = c·(T v)[sample], with v = vec(X) permuted and with signs, T unitary of length N = mn, c = 1 or √(N/p).
 
-    The rows are orthonormal, so ‖A‖² = 1 and E‖A(X)‖² = (p/N)‖X‖². `normalize=True` multiplies by √(N/p), so that
+    The rows are orthonormal, so ‖A‖² = 1 and E‖A(X)‖² = (p/N)‖X‖². `normalize=True` takes c = √(N/p), so that
     E‖A(X)‖² = ‖X‖² and ‖A‖² = N/p: then L is N/p over all matrices, but about 1 over those of low rank.
 
     Parameters
     ----------
     shape : (m, n)
+        The shape of X.
     size : int or array of distinct integers
-        How many of the N coefficients are kept, drawn without replacement; or which.
+        The number of the N coefficients to keep, drawn without replacement; or their indices.
     rng : Generator, int or None
-        Chooses permutation, signs and sample.
+        The source of randomness for permutation, signs and sample.
     permute, signs : bool
-        Permute vec(X) at random; flip signs at random. Without either, smooth or structured X may stay coherent with T.
+        Whether to permute vec(X) at random and to flip signs at random. Without either, smooth or structured X may
+        stay coherent with T.
     normalize : bool
+        Whether to take c = √(N/p).
     """
 
     table = np.array([1.0, 1.0, -1.0, -1.0])
-    """The four factors that entries may be multiplied by on their way into v; two apart they differ in sign."""
+    """The four factors by which entries of v may be multiplied; those two places apart differ in sign."""
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Subsampled(Operator):
         self.sample = _sample(size, self.length, source)
         self.size = int(self.sample.size)
         self.scale = (self.length / self.size) ** 0.5 if normalize else 1.0
-        # v[k] takes the entry order[k] of vec(X); T's own labels and phases are set by _relabel.
+        # v[k] is the entry order[k] of vec(X); the labels and phases of T are set by _relabel.
         self._back, code, self.kept, phase = self._relabel(order, self.sample)
         self.kept = self.kept.astype(index)
         self.output = np.full(self.size, self.scale) * phase
@@ -87,14 +90,14 @@ class Subsampled(Operator):
 
     @abstractmethod
     def inverse(self, v: Array) -> Array:
-        """Tᴴ v, likewise."""
+        """Tᴴ v, up to the same factor; may overwrite v."""
 
     def _check_length(self) -> None:
-        """Raise `InputError` where T has no such length."""
+        """Raise `InputError` if T does not exist for this length."""
 
     @abstractmethod
     def _relabel(self, order: Array | None, sample: Array) -> tuple[Array | None, Array | None, Array, Any]:
-        """(order, code, positions, factor) for a T that is computed under other labels, or up to phases and scale."""
+        """(order, code, positions, factor) for a T that is computed with other labels, or up to phases and scale."""
 
     def forward(self, U: Array, V: Array) -> Array:
         v = self.coefficients(U, V)
@@ -113,7 +116,7 @@ class Subsampled(Operator):
 
     def work(self, width: int, dtype: Any) -> int:
         item = np.dtype(dtype).itemsize
-        # A matrix and a vector that are used again; the data, places, factors and slopes in the order of coefficients.
+        # A matrix and a vector that are reused; data, places, factors and slopes in the order of coefficients.
         return 2 * self.length * item + self.size * (2 * item + self.kept.itemsize + self.output.itemsize)
 
     def bind(self, fit: DataFit) -> DataBound:
@@ -121,7 +124,7 @@ class Subsampled(Operator):
         return SubsampledBound(self, self.sized(fit))
 
     def coefficients(self, U: Array, V: Array) -> Array:
-        """T v, all of it."""
+        """All coefficients T v."""
         require_rows(U, self.shape[0])
         require_rows(V, self.shape[1])
         space = workspace(self)
@@ -132,7 +135,7 @@ class Subsampled(Operator):
         return self.transform(v)
 
     def return_to(self, v: Array, matrix: Array) -> None:
-        """Put v back where its entries came from."""
+        """Put the entries of v back to their places in X."""
         table = match_precision(self.table.conj(), v.dtype)
         self.kernel.place(v, self._back, self._code_back, table, matrix.reshape(-1))
 
@@ -145,7 +148,7 @@ class Subsampled(Operator):
 
 
 class SubsampledBound(Measured):
-    """f and its gradient in one pass, in the memory of the operator, where the measurements are real."""
+    """f and its gradient in one pass, in the memory of the operator, if the measurements are real."""
 
     operator: Subsampled
 
@@ -179,11 +182,11 @@ def _sample(size: int | Array, length: int, rng: np.random.Generator) -> Array:
     if np.ndim(size) == 0:
         if not is_count(size, 1) or size > length:
             raise InputError(f"size={size!r} is not possible with {length} coefficients. Choose 1 to {length}.")
-        # Sorted, so that taking and placing the sample walks through memory in order.
+        # Sorted, so that memory is read and written in order.
         return np.sort(rng.choice(length, int(size), replace=False))
     sample = np.asarray(size)
     if sample.ndim != 1 or sample.dtype.kind not in "iu" or sample.size == 0:
-        raise InputError(f"size is {sample.dtype} of shape {sample.shape}. Pass a number, or a vector of indices.")
+        raise InputError(f"size is {sample.dtype} of shape {sample.shape}. Pass an integer, or a vector of indices.")
     if sample.min() < 0 or sample.max() >= length or np.unique(sample).size != sample.size:
-        raise InputError(f"The sample must be distinct indices from 0 to {length - 1}. Check the shape.")
+        raise InputError(f"size has repeated indices, or indices outside 0 to {length - 1}. Check size and shape.")
     return sample.astype(np.int64)

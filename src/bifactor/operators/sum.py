@@ -1,4 +1,4 @@
-"""The sum of several functions of one X."""
+"""The sum of several functions of X."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -17,14 +17,14 @@ from bifactor.operators.footprint import Footprint
 
 
 class Sum(Bound):
-    """f₁(X) + f₂(X) + …; z, where every part has an explicit one, is theirs one after the other, and else a tuple."""
+    """f₁(X) + f₂(X) + …; z is the concatenation of the parts' z if all are explicit, otherwise a tuple."""
 
     def __init__(self, *given: Bound):
         parts = tuple(part for one in given for part in one.summands)
         for part in parts:
             if part.shape != parts[0].shape:
                 raise InputError(
-                    f"The parts are for matrices of shapes {parts[0].shape} and {part.shape}. Add those for one shape."
+                    f"The parts are for matrices of shapes {parts[0].shape} and {part.shape}. Add parts for one shape."
                 )
         self.parts, self.shape = parts, parts[0].shape
         self.dtype = np.result_type(*(part.dtype for part in parts))
@@ -79,7 +79,7 @@ class Sum(Bound):
         return self.total([part.evaluate(x, own) for part, own in self._split(z)])
 
     def total(self, parts: list[Evaluated]) -> Evaluated:
-        """The sum of what the parts say of one x."""
+        """The sum of the evaluations of the parts at one x."""
         f, GV, GhU, z = zip(*parts, strict=True)
         return Evaluated(sum(f), reduce(_plus, GV), reduce(_plus, GhU), self._joined(list(z)))
 
@@ -116,7 +116,7 @@ class Sum(Bound):
 
     @property
     def patterns(self) -> tuple[Bound, ...]:
-        # Entries that are observed in several parts are as good as in one.
+        # Observed entries of several parts count as those of one.
         return (self.data, *(part for part in self.parts if part.whole))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
@@ -156,7 +156,7 @@ class Sum(Bound):
 
     def footprint(self, width: int) -> Footprint:
         z, work = (sum(part) for part in zip(*(part.footprint(width) for part in self.parts), strict=True))
-        return Footprint(z, work + sum(self.shape) * width * np.dtype(self.dtype).itemsize)  # a gradient to add up
+        return Footprint(z, work + sum(self.shape) * width * np.dtype(self.dtype).itemsize)  # a gradient to be summed
 
     def check_factors(self, x: Factors) -> None:
         for part in self.parts:
@@ -206,7 +206,7 @@ class Sum(Bound):
         for part, (shape, is_real) in zip(self.parts, self._measured, strict=True):
             size = int(np.prod(shape))
             own = namespace(z).reshape(z[start : start + size], shape)
-            # Beside complex measurements a real one is stored as complex, too.
+            # Next to complex measurements, real ones are stored as complex, too.
             yield part, real(own) if is_real and is_complex(own) else own
             start += size
 

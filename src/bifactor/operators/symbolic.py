@@ -11,9 +11,9 @@ from bifactor.operators.footprint import Footprint
 
 
 class Symbolic(DataBound):
-    """The f of another bound, with z computed anew in each pass: what it takes of memory is gone after the pass.
+    """The f of another bound, with z computed again in each pass and freed after it.
 
-    A curve is a pass, too: it has its z, z₁ and z₂ while somebody holds it.
+    A curve holds its z, z₁ and z₂ as long as it exists.
     """
 
     explicit = False
@@ -65,7 +65,7 @@ class Symbolic(DataBound):
         return self.bound.exact(x, side, score, rows)
 
     def footprint(self, width: int) -> Footprint:
-        # A search along a curve has z, z₁ and z₂ for its time: at its peak, nothing is saved.
+        # A search along a curve holds z, z₁ and z₂, so peak memory is not reduced.
         return self.bound.footprint(width)
 
     def check_factors(self, x: Factors) -> None:

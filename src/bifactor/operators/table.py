@@ -25,32 +25,34 @@ from bifactor.operators.visited import Visited
 from bifactor.validation import require_pair, require_rows, weights_of
 
 STEPS, LONGEST, ROUGH, SMALL = 60, 1.0, 0.05, 1e-4
-"""Newton steps that effects of rows or columns get at most, the longest one, one that ends them by default, and one
-that rounding may make."""
+"""The largest number of Newton steps for the effects of rows or columns, the longest step, the default tolerance, and
+the largest step that may be due to rounding."""
 
 SAMPLE = 4_000_000
-"""Cells that parameters of a loss are fitted to."""
+"""The number of cells to which parameters of a loss are fitted."""
 
 
 class Table(Bound):
     """f(X) = Σᵢⱼ wᵢ ℓ(xᵢⱼ + oᵢ; yᵢⱼ) over every cell of a table.
 
-    For tables of counts or labels that are mostly zeros, of up to 10⁹ cells and more: memory is taken for what is
-    stored, and time for a product of the factors, the loss and two products more, some rows at a time. Measurements are
-    computed anew in each pass, so solvers that work on these themselves refuse it. `Objective` takes it.
+    It is meant for tables of counts or labels that are mostly zeros, of 10⁹ cells and more. It takes memory for stored
+    cells only; a pass forms the product of the factors, the loss and two more products, some rows at a time.
+    Measurements are computed again in each pass, so solvers that work on them directly reject it. Pass it to
+    `Objective`.
 
     Parameters
     ----------
     loss : Loss or str
         One loss for all cells.
     Y : array or sparse matrix, m×n
-        NaN in an array marks a hole. What a sparse matrix does not store is `rest`.
+        The table. NaN in an array marks a missing cell. Cells that a sparse matrix does not store have the value
+        `rest`.
     rest : float
         The value of cells that are not stored: 0 for counts, -1 for labels.
     weights : array, m values or m×n, optional
-        w ≥ 0, by default ones. One for each cell takes memory for each cell.
+        Weights w ≥ 0, by default ones. Weights for each cell take memory for each cell.
     offset : array, m values, optional
-        o: e.g. the logarithms of exposures.
+        Offsets o, such as the logarithms of exposures.
     """
 
     explicit = False
@@ -71,13 +73,13 @@ class Table(Bound):
         self.passes = Passes(loss, stored, known)
 
     def _with(self, **changed: Any) -> "Table":
-        """The same with another loss, other cells or other offsets."""
+        """The same table with another loss, other cells or other offsets."""
         other = object.__new__(Table)
         other._bind(*(changed.get(name, getattr(self, name)) for name in ("loss", "sheet", "known")))
         return other
 
     def without(self, rows: Array, cols: Array) -> "Table":
-        """The same with some cells left out, none of which is named twice."""
+        """The same table without some cells, none of which may be repeated."""
         return self._with(sheet=self.sheet.without(rows, cols))
 
     def part(self, start: int, stop: int) -> "Table":
@@ -85,11 +87,11 @@ class Table(Bound):
         return self._with(sheet=self.sheet.part(start, stop), known=(self.known[0][start:stop], self.known[1]))
 
     def take(self, rows: Array) -> "Table":
-        """Some of the rows, by their places."""
+        """Some of the rows, by index."""
         return self._with(sheet=self.sheet.take(rows), known=(self.known[0][rows], self.known[1]))
 
     def shifted(self, offset: Array | float) -> "Table":
-        """With this added to the offsets of rows."""
+        """The same table with this added to the offsets of rows."""
         return self._with(known=_known(self.offset + offset, self.shape))
 
     @property
@@ -120,14 +122,14 @@ class Table(Bound):
 
     @cached_property
     def marginals(self) -> tuple[Array, Array]:
-        """Sums of the curvature where there are effects of rows and columns alone: it differs much among these."""
+        """Sums of the curvature at the best effects of rows and columns, among which it differs greatly."""
         a = self.best_effects(1, np.zeros(self.shape[1]))
         b = self.best_effects(0, a)
         _, bends = self.passes.sums(_effects(a, b, self.dtype))
         return bends
 
     def best_effects(self, side: int, cols: Array, ridge: float = 0.0, tol: float = ROUGH) -> Array:
-        """The best effects of columns (side 1), or of rows beside `cols`, under a ridge; by Newton's method."""
+        """The best effects of columns (side 1), or of rows given `cols`, with a ridge; by Newton's method."""
         others = self.offset if side else cols
         effects = rough_effects(self.loss, self.sheet, side, others, ridge) - (0.0 if side else self.offset)
         change = np.inf
@@ -137,7 +139,7 @@ class Table(Bound):
             step = (slopes + ridge * effects) / np.maximum(bends + ridge, 1e-30)
             moved = np.clip(effects - np.clip(step, -LONGEST, LONGEST), -FARTHEST, FARTHEST)
             change, before, effects = float(np.max(np.abs(moved - effects))), change, moved
-            if change <= tol or SMALL > change >= before / 2:  # rounding is all that is left
+            if change <= tol or SMALL > change >= before / 2:  # only rounding is left
                 break
         return effects
 
@@ -178,7 +180,7 @@ class Table(Bound):
         return self.loss.scales
 
     def refit(self, x: Factors, z: Measurements = None) -> "Table":
-        """Parameters that fit best to some of the rows, evenly spread over the table."""
+        """The parameters that fit best to some of the rows, evenly spread over the table."""
         m, n = self.shape
         rows = np.unique(np.linspace(0, m - 1, max(1, min(m, SAMPLE // n))).astype(int))
         z = x.left[rows] @ x.right.T + self.offset[rows, None]
@@ -195,7 +197,7 @@ class Table(Bound):
 
     def check_factors(self, x: Factors) -> None:
         if is_complex(x.left) or is_complex(x.right):
-            raise InputError(f"{type(self.loss).__name__} of a Table takes real factors, but here they are complex.")
+            raise InputError(f"A Table needs real factors, but these are {x.dtype}. Pass the real parts.")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -230,14 +232,14 @@ class TableSlopes(LinearMap):
 
 def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Loss, Sheet]:
     if is_foreign(Y):
-        raise InputError("Y of a Table is an array of another library. Convert it to NumPy first.")
+        raise InputError("Y of a Table is not a NumPy array. Convert it to NumPy first.")
     if sparse.issparse(Y):
         require_sound(Y, "Y")
         Y = Y.astype(np.result_type(Y.dtype, np.float32)) if Y.dtype.kind in "biu" else Y
     else:
         Y = host(floating(Y, "Y"))
     if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
-        raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. A Table takes a matrix of real numbers.")
+        raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. Pass a matrix of real numbers.")
     found = _weighed(Y, rest, weights)
     values = np.append(found.y, np.asarray(rest, found.dtype))
     loss = loss.suited(values)
@@ -251,7 +253,7 @@ def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:
         return sheet(Y, rest)
     w = host(floating(weights.toarray() if sparse.issparse(weights) else weights, "weights"))
     if w.shape not in (Y.shape, Y.shape[:1]):
-        raise InputError(f"weights has shape {w.shape}, X has {Y.shape}. Pass one weight per row, or one per entry.")
+        raise InputError(f"weights has shape {w.shape}, but Y has {Y.shape}. Pass one weight per row, or one per cell.")
     weights_of(w.ravel(), "weights")
     if w.ndim == 1:
         return sheet(Y, rest, w)
@@ -263,7 +265,7 @@ def _known(offset: Array | None, shape: tuple[int, int]) -> tuple[Array, Array]:
         return np.empty((shape[0], 0)), np.empty((shape[1], 0))
     o = floating(offset, "offset")
     if o.shape != shape[:1] or is_complex(o) or not np.all(np.isfinite(o)):
-        raise InputError(f"offset has shape {o.shape} for {shape[0]} rows, or is not finite. Pass a number per row.")
+        raise InputError(f"offset has shape {o.shape} for {shape[0]} rows, or is not finite. Pass one number per row.")
     return o[:, None], np.ones((shape[1], 1))
 
 

@@ -1,9 +1,9 @@
-"""Effects of rows or columns of a whole table, about: where to begin with steps that look at every cell.
+"""Approximate effects of rows or columns of a whole table, as a start for steps that visit every cell.
 
-A cell that is not stored has a loss that depends on its line, a row or column, only through the effect t of it and the
-offset q of the other line, ℓ(t + q; rest). So Σ over q of its slopes is one function of t, the same for all lines: it
-is written down at some t, with the offsets sorted into bins. What stored cells change of it is taken at t = 0: where
-slopes are linear in y, as with links that go with their losses, it is the same at any t.
+The loss of a cell that is not stored depends on its line (a row or column) only through the effect t of the line and
+the offset q of the other line, ℓ(t + q; rest). So the sum of the slopes over q is one function of t, the same for all
+lines: it is tabulated on a grid of t, with the offsets sorted into bins. The contribution of stored cells is taken at
+t = 0: if slopes are linear in y, as for canonical links, it is the same for any t.
 """
 
 from itertools import pairwise
@@ -15,27 +15,27 @@ from bifactor.kernels.sheet import Sheet
 from bifactor.losses import Loss
 
 FARTHEST = 30.0
-"""Of effects: beyond, labels are all alike and counts without end, or zero."""
+"""The largest effect: beyond it, all labels are equal, and counts are huge or zero."""
 
 GRID, BINS = np.linspace(-FARTHEST, FARTHEST, 481), 256
-"""Effects at which the function is written down, and bins of offsets."""
+"""Effects at which the function is tabulated, and the number of bins of offsets."""
 
 STORED = 1_000_000
-"""Stored cells that are looked at together, about."""
+"""The approximate number of stored cells that are processed together."""
 
 
 def rough_effects(loss: Loss, sheet: Sheet, side: int, offset: Array, ridge: float) -> Array:
-    """Effects of columns (side 1) or rows under a ridge; `offset` has those of the lines of the other side."""
+    """Effects of columns (side 1) or rows with a ridge; `offset` has the effects of the lines of the other side."""
     weight = np.asarray(sheet.row_weights, np.float64)
     each, whole = (weight, np.ones(sheet.shape[1])) if side else (np.ones(offset.size), weight)
     stored, missing = _stored(loss, sheet, side, offset)
-    whole = whole + missing / each.sum()  # the share of the function that a line has
+    whole = whole + missing / each.sum()  # the share of the function for each line
     wanted = -stored / np.maximum(whole, 1e-30)
     return np.interp(wanted, _slopes(loss, sheet.rest, offset, each) + ridge * GRID, GRID)
 
 
 def _stored(loss: Loss, sheet: Sheet, side: int, offset: Array) -> tuple[Array, Array]:
-    """What stored cells change of the slope of each line, and of its weight, as holes do; some rows at a time."""
+    """The change of the slope of each line by stored cells, and of its weight by missing cells; some rows at a time."""
     (m, n), slopes, missing = sheet.shape, np.zeros(sheet.shape[side]), np.zeros(sheet.shape[side])
     cuts = np.searchsorted(sheet.indptr, np.arange(0, sheet.y.size, STORED)).tolist()
     for start, stop in pairwise([0, *(cut for cut in cuts if 0 < cut < m), m]):

@@ -17,10 +17,10 @@ from bifactor.kernels.sheet import Sheet
 from bifactor.losses import Loss
 
 CELLS, FEWEST = 1 << 17, 32
-"""Cells that are made at a time, and rows at the least: products of few rows are slow."""
+"""The number of cells that are formed at a time, and the smallest number of rows: products of few rows are slow."""
 
 Sums = tuple[float, Array, Array]
-"""Of losses, and two products."""
+"""The sum of the losses, and two products."""
 
 
 class Passes:
@@ -78,7 +78,7 @@ class Passes:
         return float(value), float(first), float(second)
 
     def bent(self, x: Factors, d: Factors) -> tuple[Array, Array]:
-        """What the Hessian in X makes of the change of X along d: times V, and transposed times U."""
+        """H·V and Hᵀ·U, where H is the Hessian in X applied to the change of X along d."""
         left = np.empty(x.left.shape, x.dtype)
 
         def part(start: int, stop: int) -> tuple[float, Array]:
@@ -97,7 +97,7 @@ class Passes:
         return np.hstack([d.left[rows], x.left[rows]]) @ np.hstack([x.right, d.right]).T
 
     def sums(self, x: Factors) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """w·ℓ′ summed over each row and over each column, and w·ℓ″ likewise."""
+        """The sums of w·ℓ′ over each row and over each column, and those of w·ℓ″."""
         rows_sums = np.empty((2, self.shape[0]))
 
         def part(start: int, stop: int) -> Array:
@@ -113,7 +113,7 @@ class Passes:
         return (rows_sums[0], slopes), (rows_sums[1], bends)
 
     def rows(self, x: Factors, first: int) -> tuple[Array, Array, Array]:
-        """f of each row of U, its slopes in the columns from `first` on, and its blocks of curvature there."""
+        """f of each row of U, its slopes in the columns from `first` on, and the blocks of curvature there."""
         k, h = triangle(x.width - first)
         V = np.ascontiguousarray(x.right[:, first:])
         squares = V[:, k] * V[:, h]
@@ -152,7 +152,7 @@ class Passes:
         return sum(parts[1:], parts[0]).T[slice(*span)].astype(x.dtype) if side else found
 
     def _blocks(self, x: Factors, start: int, stop: int, bends: bool = False) -> Iterator[tuple[slice, Array, Array]]:
-        """Some rows at a time, z there, and room for the curvature; both in memory that is used again."""
+        """Some rows at a time, their z, and an array for the curvature; both in memory that is reused."""
         L, R = self.known
         left = x.left if not L.shape[1] else np.hstack([x.left[start:stop], L[start:stop].astype(x.dtype)])
         offset = 0 if not L.shape[1] else start

@@ -11,7 +11,7 @@ First = Callable[[Factors, Factors], tuple[float, float, float | None]]
 
 
 class Visited(Curve):
-    """φ(a) by a pass for each a, which finds the gradient there too: the last one is where the search ends."""
+    """φ(a) by a pass for each a, which also computes the gradient; the last one is kept for the end of the search."""
 
     quartic, bends = None, False
 

@@ -1,4 +1,4 @@
-"""Memory that an operator uses again and again, one set per thread."""
+"""Memory that an operator reuses, one set per thread."""
 
 import threading
 from collections.abc import Callable
@@ -17,14 +17,14 @@ class _PerThread(threading.local):
 
 
 class Workspace:
-    """Named arrays, and the lazy matrix whose entries the array "matrix" holds at present."""
+    """Named arrays, and the lazy matrix whose entries the array "matrix" currently holds."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.owner: ReferenceType[object] | None = None  # weak: it knows the operator, whose memory this is
+        self.owner: ReferenceType[object] | None = None  # weak: the owner refers to the operator
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array with undefined content; asking for "matrix" takes it from its owner."""
+        """An array with undefined content; requesting "matrix" takes it from its owner."""
         if name == "matrix":
             self.owner = None
         held = self.arrays.get(name)
@@ -37,12 +37,12 @@ _PER_THREAD = _PerThread()
 
 
 def workspace(operator: object) -> Workspace:
-    """The workspace of an operator in this thread; it goes when the operator goes."""
+    """The workspace of an operator in this thread; it is freed with the operator."""
     return _PER_THREAD.spaces.setdefault(operator, Workspace())
 
 
 class Formed(LinearMap):
-    """A matrix that is formed when it is needed, in memory that the next one takes over."""
+    """A matrix that is formed when it is needed, in memory that the next one reuses."""
 
     def __init__(self, operator: Any, dtype: Any, form: Callable[[Array], None]):
         self.operator, self.form = operator, form

@@ -1,17 +1,17 @@
-"""The balance term λ·g(UᴴU − VᴴV) that keeps two factors on an equal footing.
+"""The balance term λ·g(UᴴU − VᴴV), which keeps the two factors equally large.
 
-One convention: λ·g is what is minimised, and the gradient is its true gradient,
+Convention: the term is λ·g, and its gradient is the true gradient,
 
     ∇_U = U D,   ∇_V = −V D,   with  D = 2λ ∇g(UᴴU − VᴴV)  (r×r, Hermitian).
 
-How the forms in the literature map to it:
+Relation to the forms in the literature:
 
-- The analysis of BFGD drops the chain rule's 2 and takes λ = 1/2, so it moves by G V + ½ U ∇g: true-gradient
-  descent on f + ¼ g. Hence **λ = 1/4 is the default, with g, μ_g and L_g exactly the paper's**; the theorems speak
-  about that value and not about an arbitrary λ.
+- The analysis of BFGD drops the factor 2 of the chain rule and takes λ = 1/2, so it moves by G V + ½ U ∇g: gradient
+  descent on f + ¼ g. Hence **λ = 1/4 is the default, with g, μ_g and L_g exactly as in the paper**; the theorems
+  hold for that value and not for an arbitrary λ.
 - The paper's toy example, g = ¼‖·‖²_F, is `Frobenius(weight=1/2)` with λ = 1/4: the term is (1/16)‖UᴴU − VᴴV‖²_F,
   which is also the regulariser of Procrustes Flow (Tu et al., 2016).
-- Algorithm 1 prints a minus sign before λ∇g. That ascends the imbalance and diverges; the sign here is +.
+- Algorithm 1 prints a minus sign before λ∇g. That increases the imbalance and diverges; the sign here is +.
 - `Frobenius(weight)` with λ = 1/4 minimises f + (kb/4)‖UᴴU − VᴴV‖²_F with kb = weight/2, and D = kb (UᴴU − VᴴV).
 """
 
@@ -36,7 +36,7 @@ class Balance(ABC):
 
     @abstractmethod
     def convexity(self, scale: float) -> float:
-        """μ_g. `scale` is the curvature of f, for a g that follows it."""
+        """μ_g. `scale` is the curvature of f, for a g that depends on it."""
 
     @abstractmethod
     def smoothness(self, scale: float) -> float:
@@ -52,15 +52,15 @@ class Balance(ABC):
 
     @abstractmethod
     def curve(self, delta: Array, first: Array, second: Array, scale: float) -> Array | None:
-        """Five numbers c with g(Δ + aΔ₁ + a²Δ₂) = Σₖ cₖ aᵏ; None where g is not a polynomial."""
+        """Five numbers c with g(Δ + aΔ₁ + a²Δ₂) = Σₖ cₖ aᵏ; None if g is not a polynomial."""
 
 
 @dataclass(frozen=True)
 class BalanceTerm(Term):
     """λ·g(UᴴU − VᴴV) as a function of the factors, for an f of this scale.
 
-    Columns that are fixed on one side cannot be balanced: they and their partners are left out, so that the term is
-    least, and 0, at some factors of every X.
+    Columns that are fixed on one side cannot be balanced: they and their partners are left out, so that the minimum
+    of the term, 0, is attained at some factors of every X.
     """
 
     balance: Balance
@@ -81,7 +81,7 @@ class BalanceTerm(Term):
 
 
 def _free(x: Factors, imbalance: Array) -> Array:
-    """The imbalance of free columns with each other; 0 elsewhere."""
+    """The imbalance between free columns; 0 elsewhere."""
     fixed = x.kind.fixed_columns
     if not fixed:
         return imbalance
@@ -94,8 +94,8 @@ def _free(x: Factors, imbalance: Array) -> Array:
 class Frobenius(Balance):
     """g(Δ) = (weight/2)‖Δ‖²_F, so μ_g = L_g = weight.
 
-    Without a weight it takes the typical curvature of f, which makes the iteration indifferent to the scale of f, never
-    exceeds L in the step size, and keeps this term from being the steepest thing in the landscape.
+    Without a weight it takes the typical curvature of f, which makes the iteration independent of the scale of f, never
+    exceeds L in the step size, and keeps this term from dominating the curvature.
     """
 
     weight: float | None = None
@@ -124,14 +124,15 @@ class Frobenius(Balance):
 
 @dataclass(frozen=True)
 class Elementwise(Balance):
-    """g(Δ) = Σᵢⱼ g(Δᵢⱼ) for any smooth, strongly convex scalar g that is least at 0.
+    """g(Δ) = Σᵢⱼ g(Δᵢⱼ) for any smooth, strongly convex scalar g with its minimum at 0.
 
     Parameters
     ----------
-    function, derivative : callables on arrays, applied elementwise
-        For complex factors g must be even and is applied to |Δᵢⱼ|.
+    function, derivative : callables
+        The functions g and g′, applied elementwise to arrays. For complex factors g must be even and is applied to
+        |Δᵢⱼ|.
     mu, L : float
-        0 < mu ≤ g″ ≤ L.
+        Bounds of g″, with 0 < mu ≤ g″ ≤ L.
     """
 
     function: Callable[[Array], Array]
@@ -141,11 +142,11 @@ class Elementwise(Balance):
 
     def __post_init__(self) -> None:
         for name in ("mu", "L"):
-            settle_positive(self, name, "They bound g″, 0 < mu ≤ g″ ≤ L.")
+            settle_positive(self, name, "Pass bounds of g″, 0 < mu ≤ g″ ≤ L.")
         if self.mu > self.L:
-            raise InputError(f"mu={self.mu!r}, L={self.L!r} must satisfy 0 < mu ≤ L. They bound the g″ you pass.")
+            raise InputError(f"mu={self.mu!r} is above L={self.L!r}. Pass bounds of g″ with mu ≤ L.")
         if abs(float(self.derivative(np.zeros(1))[0])) > 1e-12:
-            raise InputError("derivative(0) is not 0. The balance function must be least at 0.")
+            raise InputError("derivative(0) is not 0. Pass a balance function with its minimum at 0.")
 
     def convexity(self, scale: float) -> float:
         return self.mu

@@ -1,4 +1,4 @@
-"""What may be added to f: smooth functions of the factors themselves."""
+"""The base classes of terms that are added to f: smooth functions of the factors themselves."""
 
 from abc import ABC, abstractmethod
 
@@ -11,14 +11,14 @@ from bifactor.penalties.weights import Weights
 
 
 class Term(ABC):
-    """h(U, V)."""
+    """A function h(U, V) that is added to f."""
 
     invariant: bool = False
-    """Whether (UR, VR⁻ᴴ) leaves h alone for every R: factors may then be balanced on the way."""
+    """Whether h(UR, VR⁻ᴴ) = h(U, V) for every R: factors may then be balanced during a run."""
 
     @abstractmethod
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
-        """h and its gradient; `x.gradient(dU, dV)` makes one of the two derivatives."""
+        """h and its gradient; `x.gradient(dU, dV)` makes the gradient from the two derivatives."""
 
     def value(self, x: Factors) -> float:
         """h alone."""
@@ -30,42 +30,42 @@ class Term(ABC):
         return value, gradient + own
 
     def polynomial(self, x: Factors, d: Factors) -> Array | None:
-        """The five numbers c with h(x + a·d) = Σₖ cₖ aᵏ for every a; None where h is not a polynomial of degree 4."""
+        """The five numbers c with h(x + a·d) = Σₖ cₖ aᵏ for every a; None if h is not a polynomial of degree ≤ 4."""
         return None
 
     def blocks(self, x: Factors, side: int) -> Shared:
-        """The curvature of h in each row of U (side 0) or V (side 1) at x, or what a preconditioner may count on."""
+        """The curvature of h at x in each row of U (side 0) or V (side 1), or an estimate for a preconditioner."""
         return Shared()
 
     def reach(self, x: Factors, d: Factors) -> float:
-        """The longest step along d that h allows: the way to the edge of its domain."""
+        """The longest step along d that stays in the domain of h."""
         return np.inf
 
     def project(self, x: Factors) -> Factors:
-        """The nearest point of the domain of h; x itself where it is in it."""
+        """The nearest point of the domain of h; x itself if it is inside."""
         return x
 
 
 class Penalty(Term):
-    """A term that belongs to the problem, whatever the solver: it has a Hessian too."""
+    """A term that belongs to the problem rather than to a solver; it also has a Hessian."""
 
     @abstractmethod
     def hessian(self, x: Factors, d: Factors) -> Factors:
         """The Hessian of h at x, applied to d."""
 
     def behind(self, fixed: int) -> "Penalty":
-        """h as a function of the columns behind the first ones, which are fixed or partners of fixed ones."""
+        """h as a function of the columns after the first ones, which are fixed or partners of fixed ones."""
         return self
 
     @property
     def nuclear(self) -> Weights | None:
-        """The weighted nuclear norm that h amounts to at its least over all factors of one X; None where it is none."""
+        """The weighted nuclear norm that is the least h over all factors of an X; None if it is not such a norm."""
         return None
 
     @property
     def new_columns(self) -> Weights | None:
-        """The weights that h has for columns which are yet to be added; by default those of `nuclear`."""
+        """The weights of h for columns that are yet to be added; by default those of `nuclear`."""
         return self.nuclear
 
     def check(self, shape: tuple[int, int]) -> None:
-        """Raise `InputError` where h is not defined for factors of an X of this shape."""
+        """Raise `InputError` if h is not defined for factors of an X of this shape."""

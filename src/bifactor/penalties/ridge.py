@@ -1,4 +1,4 @@
-"""The nuclear norm in disguise, and its relatives with weights."""
+"""Squared norms of the factors, optionally weighted, which amount to a nuclear norm of X."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,20 +23,20 @@ class Ridge(Penalty):
 
     Over all factorisations of one X the least h is √(ρ_U ρ_V)·‖X‖_* (Srebro, Rennie and Jaakkola, 2005), or that of
     diag(a)^½ X diag(b)^½ with weights of rows and columns. So with enough columns this is nuclear-norm regularisation,
-    f(X) + ρ‖X‖_*, and `Result.certificate` says whether the answer is a global minimiser of that convex problem. With
-    weights of components that differ it is not a norm. Those of fixed columns may: offsets can have a ridge of their
-    own.
+    f(X) + ρ‖X‖_*, and `Result.certificate` says whether the answer is a global minimiser of that convex problem. If
+    the weights of components differ, it is not a norm. Those of fixed columns may differ: offsets can have a ridge of
+    their own.
 
     Parameters
     ----------
     rho : number, or one number per side (ρ_U, ρ_V)
-        In the units of f: ρ = ‖∇f(0)‖₂ is where X becomes 0.
+        The strength, in the units of f: X is 0 from ρ = ‖∇f(0)‖₂ on.
     rows, cols : arrays, optional
-        a ≥ 0, one weight for each row of X, and b, one for each column. The numbers of observations in each, for
-        instance, make every observation pay.
+        Weights a ≥ 0, one for each row of X, and b ≥ 0, one for each column. With the numbers of observations as
+        weights, for instance, the penalty is a sum over observations.
     components : sequence of numbers, optional
-        c ≥ 0, one weight for each column of the factors, fixed ones and their partners included. Columns beyond the
-        last have the weight of the last.
+        Weights c ≥ 0, one for each column of the factors, including fixed columns and their partners. Any further
+        columns have the last weight.
 
     References
     ----------
@@ -49,10 +49,10 @@ class Ridge(Penalty):
     components: Sequence[float] | Array | None = None
 
     def __post_init__(self) -> None:
-        advice = "Leave the penalty out for none."
+        advice = "Leave the penalty out for no ridge."
         if isinstance(self.rho, (tuple, list, np.ndarray)) and np.ndim(self.rho) > 0:
             if len(self.rho) != 2:
-                raise InputError(f"rho={self.rho!r} is not one number, or one per side. Pass rho or (rho_U, rho_V).")
+                raise InputError(f"rho={self.rho!r} is neither one number nor two. Pass rho or (rho_U, rho_V).")
             object.__setattr__(self, "rho", tuple(positive(r, "rho", advice) for r in self.rho))
         else:
             object.__setattr__(self, "rho", positive(self.rho, "rho", advice))
@@ -138,7 +138,7 @@ class Ridge(Penalty):
         return found if self.components is None else found * beside(self._components(F.shape[1]).astype(real), F)
 
     def _components(self, width: int) -> Array:
-        """c, for so many columns."""
+        """c for this many columns."""
         assert self.components is not None
         c = np.asarray(self.components)
         return np.concatenate([c[:width], np.full(max(width - c.size, 0), c[-1])])

@@ -1,4 +1,4 @@
-"""What not knowing the factors exactly adds to squared errors."""
+"""The contribution of uncertain factors to expected squared errors."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +10,7 @@ from bifactor.penalties.base import Penalty
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """½Σᵢₖ aₖ(uᵢₖ − mᵢₖ)²: a prior with precisions a, whose means are not 0."""
+    """½Σᵢₖ aₖ(uᵢₖ − mᵢₖ)²: a prior with precisions a and means m."""
 
     precision: Array
     means: Array
@@ -23,7 +23,7 @@ class Around:
 
 
 class Form(Protocol):
-    """A matrix for each row, by its products."""
+    """A matrix Mᵢ for each row, given by its products."""
 
     def times(self, rows: Array) -> Array:
         """aᵢ·Mᵢ for each row aᵢ; `Exact` is such a form."""
@@ -33,15 +33,15 @@ class Form(Protocol):
 class Uncertainty(Penalty):
     """½Σᵢ uᵢAᵢuᵢᵀ + ½Σⱼ vⱼBⱼvⱼᵀ + constant, with a matrix for each row of U and of V, and priors for both.
 
-    `solvers.Variational` ends with one: where factors have covariances, E‖z − y‖² is that of their means plus such a
-    form, in which Aᵢ collects the covariances of the columns that row i has met, and the prior where its mean is 0.
+    The result of `solvers.Variational` has one: if factors have covariances, E‖z − y‖² is ‖z − y‖² at their means plus
+    such a form, in which Aᵢ collects the covariances of the columns observed in row i, and the prior if its mean is 0.
     """
 
     left: Form
     right: Form
     constant: float
     priors: tuple[Around, Around] | None = None
-    """Where their means are not 0."""
+    """The priors whose means are not 0, if any."""
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
         g = self._times(x)

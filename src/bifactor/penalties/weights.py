@@ -1,4 +1,4 @@
-"""Weighted sums of squares of factors, and the nuclear norms that they stand for."""
+"""Weighted sums of squares of factors, and the corresponding nuclear norms."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from bifactor.factors import Factors, Free, Kind
 from bifactor.linear_map import LinearMap, RowsAndColumns
 
 Weight = Array | float
-"""One number for each row, or one for all."""
+"""One number for each row, or one for all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +17,14 @@ class Weights:
     """½Σᵢ aᵢ‖uᵢ‖² + ½Σⱼ bⱼ‖vⱼ‖² over the rows of U and V.
 
     Over all factorisations of one X its least value is ‖A^½ X B^½‖_* with A = diag(a) and B = diag(b) (Srebro, Rennie
-    and Jaakkola, 2005, for A^½U and B^½V). So X̃ = A^½ X B^½ takes the place of X wherever the nuclear norm has a say,
-    and ∇f with respect to it is A^{-½}∇f B^{-½}. Here a = ρ_U·ã and b = ρ_V·b̃ with ã and b̃ of mean 1, and the numbers ρ
-    are kept apart: what has one weight for all rows is then left as it is.
+    and Jaakkola, 2005, for A^½U and B^½V). So X̃ = A^½ X B^½ replaces X wherever the nuclear norm enters, and ∇f with
+    respect to it is A^{-½}∇f B^{-½}. Here a = ρ_U·ã and b = ρ_V·b̃ with ã and b̃ of mean 1, and the numbers ρ are kept
+    separately: a side with one weight for all rows is then not transformed.
 
     Parameters
     ----------
-    rows, cols : number or vector
-        a and b.
+    rows, cols : number or array
+        The weights a and b.
     """
 
     rows: Weight = 0.0
@@ -48,15 +48,15 @@ class Weights:
 
     @property
     def positive(self) -> bool:
-        """Whether every row pays."""
+        """Whether all weights are positive."""
         return bool(np.all(self.rows > 0) and np.all(self.cols > 0))
 
     def of(self, kind: Kind) -> "Weights":
-        """The weights as the kind counts them: X = UUᴴ has one factor, which pays the mean of both."""
+        """The weights for factors of this kind: for X = UUᴴ there is one factor, with the mean of both weights."""
         return self if self.even else Weights(*kind.marginals(self.rows, self.cols))
 
     def rho(self, kind: Kind) -> float:
-        """The weight of ‖X̃‖_* for weights of mean 1; of the trace where X = UUᴴ."""
+        """The factor of ‖X̃‖_* for weights of mean 1, or of the trace if X = UUᴴ."""
         return kind.nuclear(*self.sides)
 
     def gradient(self, G: LinearMap) -> LinearMap:
@@ -78,7 +78,7 @@ class Weights:
         return x.kind.pair(x.left / left, x.right / right)
 
     def sided(self, x: Factors) -> Factors:
-        """Factors of X that pay the least, from balanced ones of X̃."""
+        """The factors of X with the smallest penalty, from balanced factors of X̃."""
         left, right = self.sides
         ratio = (right / left) ** 0.25 if left > 0 and right > 0 else 1.0
         return self.back(x.kind.sided(x, ratio))

@@ -1,1 +1,1 @@
-"""Pictures with hidden pixels: what is done with them as pictures, not as matrices."""
+"""Completion of pictures with missing pixels, as pictures rather than matrices."""

@@ -1,9 +1,10 @@
-"""How much of simpler guesses to mix into those of groups, found on pixels that are known but were held back.
+"""Weights for mixing simpler guesses with those of groups, fitted to known pixels that are held out.
 
-Where a picture is smooth, or too little of it is known, a thin plate or a blur comes nearer than groups of patches, and
-a mixture nearer than any. Its weights minimise the squared error at known pixels that were hidden in the shape of the
-holes. They are lowered by their standard errors, so that nothing is mixed in unless most of the picture asks for it.
-(Chosen from nine rules on 180 pictures with holes; without the standard errors every tenth lost more than 0.1 dB.)
+If a picture is smooth, or few of its pixels are known, a thin plate or a blur is more accurate than groups of patches,
+and a mixture is more accurate than any of these. Its weights minimise the squared error at known pixels that were
+hidden in the shape of the holes. They are reduced by their standard errors, so that nothing is mixed in unless it
+helps in most of the picture. (Chosen from nine rules on 180 pictures with holes; without the standard errors every
+tenth lost more than 0.1 dB.)
 """
 
 from collections.abc import Callable, Iterator
@@ -16,32 +17,32 @@ from bifactor.pictures.blur import WIDTHS, blurred
 from bifactor.pictures.smooth import fill, smooth
 
 SIDE, CROPS, DRAWS = 112, 10, 2
-"""Pixels along parts of a large picture on which weights are found, and how many there are. A small picture is one
-part, which is taken so many times, with other pixels held back."""
+"""The side in pixels of the parts of a large picture on which weights are fitted, and the number of parts. A small
+picture is one part, which is used DRAWS times, with different pixels held out."""
 
 HELD = 0.15
-"""The most known pixels that are held back."""
+"""The largest share of known pixels that is held out."""
 
 LEAST = 1e-3
-"""Of squares of shades: below it guesses are the same."""
+"""The squared difference of shades below which guesses count as equal."""
 
 BLOCK, FEW = 32, 4
-"""Pixels along the squares whose errors count as independent, and how many are needed."""
+"""The side in pixels of the squares whose errors count as independent, and the smallest number of squares."""
 
 Completion = Callable[[Array, Array], object]
-"""Fills in planes in their place, given what is known."""
+"""A function that fills in planes in place, given the mask of known pixels."""
 
 
 @dataclass(frozen=True)
 class Blend:
-    """Weights of a thin plate and of a blur of some width; the rest is that of the guesses themselves."""
+    """Weights of a thin plate and of a blur of some width; the rest is the weight of the guesses themselves."""
 
     plate: float = 0.0
     blur: float = 0.0
     width: float = 1.0
 
     def apply(self, planes: Array, known: Array) -> None:
-        """Mixes them into the unknown pixels."""
+        """Mix them into the unknown pixels."""
         for plane in planes:
             mixed = (1 - self.plate - self.blur) * plane
             if self.plate > 0:
@@ -54,7 +55,7 @@ class Blend:
 
 
 def best_blend(planes: Array, known: Array, complete: Completion) -> Blend:
-    """The weights that serve this picture and these holes."""
+    """The best weights for this picture and these holes."""
     rng = np.random.default_rng(0)
     blocks = [
         block for part in _parts(known, rng) for block in _held_back(planes[:, *part], known[part], complete, rng)
@@ -62,23 +63,23 @@ def best_blend(planes: Array, known: Array, complete: Completion) -> Blend:
     if len(blocks) < FEW:
         return Blend()
     grams, products = (np.stack(side) for side in zip(*blocks, strict=True))
-    # Square roots keep a few squares with much contrast from deciding alone.
+    # Square roots keep a few squares with high contrast from dominating.
     scales = 1 / np.sqrt(np.maximum(np.trace(grams, axis1=1, axis2=2), LEAST))
     grams, products = scales[:, None, None] * grams, scales[:, None] * products
     gram, product = grams.sum(axis=0), products.sum(axis=0)
-    # ‖r − d‖² = ‖r‖² − 2⟨r, d⟩ + ‖d‖² for each guess alone, of which the plate is the first
+    # ‖r − d‖² = ‖r‖² − 2⟨r, d⟩ + ‖d‖² for each guess alone; the plate is the first.
     blur = 1 + int(np.argmin(np.diag(gram)[1:] - 2 * product[1:]))
     grams, products = grams[:, [[0], [blur]], [0, blur]], products[:, [0, blur]]
     weights = _weights(grams.sum(axis=0), products.sum(axis=0))
     count, without = len(blocks), zip(grams.sum(axis=0) - grams, products.sum(axis=0) - products, strict=True)
     left_out = np.stack([_weights(*pair) for pair in without])
-    errors = np.sqrt((count - 1) * np.var(left_out, axis=0))  # the jackknife's
+    errors = np.sqrt((count - 1) * np.var(left_out, axis=0))  # by the jackknife
     plate, mean = np.maximum(weights - errors, 0)
     return Blend(float(plate), float(mean), WIDTHS[blur - 1])
 
 
 def trial_pixels(known: Array) -> int:
-    """How many pixels are completed to find the weights."""
+    """The number of pixels that are completed to fit the weights."""
     return DRAWS * known.size if _is_small(known) else CROPS * SIDE**2
 
 
@@ -87,7 +88,7 @@ def _is_small(known: Array) -> bool:
 
 
 def _parts(known: Array, rng: np.random.Generator) -> Iterator[tuple[slice, slice]]:
-    """All of a small picture, or squares about some of the holes of a large one."""
+    """All of a small picture, or squares around some of the holes of a large one."""
     if _is_small(known):
         yield from [(slice(None), slice(None))] * DRAWS
         return
@@ -101,7 +102,7 @@ def _parts(known: Array, rng: np.random.Generator) -> Iterator[tuple[slice, slic
 def _held_back(
     planes: Array, known: Array, complete: Completion, rng: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
-    """Of squares of a part: inner products of what the simpler guesses add, and with what is missing."""
+    """For each square of a part, inner products of the changes by simpler guesses, with each other and the error."""
     held = known & ~np.roll(known, [int(rng.integers(size)) for size in known.shape], (0, 1))
     if held.sum() > HELD * known.sum():
         held &= rng.random(held.shape) < HELD * known.sum() / held.sum()
@@ -122,7 +123,7 @@ def _held_back(
 
 
 def _weights(gram: Array, product: Array) -> Array:
-    """The w ≥ 0 with ½wᵀGw − pᵀw least, for two unknowns; scaled to a sum of at most 1."""
+    """argmin over w ≥ 0 of ½wᵀGw − pᵀw, for two unknowns; scaled to a sum of at most 1."""
     alone = np.maximum(product, 0) / np.maximum(np.diag(gram), np.finfo(float).tiny)
     first = int(np.argmax(alone * product))
     found = np.where(np.arange(2) == first, alone, 0)

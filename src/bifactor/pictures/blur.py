@@ -1,4 +1,4 @@
-"""The simplest way to fill in holes, to compare with and to mix in."""
+"""Filling in holes by a blur, for comparison and for mixing."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -6,11 +6,11 @@ from scipy.ndimage import gaussian_filter
 from bifactor.arrays import Array
 
 WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0)
-"""Of the Gaussians that are tried, in pixels."""
+"""The widths of the Gaussians that are tried, in pixels."""
 
 
 def best_blur(picture: Array, known: Array, truth: Array) -> Array:
-    """Means of the known pixels around, weighted by the Gaussian that comes closest to the truth: a blur at its best.
+    """Means of the surrounding known pixels, weighted by the Gaussian that comes closest to the truth.
 
     Pictures are height × width × channels.
     """
@@ -25,7 +25,7 @@ def best_blur(picture: Array, known: Array, truth: Array) -> Array:
 
 
 def blurred(plane: Array, known: Array, width: float) -> Array:
-    """Means of the known pixels around; those of twice the width where none is near."""
+    """Means of the surrounding known pixels; with twice the width where none is near."""
     weight = gaussian_filter(known.astype(np.float32), width, truncate=4, mode="constant")
     near = weight > 1e-6
     sums = gaussian_filter(np.where(known, plane, np.float32(0)), width, truncate=4, mode="constant")

@@ -1,4 +1,4 @@
-"""Channels of a picture with holes of their own, which tell of each other."""
+"""Channels of a picture with different holes, which are completed with the help of each other."""
 
 from dataclasses import dataclass, field
 
@@ -9,16 +9,16 @@ from bifactor.pictures.blur import blurred
 from bifactor.pictures.completion import Progress, complete
 
 SWEEPS = 2
-"""Over layers with different holes: the first begins with the one that is known best, which knows nothing of others."""
+"""The number of sweeps over layers with different holes: the first begins with the layer with the most known pixels."""
 
 OTHERS = 8
-"""Layers that one is told by."""
+"""The largest number of other layers that are used for a layer."""
 
 TINY = 1e-3
-"""Squares of shades: an error that counts as none."""
+"""The squared error in shades that counts as zero."""
 
 WIDTH = 2.0
-"""Pixels, of the blur beyond which values count as detail."""
+"""The width in pixels of the blur; differences from it count as detail."""
 
 
 @dataclass(eq=False)
@@ -30,21 +30,21 @@ class Layer:
     known: Array
     """H × W, bool."""
     noise: float = 0.0
-    """Standard deviation of the noise of known pixels that is to be removed."""
+    """The standard deviation of the noise of known pixels that is to be removed."""
     variance: Array = field(default_factory=lambda: np.zeros(0, np.float32))
-    """Of each guess, H × W, once it is told."""
+    """The variance of each guess, H × W, after completion."""
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to complete."""
         return self.noise == 0 and bool(self.known.all())
 
 
 def complete_layers(layers: list[Layer], progress: Progress | None = None) -> None:
-    """Fills in all layers, in their place.
+    """Fill in all layers in place.
 
-    Channels of one picture have most of their details in common. So of a layer only what multiples of the others do not
-    explain is completed.
+    Channels of one picture have most of their details in common. So only the part of a layer that multiples of the
+    others do not explain is completed.
     """
     unfinished = sorted((layer for layer in layers if not layer.done), key=lambda layer: -np.count_nonzero(layer.known))
     told = [layer for layer in layers if layer.done]
@@ -66,13 +66,13 @@ def _shifted(progress: Progress, number: int, turns: int) -> Progress:
 
 
 def _nearest(layers: list[Layer], layer: Layer, others: list[Layer]) -> list[Layer]:
-    """Those beside it: of a spectrum, the most alike."""
+    """The neighbouring layers; in a spectrum, these are the most similar."""
     at = layers.index(layer)
     return sorted(others, key=lambda other: abs(layers.index(other) - at))[:OTHERS]
 
 
 def _complete_beside(layer: Layer, others: list[Layer], progress: Progress | None) -> None:
-    """Completes what the others do not explain."""
+    """Complete the part that the others do not explain."""
     explained = _explained(layer, others)
     layer.planes -= explained
     layer.variance = complete(layer.planes, layer.known, layer.noise, progress)
@@ -80,7 +80,7 @@ def _complete_beside(layer: Layer, others: list[Layer], progress: Progress | Non
 
 
 def _explained(layer: Layer, others: list[Layer]) -> Array:
-    """Of each plane, what the others tell of its details: a mean of multiples of these, by how well each does."""
+    """For each plane, the part that the others explain: a mean of multiples of these, weighted by their accuracy."""
     known = layer.known
     details = [(plane - blurred(plane, known, WIDTH))[known] for plane in layer.planes]
     sums, weights = np.zeros_like(layer.planes), np.zeros(len(details))

@@ -1,4 +1,4 @@
-"""Pictures completed: a smooth start, or a coarser picture completed first, and then rounds over groups of patches."""
+"""Completion of pictures: from a smooth start, or a completed coarser picture, by rounds over groups of patches."""
 
 from collections.abc import Callable
 
@@ -12,29 +12,31 @@ from bifactor.pictures.noise import roughness
 from bifactor.pictures.smooth import fill
 
 STEPS = (7, 6, 5)
-"""Pixels between groups in each round; the last one of a coarser picture is as coarse as the others."""
+"""The distance between groups in each round, in pixels; coarser pictures use the first in all rounds."""
 
 OVER, OVER_COARSE = (1.4, 1.1, 1.0), (2.0, 1.5, 1.0)
-"""How far a round goes, in multiples of what it says: from a smooth start, and from a coarser picture."""
+"""The over-relaxation of each round, from a smooth start and from a coarser picture."""
 
 COARSE = 2.0
-"""How much larger the noise of coarser pictures is taken to be, as their model is rougher."""
+"""The factor of the noise for coarser pictures, whose model is less accurate."""
 
 Progress = Callable[[float], None]
-"""Called with the share of the work that is done."""
+"""A function that is called with the share of the work that is done."""
 
 
 def complete(planes: Array, known: Array, noise: float = 0.0, progress: Progress | None = None) -> Array:
-    """Fills in the picture, in its place, and returns the variance of each guess; shades are from 0 to 255.
+    """Fill in the picture in place, and return the variance of each guess; shades are from 0 to 255.
 
     Parameters
     ----------
     planes : C × H × W, float32, contiguous
-        What is not known is not looked at.
+        The picture. Unknown pixels are ignored.
     known : H × W, bool, contiguous
-        The same for all planes.
+        The mask of known pixels, the same for all planes.
     noise : float
-        Standard deviation of the noise of known pixels. Above 0 they are told as well.
+        The standard deviation of the noise of known pixels. Above 0, these are replaced, too.
+    progress : callable, optional
+        See `Progress`.
     """
     rough = roughness(brightness(planes), known)
     trials = trial_pixels(known) / known.size
@@ -61,7 +63,7 @@ def _complete(
     for number, over in enumerate(OVER_COARSE if levels else OVER):
         tell = None if progress is None or coarse else _round(progress, number)
         doubt = improve(planes, data, known, model, STEPS[0 if coarse else number], over, tell)
-        model = model._replace(excess=0.0)  # after one round there is little noise in the guesses
+        model = model._replace(excess=0.0)  # after one round the guesses have little noise
     return doubt
 
 
@@ -70,13 +72,13 @@ def _later(progress: Progress, before: float) -> Progress:
 
 
 def _round(progress: Progress, number: int) -> Progress:
-    """Of one of the rounds, which take the longer the nearer groups are."""
+    """The progress of one of the rounds, which take longer with smaller steps."""
     work = [step**-2 for step in STEPS]
     return lambda share: progress((sum(work[:number]) + share * work[number]) / sum(work))
 
 
 def _begin(planes: Array, known: Array, levels: int, rough: float) -> None:
-    """A first guess, plane by plane where a coarser picture helps: their differences from it take memory."""
+    """A first guess, plane by plane if there is a coarser picture, because the differences from it take memory."""
     if levels == 0:
         return fill(planes, known)
     small, some = halved(planes, known)
@@ -90,5 +92,5 @@ def _begin(planes: Array, known: Array, levels: int, rough: float) -> None:
 
 
 def _nugget(share: float) -> float:
-    """The part of a group's variance that no patch can tell of another: more where fewer pixels are known."""
+    """The part of a group's variance that patches do not share: larger if fewer pixels are known."""
     return min(0.25, (0.01 if share > 0.85 else 0.005) * share / (1 - share)) if share < 1 else 0.25

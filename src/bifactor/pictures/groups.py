@@ -9,29 +9,29 @@ from bifactor.arrays import Array
 from bifactor.kernels.patches_reference import Model, Picture
 
 WINDOW = 10
-"""Pixels around a patch that similar ones are looked for in."""
+"""The distance in pixels around a patch within which similar ones are searched."""
 
 PATCH, SIMILAR = 8, 64
-"""Pixels along a patch, and patches of a group."""
+"""The side of a patch in pixels, and the number of patches in a group."""
 
 NOISY_PATCH, NOISY_SIMILAR, NOISY_SOLVED = 6, 144, 60
-"""The same where known pixels have noise, and patches of a group that are completed: it takes more patches to tell the
-noise of a covariance from its signal."""
+"""The same if known pixels have noise, and the number of patches of a group that are completed: more patches are
+needed to separate the noise of a covariance from its signal."""
 
 FLOOR = 0.25
-"""Of the noise's variance: below it, differences between patches mean nothing."""
+"""The share of the variance of the noise below which differences between patches are not significant."""
 
 REACH, STRENGTH = 8.0, 10.0
-"""Of the prior: pixels over which the correlation falls to 1/e, and patches that it counts for."""
+"""The prior: the distance in pixels over which the correlation decreases to 1/e, and its weight in patches."""
 
 
 def brightness(planes: Array) -> Array:
-    """The plane that patches are compared by. All planes have its covariance, up to a factor that cancels."""
+    """The plane by which patches are compared. All planes have its covariance, up to a factor that cancels."""
     return np.ascontiguousarray(planes.sum(axis=0) / np.float32(len(planes) ** 0.5))
 
 
 def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int, noise: float = 0.0) -> Model:
-    """For patches that fit into the picture; `noise` is the standard deviation of what is to be removed."""
+    """The model for patches that fit into the picture; `noise` is the standard deviation of the noise to remove."""
     patch = min(NOISY_PATCH if noise else PATCH, *shape)
     similar, solved = (NOISY_SIMILAR, NOISY_SOLVED) if noise else (SIMILAR, solved)
     at = np.arange(patch * patch)
@@ -43,7 +43,7 @@ def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int
 
 
 def references(known: Array, patch: int, step: int) -> Array:
-    """Corners on a grid, the last ones at the border, whose patches have something unknown."""
+    """Corners on a grid, the last ones at the border, whose patches have unknown pixels."""
     rows, cols = (_along(size, patch, step) for size in known.shape)
     found = []
     for i in rows.tolist():
@@ -62,7 +62,7 @@ def improve(
     relaxation: float,
     progress: Callable[[float], None] | None = None,
 ) -> Array:
-    """Puts better guesses into the planes; returns the variance of each."""
+    """Put better guesses into the planes, and return their variances."""
     told = np.zeros_like(known) if model.all_told else known
     corners = references(told, model.patch, min(step, model.patch))
     find = kernels.find("patches", np.float32, len(corners) * model.similar, model.patch**4)
@@ -71,7 +71,7 @@ def improve(
         rows = slice(band.top, band.top + len(band.weights))
         here = ~told[rows] & (band.weights > 0)
         weights = band.weights[here]
-        # Guesses of holes may go beyond what is told, towards where the next round would take them.
+        # Guesses of holes are over-relaxed, towards the result of the next round.
         over = np.where(known[rows][here], np.float32(1), np.float32(relaxation))
         for plane, sums in zip(planes[:, rows], band.values, strict=True):
             plane[here] += over * (sums[here] / weights - plane[here])

@@ -1,4 +1,4 @@
-"""Pictures at half and at twice their size, and how many halvings the holes of a mask call for."""
+"""Pictures at half and at twice their size, and the number of halvings that the holes of a mask need."""
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt, uniform_filter
@@ -11,26 +11,26 @@ CATMULL_ROM = np.array([-9, 111, 29, -3]) / 128
 """Weights of the cells −1, 0, 1, 2 a quarter of the way from cell 0 to cell 1, on a cubic with central slopes."""
 
 SURROUNDINGS = 9
-"""Pixels along the side of the square in which missing ones are counted."""
+"""The side in pixels of the square in which missing pixels are counted."""
 
 CROWDED = 0.72
-"""Share of missing pixels around missing ones from which on a picture is halved at least once."""
+"""The share of missing pixels around missing ones above which a picture is halved at least once."""
 
 TALL = 128
-"""Rows whose distances are found at a time."""
+"""The number of rows whose distances are computed at a time."""
 
 NEAR = 1.6
-"""Mean distance in pixels to the nearest known pixel at which a picture is halved no more."""
+"""The mean distance in pixels to the nearest known pixel at which a picture is no longer halved."""
 
 
 def settled(planes: Array, known: Array) -> tuple[Array, Array]:
-    """The channels in single precision and which pixels are known, as arrays that kernels take; or what is wrong."""
+    """The channels in single precision and the mask of known pixels, as arrays for kernels, checked."""
     planes, known = np.asarray(planes), np.asarray(known)
     if known.dtype != bool:
-        raise InputError(f"known has dtype {known.dtype}. Pass True for known pixels and False for others.")
+        raise InputError(f"known has dtype {known.dtype}. Pass booleans, True for known pixels.")
     if planes.ndim != 3 or planes.shape[1:] != known.shape:
         raise InputError(
-            f"Planes of shape {planes.shape} do not go with known pixels of shape {known.shape}. "
+            f"Planes of shape {planes.shape} do not match known of shape {known.shape}. "
             "Pass channels×rows×columns and rows×columns."
         )
     _require_some(known)
@@ -38,9 +38,9 @@ def settled(planes: Array, known: Array) -> tuple[Array, Array]:
 
 
 def halved(planes: Array, known: Array) -> tuple[Array, Array]:
-    """Means of the known pixels in cells of 2×2, and which cells have one; zero in the others.
+    """Means of the known pixels in cells of 2×2, and a mask of the cells that have one; zero in the others.
 
-    Sides are rounded up: cells at the far border may have one row or column.
+    Sides are rounded up: cells at the far border may have only one row or column.
     """
     planes, known = settled(planes, known)
     means, some = find("plate", planes.dtype, planes.size).halve(planes, known)
@@ -48,7 +48,7 @@ def halved(planes: Array, known: Array) -> tuple[Array, Array]:
 
 
 def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
-    """A picture at twice its size by cubic interpolation (Catmull–Rom); sides of `shape` may be one pixel less."""
+    """A picture at twice its size by cubic interpolation (Catmull–Rom); sides of `shape` may be one pixel shorter."""
     planes = np.require(planes, np.float32, ["C", "W"])
     if planes.ndim != 3 or planes.shape[1:] != tuple((side + 1) // 2 for side in shape):
         raise InputError(
@@ -61,7 +61,7 @@ def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
 
 
 def missing_share(known: Array) -> float:
-    """Mean share of unknown pixels in the 9×9 surroundings of an unknown one; 0 where all are known."""
+    """The mean share of unknown pixels in the 9×9 surroundings of an unknown one; 0 if all are known."""
     unknown = ~np.asarray(known, dtype=bool)
     if not unknown.any():
         return 0.0
@@ -70,7 +70,7 @@ def missing_share(known: Array) -> float:
 
 
 def level_count(known: Array) -> int:
-    """How often to halve a picture until its unknown pixels are near known ones; at least once where few are known."""
+    """The number of halvings until unknown pixels are near known ones; at least one if few are known."""
     unknown = ~np.asarray(known, dtype=bool)
     _require_some(~unknown)
     if not unknown.any():
@@ -81,7 +81,7 @@ def level_count(known: Array) -> int:
 
 
 def _mean_distance(unknown: Array) -> float:
-    """Of an unknown pixel to the nearest known one. A part of the rows at a time: the distances take much memory."""
+    """The mean distance of unknown pixels to the nearest known one, some rows at a time, because it takes memory."""
     total, height = 0.0, len(unknown)
     for top in range(0, height, TALL):
         rows, around = unknown[top : top + TALL], TALL
@@ -99,4 +99,4 @@ def _mean_distance(unknown: Array) -> float:
 
 def _require_some(known: Array) -> None:
     if not known.any():
-        raise InputError(f"None of the {known.size:,} pixels is known. Pass a picture with at least one known pixel.")
+        raise InputError(f"None of the {known.size:,} pixels are known. Pass a picture with at least one known pixel.")

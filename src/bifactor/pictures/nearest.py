@@ -1,4 +1,4 @@
-"""Pixels by their neighbours."""
+"""Filling in pixels by their nearest neighbours."""
 
 from scipy.ndimage import distance_transform_edt
 
@@ -6,13 +6,14 @@ from bifactor.arrays import Array
 
 
 def nearest(picture: Array, known: Array) -> Array:
-    """Each pixel that is not known as the known one next to it.
+    """The picture with each unknown pixel replaced by the nearest known one.
 
     Parameters
     ----------
     picture : array, H × W × channels
+        The picture.
     known : array of bool, H × W
-        True somewhere.
+        The mask of known pixels, at least one of which is True.
     """
     places = distance_transform_edt(~known, return_distances=False, return_indices=True)
     return picture[tuple(places)]

@@ -1,4 +1,4 @@
-"""How rough a picture is where it is smoothest, and how noisy."""
+"""The roughness of a picture in its smoothest parts, and its noise."""
 
 from collections.abc import Iterator
 
@@ -8,32 +8,33 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 
 LEAST, MOST, USUAL = 0.5, 2.0, 1.0
-"""Standard deviations in shades: the least and the largest that is told, and that of a picture with few neighbours."""
+"""Standard deviations in shades: the range of results, and the result for a picture with few known neighbours."""
 
 FEW = 200
-"""Triples of neighbours that are needed."""
+"""The smallest number of triples of neighbours."""
 
 NORMAL = 0.6745 * 6**0.5
-"""The median size of a second difference of noise of standard deviation 1."""
+"""The median absolute second difference of noise of standard deviation 1."""
 
 OF_BENDS = 0.3186 * 6**0.5
-"""The size below which a quarter of second differences of such noise are."""
+"""The lower quartile of the absolute second differences of such noise."""
 
 CELL, FEW_CELLS, OF_CELLS = 12, 20, 4.108
-"""Pixels along cells, how many are needed, and the tenth of their mean differences for such noise, by simulation."""
+"""The side of cells in pixels, their smallest number, and the 10 % quantile of their mean differences for such noise
+(by simulation)."""
 
 SHARE = 0.5
-"""Of the second differences, the part that is not structure; chosen on eight pictures."""
+"""The part of the second differences that is not structure; chosen on eight pictures."""
 
 TALL, ENOUGH = 64, 2_000_000
-"""Rows of a strip, and pixels in the strips that are looked at, spread over the picture."""
+"""The number of rows of a strip, and of pixels in the strips that are used, spread over the picture."""
 
 
 def roughness(brightness: Array, known: Array) -> float:
-    """A standard deviation for what no model of patches will explain, by the median of second differences.
+    """The standard deviation of the part that no model of patches explains, from the median of second differences.
 
-    Structure makes these larger, so it is an upper end of the noise rather than an estimate. What it is for is smooth
-    pictures: with the noise of a photograph they would be smoothed more than they need.
+    Structure makes these larger, so it is an upper bound of the noise rather than an estimate. It is meant for smooth
+    pictures, which would be smoothed too much with the noise of a photograph.
     """
     bends = np.concatenate([found for strip in _strips(brightness, known) for found in _bends(*strip)])
     if bends.size < FEW:
@@ -42,22 +43,22 @@ def roughness(brightness: Array, known: Array) -> float:
 
 
 def noise_level(brightness: Array, known: Array) -> float:
-    """The standard deviation of white noise, in shades, from differences that no slope and no edge along an axis moves.
+    """The standard deviation of white noise, in shades, from differences that slopes and edges along axes leave at 0.
 
-    By the cells of the picture with the smallest ones, where it is smooth; or, where holes leave too few cells, by the
-    smallest quarter of second differences.
+    It uses the cells with the smallest differences, where the picture is smooth, or, if holes leave too few cells, the
+    smallest quarter of the second differences.
     """
     cells = np.concatenate([_cells(*strip) for strip in _strips(brightness, known)])
     if cells.size >= FEW_CELLS:
         return float(np.quantile(cells, 0.1)) / OF_CELLS
     bends = np.concatenate([found for strip in _strips(brightness, known) for found in _bends(*strip)])
     if bends.size < FEW:
-        raise InputError("Too few neighbours are known to estimate the noise. Pass its deviation, as denoise=5.")
+        raise InputError("Too few neighbours are known to estimate the noise. Pass its deviation, such as denoise=5.")
     return float(np.quantile(bends, 0.25)) / OF_BENDS
 
 
 def _cells(values: Array, known: Array) -> Array:
-    """Mean sizes of second differences down of second differences across, in cells where most are known."""
+    """Mean absolute second differences down of second differences across, in cells where most pixels are known."""
     here = known[:, :-2] & known[:, 1:-1] & known[:, 2:]
     here = here[:-2] & here[1:-1] & here[2:]
     across = values[:, :-2] - 2 * values[:, 1:-1] + values[:, 2:]
@@ -81,7 +82,7 @@ def _strips(values: Array, known: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _bends(values: Array, known: Array) -> Iterator[Array]:
-    """Sizes of second differences down and across, where all three pixels are known."""
+    """Absolute second differences down and across, where all three pixels are known."""
     for these, told in ((values, known), (values.T, known.T)):
         here = told[:-2] & told[1:-1] & told[2:]
         yield np.abs(these[:-2] - 2 * these[1:-1] + these[2:])[here]

@@ -1,4 +1,4 @@
-"""Pictures of any kind of number, with holes, as planes of shades and back."""
+"""Conversion of pictures with holes, of any dtype, to planes of shades and back."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -15,28 +15,30 @@ from bifactor.pictures.noise import noise_level
 from bifactor.validation import is_at_least_zero
 
 SHADES = 255.0
-"""The range of values that the constants of the method are made for."""
+"""The range of values for which the constants of the method were chosen."""
 
 TINY, HUGE, WHOLE = 1e-305, 1e305, 2**62
-"""The smallest and largest numbers that are taken, and the largest integers."""
+"""The smallest and largest numbers that are accepted, and the largest integer."""
 
 TALL = 256
-"""Rows that are turned into shades and back at a time."""
+"""The number of rows that are converted at a time."""
 
 
 def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
-    """Height × width × channels numbers, and where they are known; NaN and what a masked array hides are holes.
+    """A picture as height × width × channels, and the mask of known values; NaN and masked values are holes.
 
     Parameters
     ----------
     picture : array, H × W or H × W × channels
-    known : array of bool, H × W or that of the picture, optional
+        The picture.
+    known : array of bool, H × W or the shape of the picture, optional
+        The mask of known values.
     """
     if isinstance(picture, (str, PathLike)):
-        raise InputError(f"The picture is a name, {str(picture)!r}. Pass its pixels, as np.asarray(Image.open(name)).")
+        raise InputError(f"The picture is a file name, {str(picture)!r}. Pass pixels: np.asarray(Image.open(name)).")
     values = np.ma.getdata(picture) if np.ma.isMaskedArray(picture) else np.asarray(picture)
     if values.dtype.kind not in "buif":
-        raise InputError(f"The picture is of {values.dtype}. Pass integers or floating numbers.")
+        raise InputError(f"The picture has dtype {values.dtype}. Pass integers or floating-point numbers.")
     if values.ndim not in (2, 3) or values.size == 0:
         raise InputError(f"The picture has shape {values.shape}. Pass height × width, or height × width × channels.")
     told = np.ones(values.shape, bool)
@@ -49,7 +51,7 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     planes = values.reshape(*values.shape[:2], -1)
     told = told.reshape(planes.shape)
     if not told.any():
-        raise InputError("No pixel is known, so there is nothing to go by. Pass known=True where pixels are right.")
+        raise InputError("No pixel is known, so nothing can be completed. Pass known=True where pixels are known.")
     for k in range(planes.shape[2]):
         if not told[:, :, k].any():
             raise InputError(f"No pixel of channel {k} is known. Leave it out, or pass at least one.")
@@ -60,12 +62,12 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
 def filled(
     picture: Array, known: Array, denoise: bool | float = False, progress: Progress | None = None
 ) -> tuple[Array, Array]:
-    """What `checked` gives, without holes, and a standard deviation of each guess.
+    """A checked picture with its holes filled in, and the standard deviation of each guess.
 
     Parameters
     ----------
     denoise : bool or float
-        Whether known pixels have noise that is to be removed, or its standard deviation in the picture's units.
+        Whether to remove noise from known pixels, or its standard deviation in the units of the picture.
     """
     if not isinstance(denoise, bool | np.bool_) and not (is_at_least_zero(denoise) and denoise < np.inf):
         raise InputError(f"denoise={denoise!r} is not a standard deviation. Pass True, False or a number such as 5.")
@@ -86,23 +88,23 @@ def filled(
                 values = unit * (layer.planes[k, rows][here].astype(np.float64) + low / unit)
                 values = np.clip(values, *ends)
                 whole[rows, :, channel][here] = values if picture.dtype.kind == "f" else np.rint(values)
-                # Planes go up and down together, mostly: a variance of their sum over √C is C times that of each.
+                # Planes mostly vary together, so the variance of their sum over √C is C times that of each.
                 spread = np.sqrt(layer.variance[rows][here].astype(np.float64) / len(group))
                 doubt[rows, :, channel][here] = unit * spread
     return whole, doubt
 
 
 def _require_moderate(planes: Array, told: Array) -> None:
-    """Raise `InputError` where known numbers leave no room to compute with them in double precision."""
+    """Raise `InputError` if known numbers are too large or too small for double precision."""
     whole, short = planes.dtype.kind != "f", planes.dtype.itemsize < 8
     if whole and short:
         return
     values = planes[told]
     if not np.all(np.isfinite(values)):
-        raise InputError("Known pixels are infinite. Mark them as not known.")
+        raise InputError("Some known pixels are infinite. Mark them as unknown.")
     if short:
         return
-    # As Python's own numbers where they are integers: the lowest of all has no absolute value.
+    # Integers as Python numbers: the lowest NumPy integer has no absolute value.
     size = max(abs(end.item() if whole else end) for end in (values.min(), values.max()))
     least, most = (0, WHOLE) if whole else (TINY, HUGE)
     if size > most:
@@ -127,23 +129,23 @@ def _layer(picture: Array, known: Array, group: list[int], low: float, unit: flo
 
 
 def _strips(mask: Array) -> Iterator[slice]:
-    """Some rows at a time, as numbers of double precision take much memory."""
+    """Some rows at a time, because numbers in double precision take much memory."""
     return (slice(top, top + TALL) for top in range(0, len(mask), TALL))
 
 
 def _mask(known: Any, shape: tuple[int, ...]) -> Array:
     mask = np.asarray(known)
     if mask.dtype.kind != "b" and not (mask.dtype.kind in "ui" and np.isin(mask, (0, 1)).all()):
-        raise InputError(f"known is of {mask.dtype}. Pass booleans, True where pixels are known, as mask > 0.")
+        raise InputError(f"known has dtype {mask.dtype}. Pass booleans, True where pixels are known, as mask > 0.")
     if mask.shape == (*shape[:2], 1) or mask.shape == shape[:2]:
         mask = mask.reshape(shape[:2])
         return np.broadcast_to(mask if len(shape) == 2 else mask[:, :, None], shape) != 0
     if len(shape) == 3 and mask.shape == shape[1:]:
         raise InputError(
-            f"The picture has shape {shape}, known {mask.shape}. Pass np.moveaxis(X, 0, -1): channels last."
+            f"The picture has shape {shape}, but known has {mask.shape}. Pass np.moveaxis(X, 0, -1): channels last."
         )
     if mask.shape != shape:
-        raise InputError(f"known has shape {mask.shape}, the picture {shape}. Pass one of the same height and width.")
+        raise InputError(f"known has shape {mask.shape}, but the picture has {shape}. Pass equal heights and widths.")
     return mask != 0
 
 
@@ -161,10 +163,10 @@ def _alike(known: Array) -> list[list[int]]:
 
 
 def _range(picture: Array, known: Array, group: list[int]) -> tuple[float, float]:
-    """Where shades begin, and how large one is: of bytes they are the values themselves."""
+    """The value of shade 0, and the size of one shade; the shades of bytes are the values themselves."""
     if picture.dtype == np.uint8:
         return 0.0, 1.0
     ends = [(float(told.min()), float(told.max())) for told in (picture[:, :, k][known[:, :, k]] for k in group)]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    width = high / 2 - low / 2  # which is finite
+    width = high / 2 - low / 2  # this is finite
     return low, 2 * (width / SHADES) if width > 0 else 1.0

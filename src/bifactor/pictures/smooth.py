@@ -1,4 +1,4 @@
-"""A smooth first guess of hidden pixels: a thin plate through the known ones."""
+"""A smooth first guess of unknown pixels: a thin plate through the known ones."""
 
 from types import ModuleType
 
@@ -12,15 +12,15 @@ LINEAR = np.array([0.0, 0.75, 0.25, 0.0])
 """Weights of the cells −1, 0, 1, 2 a quarter of the way from cell 0 to cell 1."""
 
 TENSION = 0.02
-"""Weight of the plate's slopes against its bends: holes beyond 1/√0.02 = 7 pixels are spanned as by a soap film."""
+"""The weight of slopes relative to curvature: holes beyond 1/√0.02 = 7 pixels are spanned as by a soap film."""
 
 
 def smooth(planes: Array, known: Array) -> Array:
     """The picture (C×H×W, single precision) with its unknown pixels (H×W, the same in all channels) filled in.
 
-    Minimises ‖Δx‖² + 0.02⟨x, −Δx⟩ over the unknown pixels, nearly: the picture is halved until nothing is unknown, and
-    on the way back each size is filled from the one below and bent as a plate. What stands at unknown pixels is
-    ignored, so it may be NaN.
+    This nearly minimises ‖Δx‖² + 0.02⟨x, −Δx⟩ over the unknown pixels: the picture is halved until nothing is unknown;
+    then each size is filled in from the smaller one and smoothed as a plate. Values at unknown pixels are ignored, so
+    they may be NaN.
     """
     given, known = settled(planes, known)
     filled = np.array(given)
@@ -29,7 +29,7 @@ def smooth(planes: Array, known: Array) -> Array:
 
 
 def fill(planes: Array, known: Array) -> None:
-    """As `smooth`, in the place of arrays as `settled` returns them."""
+    """Do the same as `smooth` in place, for arrays returned by `settled`."""
     _fill(planes, known, TENSION, find("plate", planes.dtype, planes.size))
 
 
@@ -37,7 +37,7 @@ def _fill(planes: Array, known: Array, tension: float, kernels: ModuleType) -> N
     if known.all():
         return
     cells, some = kernels.halve(planes, known)
-    # Cells are twice as far apart: slopes count a quarter there, and bends a sixteenth.
+    # Cells are twice as far apart: slopes count a quarter there, and curvature a sixteenth.
     _fill(cells, some, 4 * tension, kernels)
     kernels.double(cells, LINEAR, known, planes)
     kernels.bend(planes, known, tension)

@@ -1,4 +1,4 @@
-"""What is minimised: a function of X, terms on the factors, and a point among them."""
+"""Objectives: a function of X and terms on the factors, and points at which they are evaluated."""
 
 from bifactor.problems.function import Function
 from bifactor.problems.objective import Objective

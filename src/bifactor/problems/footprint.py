@@ -1,4 +1,4 @@
-"""What a run on a problem takes of memory, told from sizes alone.
+"""The memory that a run on a problem needs, estimated from sizes alone.
 
 The numbers were found by counting arrays and checked against the peaks of runs; see docs/performance.md.
 """
@@ -18,9 +18,9 @@ def pair_memory(problem: Objective, rank: int) -> int:
 
 
 def run_memory(problem: Objective, rank: int, pairs: float, lengths: float) -> int:
-    """Bytes of a run that has so many pairs of factors and so many vectors of measurements at a time.
+    """Bytes of a run that holds this many pairs of factors and this many vectors of measurements at a time.
 
-    The last value of f counts: where a loss is not compiled it takes two vectors of measurements more.
+    The last evaluation of f counts: if a loss is not compiled, it takes two more vectors of measurements.
     """
     seen, sides = problem.f.footprint(rank + problem.kind.fixed_columns), _sides(problem, rank)
     # Inner products are taken in double precision, of one side at a time.
@@ -29,7 +29,7 @@ def run_memory(problem: Objective, rank: int, pairs: float, lengths: float) -> i
 
 
 def search_memory(problem: Objective, count: int) -> int:
-    """Bytes of a search for so many leading singular pairs of a gradient, what it is taken from included."""
+    """Bytes of a search for this many leading singular pairs of a gradient, including the gradient."""
     short, long = sorted(problem.shape)
     block, on_short, on_long = search_columns(short, count)
     seen = problem.f.footprint(block)
@@ -37,16 +37,16 @@ def search_memory(problem: Objective, count: int) -> int:
 
 
 def stages_memory(problem: Objective, ranks: Iterable[int], pairs: float = 3.5) -> int:
-    """Bytes that runs at these ranks leave behind, each so many pairs of factors: memory for use again.
+    """Bytes of memory for reuse that runs at these ranks leave behind, each this many pairs of factors.
 
-    See `kernels.memory`. Runs at another rank have no use for it, and have it still.
+    See `kernels.memory`. Runs at another rank cannot reuse it, and it is not freed.
     """
     sides = (side for rank in ranks for side in _sides(problem, rank))
     return round(pairs * sum(side for side in sides if side >= LARGE))
 
 
 def _sides(problem: Objective, rank: int) -> list[int]:
-    """Bytes of each factor; of one where X = UUᴴ."""
+    """Bytes of each factor; of one if X = UUᴴ."""
     width = rank + problem.kind.fixed_columns
     none = problem.kind.pair(*(np.empty((rows, 0)) for rows in problem.shape))
     return [int(side.shape[0]) * width * _item(problem) for side in none.arrays]

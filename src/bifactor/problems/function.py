@@ -20,21 +20,24 @@ POWER_STEPS = 30
 
 
 class Function(Bound):
-    """Any smooth convex f(X). X is formed as a dense m×n array for each call.
+    """A smooth convex f(X) given by callables. X is formed as a dense m×n array for each call.
 
-    `solve` takes it as it is; `Objective(Function(…), penalty=…, symmetric=…)` has the other arguments of a `Problem`.
+    Pass it to `solve`; `Objective(Function(…), penalty=…, symmetric=…)` takes the other arguments of a `Problem`.
 
     Parameters
     ----------
     value : callable, X -> float
+        The function f.
     gradient : callable, X -> array of X's shape, or a SciPy sparse matrix
-        For complex X the gradient is the G with df = Re⟨G, dX⟩. `testing.check_gradient` compares it with `value`.
+        The gradient of f. For complex X it is the G with df = Re⟨G, dX⟩. `testing.check_gradient` compares it with
+        `value`.
     shape : (m, n)
+        The shape of X.
     smoothness : float, optional
-        L. Without it, rules that need one estimate it by power iteration on the Hessian at X = 0,
-        which is exact for quadratics and local otherwise.
+        The constant L. Without it, step rules that need L estimate it by power iteration on the Hessian at X = 0, which
+        is exact for quadratics and local otherwise.
     dtype : dtype, default float64
-        What is computed in.
+        The dtype of X.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class Function(Bound):
         estimate = self._curvature_at_zero()
         if not (np.isfinite(estimate) and estimate > 0):
             raise SmoothnessError(
-                f"The curvature of this Function at X = 0 came out as {estimate:g}, so no L can be guessed. "
+                f"The curvature of this Function at X = 0 is {estimate:g}, so L cannot be estimated. "
                 "Pass smoothness=, or use steps.Backtracking()."
             )
         return estimate
@@ -134,17 +137,17 @@ class Function(Bound):
         try:
             return float(f)
         except (TypeError, ValueError):
-            raise InputError(f"value returned {f!r}. It must return a real number.") from None
+            raise InputError(f"value returned {f!r}. Return a real number.") from None
 
     def _gradient_at(self, X: Array) -> Array:
         G = self._gradient(X)
         if getattr(G, "shape", None) != self.shape:
             raise InputError(
                 f"gradient returned {type(G).__name__} of shape {getattr(G, 'shape', None)} for X of shape "
-                f"{self.shape}. It must return a matrix of X's shape."
+                f"{self.shape}. Return a matrix of the shape of X."
             )
         if sparse.issparse(G):
-            require_sound(G, "What gradient returned")
+            require_sound(G, "The result of gradient")
         return G
 
     def _curvature_at_zero(self) -> float:
@@ -162,7 +165,7 @@ class Function(Bound):
 
 
 class FunctionCurve(Curve):
-    """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient: nothing is known of its second derivative."""
+    """φ(a) = f(X + a·X₁ + a²·X₂), by calls of f and its gradient, without a second derivative."""
 
     quartic = None
 

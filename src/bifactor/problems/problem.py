@@ -1,4 +1,4 @@
-"""f(UVᴴ) from a loss, an operator and data, validated once, at the door."""
+"""f(UVᴴ) from a loss, an operator and data, which are validated once."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -14,41 +14,43 @@ from bifactor.words import counted
 
 
 class Problem(Objective):
-    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X), and perhaps a penalty on the factors.
+    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X), and optionally a penalty on the factors.
 
     Parameters
     ----------
-    loss : Loss, {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial"}, or sequence of them
-        What yᵢ means, e.g. `losses.Huber(0.5)`; a name stands for the loss with its defaults. Several losses go with
-        `group`, or with one part each of `Stacked`.
+    loss : Loss, str, or sequence of them
+        The loss ℓ, e.g. `losses.Huber(0.5)`. The names "squared", "huber", "logistic", "probit", "poisson",
+        "negative_binomial" and "ordinal" stand for losses with their defaults. Several losses are assigned by `group`,
+        or one to each part of a `Stacked`.
     operator : Operator
-        How X is measured, e.g. `operators.Entries(rows, cols, shape)`.
+        The operator A, which measures X, e.g. `operators.Entries(rows, cols, shape)`.
     y : array of length operator.size
         The measurements; for an operator that observes every entry, also the m×n matrix itself.
-        Its array library, device and precision (single or double) are those of the computation and of the result. X is
-        complex where y or the operator says so.
+        Their array library, device and precision (single or double) are those of the computation and of the result. X
+        is complex if y or the operator is.
     weights : number or array of length operator.size, optional
-        wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries observed.
+        The weights wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries
+        observed.
     penalty : Penalty or sequence of them, optional
-        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+        A term on the factors that is added to f, e.g. `penalties.Ridge(rho)`.
     offsets : bool
-        Fit an offset for every row and column, X = b1ᵀ + 1cᵀ + a matrix of the rank asked for. The factors then have
-        two columns more, in front: U = [1, b, …], V = [c, 1, …]. A penalty counts them in.
+        Whether to fit an offset for every row and column, X = b1ᵀ + 1cᵀ + a matrix of the given rank. The factors then
+        have two more columns, which come first: U = [1, b, …], V = [c, 1, …]. A penalty includes them.
     symmetric : bool
-        Look for a positive semidefinite X = UUᴴ.
+        Whether to find a positive semidefinite X = UUᴴ.
     fixed : (L, R), optional
-        Columns that are known, m×k and n×l, either of them None for none: X = LCᴴ + BRᴴ + a matrix of the rank asked
-        for, with U = [L, B, …] and V = [C, R, …]. L can hold covariates of the rows, R those of the columns. Offsets
-        are a column of ones in front of each.
+        Known columns of the factors, m×k and n×l, or None: X = LCᴴ + BRᴴ + a matrix of the given rank, with
+        U = [L, B, …] and V = [C, R, …]. L can hold covariates of the rows, R those of the columns. Offsets are a column
+        of ones before each.
     group : integer array of length operator.size, optional
-        Which of several losses each measurement has, counted from 0.
+        The number of the loss of each measurement, counted from 0.
 
     Attributes
     ----------
     f : DataBound
         The loss of the measurements as a function of X.
     loss, operator, y, weights, group
-        What was given, in the order of measurements that is fastest: they belong together, whatever order you used.
+        The arguments, in the order of measurements that is fastest, which may differ from the one that was passed.
     """
 
     f: DataBound

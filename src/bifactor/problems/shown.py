@@ -1,4 +1,4 @@
-"""An objective as notebooks show it: what is measured, by what it is judged, and which factors are looked for."""
+"""The display of an objective in notebooks: its data, loss and factors."""
 
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ def objective_card(objective: "Objective") -> str:
 
 
 def problem_card(problem: "Problem") -> str:
-    """Beside these the loss, the operator and the data."""
+    """The same, and the loss, the operator and the data."""
     y = host(problem.y)
     m, n = problem.operator.shape
     low, high = (f"{end:.4g}" for end in (np.min(np.real(y)), np.max(np.real(y))))

@@ -1,4 +1,4 @@
-"""Where to move: one file per solver."""
+"""Solvers, which decide where to move: one file per solver."""
 
 from bifactor.solvers.altmin import AltMin
 from bifactor.solvers.base import Solver

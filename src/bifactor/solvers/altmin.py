@@ -22,20 +22,20 @@ from bifactor.validation import settle_positive
 class AltMin(Solver[Nothing]):
     """V ← argmin f(UVᴴ), then U ← argmin f(UVᴴ) with the new V, for least squares f.
 
-    The article's AltMinSense and AltMinComplete, from the start of both: the leading left singular vectors of A*(y).
-    With a ridge it is the regularised alternating least squares of recommender systems. Of observed entries each row
-    is a system of r equations, solved as such; other measurements are fitted by conjugate gradients on the normal
-    equations, in an orthonormal basis of the factor that is held. A row without observations stays as it is, a row with
-    too few goes to the nearest best fit. The objective never rises.
+    This is AltMinSense and AltMinComplete of the article, with their start, the leading left singular vectors of A*(y).
+    With a ridge it is the regularised alternating least squares of recommender systems. For observed entries, each row
+    is a separate system of r equations; other measurements are fitted by conjugate gradients on the normal equations,
+    in an orthonormal basis of the fixed factor. A row without observations is kept, and a row with too few moves to the
+    nearest best fit. The objective never increases.
 
-    The article takes other measurements in every half step. That serves its proof only; here all are used in each. It
-    ends after a number of steps of the order log(‖X‖_F/ε); here `tol` and `max_iter` of `solve` decide.
+    The article uses different measurements in every half step, for its proof only; here all are used in each. It stops
+    after a number of steps of the order log(‖X‖_F/ε); here `tol` and `max_iter` of `solve` decide.
 
     Parameters
     ----------
     incoherence : float, optional
-        μ: entries of the left singular vectors of the start above 2μ√(r/m) are set to zero, as AltMinComplete begins.
-        By default the start is taken as it is.
+        The incoherence μ: entries of the left singular vectors of the start above 2μ√(r/m) are set to zero, as in
+        AltMinComplete. By default, the start is not changed.
 
     References
     ----------
@@ -45,13 +45,13 @@ class AltMin(Solver[Nothing]):
     incoherence: float | None = None
 
     def __post_init__(self) -> None:
-        settle_positive(self, "incoherence", "Leave it out to keep the start as it is.", optional=True)
+        settle_positive(self, "incoherence", "Leave it out to keep the start unchanged.", optional=True)
 
     def check(self, problem: Objective, rank: int) -> None:
         require_numpy(self, problem)
         if not problem.f.quadratic:
             loss = type(problem.loss if isinstance(problem, Problem) else problem.f).__name__
-            raise InputError(f"AltMin solves least squares, but f is made of {loss}. Use PCG or SoftImpute.")
+            raise InputError(f"AltMin solves least squares, but the loss is {loss}. Use PCG or SoftImpute.")
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
 
@@ -61,7 +61,7 @@ class AltMin(Solver[Nothing]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Nothing]:
         if self.incoherence is not None:
-            A, B = balanced(x.left, x.right)  # singular vectors, but for their length
+            A, B = balanced(x.left, x.right)  # singular vectors, up to their lengths
             m, r = A.shape
             limit = 2 * self.incoherence * (r / m) ** 0.5
             high = np.abs(A) > limit * np.linalg.norm(A, axis=0)
@@ -77,7 +77,7 @@ class AltMin(Solver[Nothing]):
 
 
 def _orthonormal(problem: Objective, held: Array, other: Array) -> tuple[Array, Array]:
-    """The same X with a held factor of condition number 1; a ridge would feel that, and sees to conditioning itself."""
+    """The same X with a fixed factor of condition number 1; with a ridge, which this would change, it is not needed."""
     if problem.penalties:
         return held, other
     Q, R = np.linalg.qr(held)

@@ -1,4 +1,4 @@
-"""What a solver is: frozen settings, and a state that is passed in and returned."""
+"""The base class of solvers: frozen settings, and a state that is passed in and returned."""
 
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
@@ -17,36 +17,36 @@ class Solver(ABC, Generic[Own]):
     """Decides where to move. `solve` owns the loop."""
 
     start: Init = Spectral()
-    """Where the solver starts by default."""
+    """The default start."""
 
     outermost: bool = False
-    """Whether no other solver may wrap this one."""
+    """Whether other solvers must not wrap this one."""
 
     def check(self, problem: Objective, rank: int) -> None:
-        """Raise `InputError` where the solver cannot serve a problem at this rank; called before any work."""
+        """Raise `InputError` if the solver cannot solve a problem at this rank; called before any work."""
 
     def start_columns(self, problem: Objective, rank: int) -> int:
-        """How many columns of a start of this rank the solver looks at; the others need not be computed."""
+        """The number of columns of a start of this rank that the solver uses; the others need not be computed."""
         return rank
 
     def peak(self, problem: Objective, rank: int) -> int:
-        """Bytes that a run takes at its peak beyond the problem and its start, estimated without any work.
+        """Peak bytes of a run beyond the problem and its start, estimated without any work.
 
-        By default those of a solver with a state, directions and measurements along a curve, such as `PCG`.
+        By default, those of a solver with a state, directions and measurements along a curve, such as `PCG`.
         """
         return run_memory(problem, rank, pairs=15, lengths=8)
 
     def current(self, problem: Objective, state: State[Own]) -> Objective:
-        """The problem that a state is about: another one where the solver fits parameters of it."""
+        """The problem that a state belongs to: another one if the solver fits parameters of it."""
         return problem
 
     def posterior(self, problem: Objective, state: State[Own]) -> Posterior | None:
-        """How sure the factors of a state are; None where the solver does not know."""
+        """The posterior of the factors of a state; None if the solver does not compute one."""
         return None
 
     @abstractmethod
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Own]:
-        """The state at the start, x; no later one has more columns than `rank`, beside those that are fixed."""
+        """The state at the start, x; no later one has more columns than `rank`, apart from fixed ones."""
 
     def prepare(self, problem: Objective, state: State[Own]) -> State[Own]:
         """The same state with what the next step needs, such as a direction, in the place of what that is made from.
@@ -58,4 +58,4 @@ class Solver(ABC, Generic[Own]):
 
     @abstractmethod
     def step(self, problem: Objective, state: State[Own]) -> State[Own]:
-        """The state one iteration further."""
+        """The state after one more iteration."""

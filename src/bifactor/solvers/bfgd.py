@@ -25,10 +25,11 @@ class BFGD(Solver[Descent]):
     Parameters
     ----------
     step_size : StepSize
+        The step rule.
     balance : Balance or None
-        g, see `bifactor.penalties.balance` for the convention.
+        The balance function g; see `bifactor.penalties.balance` for the convention.
     lam : float
-        λ. The theorems speak about 1/4.
+        The weight λ of the balance term. The theorems hold for 1/4.
 
     References
     ----------
@@ -65,7 +66,7 @@ class BFGD(Solver[Descent]):
         return descended(problem, self.step_size.next(path, state.own.memory))
 
     def _descended(self, problem: Objective) -> Objective:
-        """f + λ·g, what the iteration goes down on."""
+        """f + λ·g, the function that the iteration descends on."""
         if self.balance is None:
             return problem
         return problem.plus(BalanceTerm(self.balance, self.lam, problem.scale))

@@ -18,7 +18,7 @@ from bifactor.validation import require_instance
 class FGD(Solver[Descent]):
     """U ← U − η ∇f(UUᴴ) U, real or complex.
 
-    Where ∇f is not Hermitian (as for entries sampled on one side of the diagonal) its Hermitian part takes its place,
+    If ∇f is not Hermitian (as for entries sampled on one side of the diagonal), it is replaced by its Hermitian part,
     which is the gradient of f over Hermitian matrices.
 
     References

@@ -1,4 +1,4 @@
-"""GuaranteedMC: descent on the factors, whose rows are kept from growing large."""
+"""GuaranteedMC: descent on the factors with a regulariser that keeps their rows from growing large."""
 
 from dataclasses import dataclass, replace
 
@@ -17,16 +17,16 @@ from bifactor.steps import Backtracking, StepSize
 from bifactor.validation import require_flag, require_instance, settle_positive
 
 C_T = 5.0
-"""How much larger than Σ_max·r the article lets ‖U‖²_F become."""
+"""The ratio of ‖U‖²_F to Σ_max·r that the article allows."""
 
 TOL, RESTARTS = 1e-3, 10
-"""Accuracy of the singular pairs that bounds are estimated from, and the work they may cost."""
+"""Accuracy of the singular pairs from which bounds are estimated, and the largest number of restarts."""
 
 
 @dataclass(frozen=True)
 class Bounded(Value):
-    """The point with the regulariser counted in, the step rule's memory (in both factors where these alternate), and
-    the numbers of the regulariser."""
+    """The point with the regulariser included, the memory of the step rule (in both factors if these alternate), and
+    the parameters of the regulariser."""
 
     at: Point
     memory: Value
@@ -47,23 +47,23 @@ class GuaranteedMC(Solver[Bounded]):
 
         b_T² = 5r·Σ_max,   b₁² = 3μr·b_T²/m,   b₂² = 3μr·b_T²/n,   R = 8·scale·(Σ_min/6)²
 
-    with Σ the singular values of X and μ its incoherence. `scale`, the typical curvature of f, stands where the article
-    has the share of observed entries, so that any operator and loss can be served; its theory is about completion.
+    with Σ the singular values of X and μ its incoherence. `scale`, the typical curvature of f, replaces the share of
+    observed entries of the article, so that any operator and loss can be used; its theory is about completion.
 
-    The start is the spectral one with long rows cut, Uᵢ ← Uᵢ·min(1, √(2/3) b₁/‖Uᵢ‖), beyond which the regulariser is
-    felt. Any start is cut so; most others, such as small random ones, have no row that long.
+    The start is the spectral one with long rows shortened, Uᵢ ← Uᵢ·min(1, √(2/3) b₁/‖Uᵢ‖), so that the regulariser is 0
+    there. Any start is treated so; most others, such as small random ones, have no rows that long.
 
     Parameters
     ----------
     sigma_max, sigma_min, incoherence : float, optional
-        Σ_max, Σ_min and μ. What is left out is estimated at the start from P_r(−∇f(0))/scale: its largest and r-th
+        Σ_max, Σ_min and μ. Those left out are estimated at the start from P_r(−∇f(0))/scale: its largest and r-th
         singular values, and the larger of (m/r)·maxᵢ‖Aᵢ‖² and (n/r)·maxⱼ‖Bⱼ‖² over the rows of its singular vectors.
     alternating : bool
-        Move U, then V with the new U, each by a step of its own length, and not both at once. The article minimises
-        over each block, or over an upper bound of F in it; a descent step is the cheapest of the latter.
+        Whether to move U, then V with the new U, each by its own step length, instead of both at once. The article
+        minimises over each block, or over an upper bound of F in it; a descent step is the cheapest of the latter.
     step_size : StepSize
-        By default Armijo's rule. The article's
-        "restricted" rule also bounds the distance to the start; that serves its proof only, and is left out.
+        The step rule, by default Armijo's. The "restricted" rule of the article also bounds the distance to the start,
+        for its proof only; this is left out.
 
     References
     ----------
@@ -81,9 +81,9 @@ class GuaranteedMC(Solver[Bounded]):
         for name in ("sigma_max", "sigma_min", "incoherence"):
             settle_positive(self, name, "Leave it out to have it estimated.", optional=True)
         if self.sigma_max is not None and self.sigma_min is not None and self.sigma_min > self.sigma_max:
-            raise InputError(f"sigma_min={self.sigma_min} is above sigma_max={self.sigma_max}. Exchange them.")
+            raise InputError(f"sigma_min={self.sigma_min} is above sigma_max={self.sigma_max}. Swap them.")
         if self.incoherence is not None and self.incoherence < 1:
-            raise InputError(f"incoherence={self.incoherence} is below 1, which no matrix is. Leave it out if unsure.")
+            raise InputError(f"incoherence={self.incoherence} is below 1, the smallest value. Leave it out if unsure.")
         require_flag(self.alternating, "alternating")
         require_instance(self.step_size, StepSize, "step_size")
 
@@ -130,9 +130,9 @@ def _estimates(problem: Objective, rank: int) -> tuple[float, float, float]:
     """Σ_max, Σ_min and μ of P_r(−∇f(0))/scale."""
     G = problem.gradient_at_zero()
     if not np.all(np.isfinite(G @ np.ones((problem.shape[1], 1), problem.dtype))):
-        raise InputError("∇f(0) is not finite, so no bounds can be estimated. Give sigma_max, sigma_min, incoherence.")
+        raise InputError("∇f(0) is not finite, so no bounds can be estimated. Pass sigma_max, sigma_min, incoherence.")
     A, s, B = problem.kind.leading(G, rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)  # the same each time
     mu = max(float(np.max(np.sum(np.abs(F) ** 2, axis=1))) * F.shape[0] / rank for F in (A, B))
-    # Without any gradient X = 0 is the answer, and any size will do.
+    # If the gradient is 0, X = 0 is the solution, and any size will do.
     top = float(s[0]) / problem.scale if s[0] > 0 else 1.0
     return top, float(s[-1]) / problem.scale, mu

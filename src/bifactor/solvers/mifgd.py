@@ -16,7 +16,7 @@ from bifactor.validation import settle_nonnegative
 
 @dataclass(frozen=True)
 class Behind(Value):
-    """U, where the point itself is at Z, and η."""
+    """U and η; the point itself is at Z."""
 
     u: Factors
     eta: float
@@ -28,21 +28,21 @@ class MiFGD(Solver[Behind]):
 
     c is the typical curvature of f over Hermitian X, 1 in the article where A preserves norms on average. The factor of
     a state is Z: value and gradient are taken there, so that an iteration costs one pass over the measurements; U is
-    carried along. With μ = 0 it is `FGD` with this η. Where ∇f is not Hermitian its Hermitian part takes its place.
+    kept, too. With μ = 0 it is `FGD` with this η. If ∇f is not Hermitian, it is replaced by its Hermitian part.
 
-    Where the problem looks for X = UVᴴ, it is the same iteration on [U; V], with ‖∇f‖₂ and c those of f itself: in
-    terms of the Hermitian matrix that [U; V] makes both are half of that, and so is ∇f(ZZᴴ)Z, so the η is the same.
+    If the problem is to find X = UVᴴ, it is the same iteration on [U; V], with ‖∇f‖₂ and c those of f itself: in terms
+    of the Hermitian matrix made from [U; V] both are half as large, and so is ∇f(ZZᴴ)Z, so that η is the same.
 
-    The article's projection on ‖U‖_F ≤ 1, for states of known trace, is an option there and left out here.
+    The projection on ‖U‖_F ≤ 1, an option of the article for states of known trace, is left out.
 
     Parameters
     ----------
     momentum : float in [0, 1)
-        μ. The article recommends 1/4 to 3/4; its theory asks for far less. The default, 3/4, was the fastest of 0, 1/4,
-        1/2 and 3/4 on each of 16 problems of sensing, completion and tomography, three to six times as fast as 0. On
-        the hardest of them 0.9 did better still, on the easy ones it took twice as long.
+        The momentum μ. The article recommends 1/4 to 3/4; its theory requires far less. The default, 3/4, was the
+        fastest of 0, 1/4, 1/2 and 3/4 on each of 16 problems of sensing, completion and tomography, three to six times
+        as fast as 0. On the hardest of them 0.9 was faster still; on the easy ones it took twice as long.
     delta : float
-        δ, the restricted isometry constant of A on matrices of rank 2r; it is hard to compute, so 0.1 is assumed.
+        The restricted isometry constant δ of A on matrices of rank 2r; it is hard to compute, so 0.1 is assumed.
 
     References
     ----------
@@ -55,9 +55,9 @@ class MiFGD(Solver[Behind]):
 
     def __post_init__(self) -> None:
         settle_nonnegative(self, "momentum", "0 turns it off.")
-        settle_nonnegative(self, "delta", "It is the restricted isometry constant of the measurements.")
+        settle_nonnegative(self, "delta", "Pass the restricted isometry constant of the measurements.")
         if self.momentum >= 1:
-            raise InputError(f"momentum={self.momentum!r} is not below 1. The article takes 1/4 to 3/4.")
+            raise InputError(f"momentum={self.momentum!r} is not below 1. Choose 1/4 to 3/4, as in the article.")
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)

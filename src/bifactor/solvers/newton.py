@@ -1,4 +1,4 @@
-"""Truncated Newton: the tool for high accuracy."""
+"""Truncated Newton, for high accuracy."""
 
 from dataclasses import dataclass, replace
 
@@ -15,16 +15,16 @@ from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag
 
 INNER = 200
-"""Inner iterations at most."""
+"""The largest number of inner iterations."""
 
 FORCING = 0.1
-"""The inner residual, relative to the gradient, is asked to be below this and below the root of what is left to do."""
+"""The largest relative inner residual; it is also at most the square root of the relative gradient norm."""
 
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.1, 1e-12, 1e6
 """Levenberg-Marquardt damping in units of the preconditioner: its first value, and its range."""
 
 SHORT = 0.3
-"""A step shorter than this says that the model was trusted too far; a long one, that it was damped too much."""
+"""A step shorter than this shows that the damping was too weak; a longer one, that it was too strong."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,20 @@ class Damped(Value):
 
 @dataclass(frozen=True)
 class Newton(Solver[Damped]):
-    """Solves (H + μM)(D, E) = −∇F inexactly by preconditioned conjugate gradients, then searches along the curve.
+    """Solve (H + μM)(D, E) = −∇F inexactly by preconditioned conjugate gradients, then search along the curve.
 
-    Nothing is formed: H is applied as J*(ℓ″·J·), J the derivative of the measurements, plus the penalty's Hessian and,
-    with `full`, the term (∇f E, ∇fᴴ D) by which f curves through the factors. M is block-diagonal: where entries are
-    observed its blocks are exact, one r×r matrix per row and column, else see `parts.preconditioner`. The damping
-    rises where the search along the curve cuts a step short, else falls. Where the whole Hessian turns out to be
-    indefinite, that step is Gauss-Newton's. It is a local tool: far from the solution PCG is cheaper and surer.
+    H is never formed. It is applied as J*(ℓ″·J·), J the derivative of the measurements, plus the Hessian of the penalty
+    and, with `full`, the term (∇f E, ∇fᴴ D), the curvature of f through the factors. M is block-diagonal: if entries
+    are observed, its blocks are exact, one r×r matrix per row and column; otherwise see `parts.preconditioner`. The
+    damping is raised if the search along the curve shortens a step, and lowered otherwise. If the full Hessian is
+    indefinite, the step is a Gauss-Newton step. The method is local: far from the solution, PCG is cheaper and safer.
 
     Parameters
     ----------
     full : bool
-        The whole Hessian: quadratic convergence also where the measurements cannot be fitted exactly, as with noise
-        and binary data. False gives Gauss-Newton, never indefinite, with which noiseless least squares does as well.
+        Whether to use the full Hessian, which converges quadratically even if the measurements cannot be fitted
+        exactly, as with noise and binary data. False gives Gauss-Newton, which is never indefinite and is as good for
+        noiseless least squares.
 
     References
     ----------
@@ -79,7 +80,7 @@ class Newton(Solver[Damped]):
         d = Curvature(problem, point, own.damping, True, lift).solve(tol, INNER) if self.full else None
         if d is None:
             d = Curvature(problem, point, own.damping, False, lift).solve(tol, INNER)
-        if d is None:  # rounding alone can make Gauss-Newton fail
+        if d is None:  # only rounding can make Gauss-Newton fail
             d = -point.gradient
         taken = CurveSearch().next(Path(problem, point, d), own.memory)
         if taken.phase.at_rest:

@@ -20,53 +20,53 @@ from bifactor.solvers.parts.shrinkage import shrunk
 from bifactor.validation import settle_positive
 
 TOL, RESTARTS = 1e-9, 6
-"""Accuracy of the singular pairs, and the work they may cost: each step starts from the pairs of the last."""
+"""Accuracy of the singular pairs, and the largest number of restarts: each step starts from the pairs of the last."""
 
 EASE, TIGHTEN = 0.9, 2.0
-"""What the curvature L is multiplied by before each step, and as often as a step shows it to be too small."""
+"""The factors of the curvature L before each step, and each time that a step shows L to be too small."""
 
 ROUNDING = 1e2
-"""Differences of f below this multiple of its precision say nothing."""
+"""Differences of f below this multiple of its precision are not significant."""
 
 STEADY = 0.05
-"""A λ is done with when X changes by less than this fraction of λ/λ₀, about what lies between X and its limit."""
+"""A stage ends when X changes by less than this fraction of λ/λ₀, which is about its distance to the limit."""
 
 
 @dataclass(frozen=True)
 class Ahead(Value):
-    """What the step to a point ahead of X needs."""
+    """The data for the step to an extrapolated point."""
 
     before: Point
     """X⁻."""
     rank: int
-    """The columns that X may have."""
+    """The largest number of columns of X."""
     t: float
-    """The momentum's number; 1 where it starts."""
+    """The parameter of the momentum; 1 at its start."""
     L: float
     lam: float
     first: float
     """The first λ."""
     over: bool
-    """Whether this λ is done with."""
+    """Whether the stage of this λ is over."""
 
 
 @dataclass(frozen=True)
 class NuclearNorm(Solver[Ahead]):
-    """Minimises the convex f(X) + ρ‖X‖_*, ρ from the problem's `penalties.Ridge`, by proximal steps from a point ahead.
+    """Minimise the convex f(X) + ρ‖X‖_*, ρ from the problem's `penalties.Ridge`, by accelerated proximal steps.
 
         Y = X + β(X − X⁻),  X⁺ = S_{λ/L}(Y − ∇f(Y)/L),  S the soft threshold of singular values
 
-    λ falls from near ‖∇f(X₀)‖₂ to ρ, so that X grows from low rank to high. L is found by backtracking. A step that
-    raises the objective is taken again from X itself, and the momentum is reset. Only the singular pairs above the
-    threshold are computed, each time from those of the last step. Serves every loss and operator.
+    λ decreases from near ‖∇f(X₀)‖₂ to ρ, so that X grows from low rank to high. L is found by backtracking. A step that
+    increases the objective is repeated from X itself, and the momentum is reset. Only the singular pairs above the
+    threshold are computed, starting from those of the last step. Every loss and operator is supported.
 
-    Where X = UUᴴ it minimises over semidefinite X, with the trace. The rank asked for bounds the columns kept; if all
-    of them are in use, `Result.certificate` says whether X is optimal among all matrices.
+    If X = UUᴴ, it minimises over semidefinite X, with the trace. The rank limits the number of columns; if all of them
+    are in use, `Result.certificate` says whether X is optimal among all matrices.
 
     Parameters
     ----------
     factor : float in (0, 1)
-        What λ is multiplied by from stage to stage.
+        The factor of λ from stage to stage.
 
     References
     ----------
@@ -80,7 +80,7 @@ class NuclearNorm(Solver[Ahead]):
     start = Zero()
 
     def __post_init__(self) -> None:
-        settle_positive(self, "factor", "It is a number between 0 and 1.")
+        settle_positive(self, "factor", "Choose a number between 0 and 1.")
         if self.factor >= 1:
             raise InputError(f"factor={self.factor!r} does not lower λ. Choose a number between 0 and 1.")
 
@@ -98,7 +98,7 @@ class NuclearNorm(Solver[Ahead]):
         G = problem.f.gradient(point.x, point.z)
         steep = problem.kind.leading(G, 1, np.random.default_rng(0), 0.1, 1, sign=-1)[1]
         lam = max(self.factor * float(steep[0]), problem.new_columns.rho(problem.kind))
-        # At X = 0 the factors have no gradient, which is not the end.
+        # At X = 0 the gradient in the factors is 0, but the run goes on.
         return State(point, Ahead(point, rank, 1.0, problem.scale, lam, lam, over=False), Staged())
 
     def step(self, problem: Objective, state: State[Ahead]) -> State[Ahead]:
@@ -110,7 +110,7 @@ class NuclearNorm(Solver[Ahead]):
             t, (new, L) = 1.0, self._proximal(problem, state, 0.0, L, lam)
         change = difference_norm(new.x.left, new.x.right, now.x.left, now.x.right)
         over = lam > rho and change <= STEADY * lam / own.first * new.x.product_norm()
-        # An X that has just become 0 may leave it again.
+        # An X that has just become 0 may become nonzero again.
         staged = lam > rho or (now.x.any() and not new.x.any())
         return State(new, Ahead(now, own.rank, t, L, lam, own.first, over), Staged() if staged else Moving())
 
@@ -144,5 +144,5 @@ def _constant(level: float, s: Array) -> float:
 
 
 def _objective(problem: Objective, point: Point, share: float) -> float:
-    """f + λ‖X‖_*, where λ is `share` of the problem's own weight."""
+    """f + λ‖X‖_*, where λ is `share` times the weight of the problem."""
     return point.f + share * (point.value - point.f)

@@ -1,4 +1,4 @@
-"""Procrustes Flow: singular value projection to get near, then gradient descent on the factors."""
+"""Procrustes Flow: singular value projection for a start, then gradient descent on the factors."""
 
 import math
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from bifactor.validation import settle_positive
 
 
 class Theory(NamedTuple):
-    """What Theorems 3.2 and 3.3 of the article say, for X = UUᴴ and for X = UVᴴ."""
+    """The constants of Theorems 3.2 and 3.3 of the article, for X = UUᴴ and for X = UVᴴ."""
 
     mu: float
     """The longest step."""
     near: float
-    """The share of σ_r(X) that the residual must come down to; for UVᴴ it keeps the radius of convergence, δ ≤ 1/25."""
+    """The share of σ_r(X) that the residual must reach; for UVᴴ it ensures the radius of convergence, δ ≤ 1/25."""
     slope: float
     first: float
-    """⌈slope·ln(√r κ) + first⌉ projections lead there."""
+    """⌈slope·ln(√r κ) + first⌉ projections reach it."""
 
 
 THEORY: dict[type[Kind], Theory] = {
@@ -40,12 +40,12 @@ THEORY: dict[type[Kind], Theory] = {
 }
 
 WORST = 1e6
-"""The condition number after whose number of projections the first phase ends, whatever the residual."""
+"""The condition number that gives the largest number of projections of the first phase."""
 
 
 @dataclass(frozen=True)
 class Near(Value):
-    """The first phase: singular value projection, and how many projections there were."""
+    """The first phase: singular value projection, and the number of projections so far."""
 
     projected: State[Limited]
     unit: float
@@ -54,7 +54,7 @@ class Near(Value):
 
 @dataclass(frozen=True)
 class Flow(Value):
-    """The second phase: the point with the balance term counted in, and the two step lengths."""
+    """The second phase: the point with the balance term included, and the two step lengths."""
 
     at: Point
     unit: float
@@ -64,30 +64,31 @@ class Flow(Value):
 
 @dataclass(frozen=True)
 class ProcrustesFlow(Solver[Near | Flow]):
-    """Gradient descent on f(UVᴴ) + (unit/16)‖UᴴU − VᴴV‖²_F, with one step for all iterations:
+    """Gradient descent on f(UVᴴ) + (unit/16)‖UᴴU − VᴴV‖²_F, with one step length for all iterations:
 
         U ← U − μ/(unit·‖U₀‖₂²) ∇_U,   V ← V − μ/(unit·‖V₀‖₂²) ∇_V
 
     (U₀, V₀) is found by singular value projection with step 1/unit, from X = 0: `SVP` is the first phase, and its
     factors are balanced. From any other start there is no first phase, as in the tables of the BFGD paper with random
-    starts. The theory is about f = ½‖A(X) − y‖² with an A that preserves norms of matrices of low rank. Where A does
-    not, the step 1/unit of the first phase is too long, and a projection may raise f; the second phase then begins at
-    the X before it (not in the article, where that cannot be; with few measurements the projections would diverge).
+    starts. The theory is about f = ½‖A(X) − y‖² with an A that preserves norms of matrices of low rank. If A does not,
+    the step 1/unit of the first phase is too long, and a projection may increase f; the second phase then begins at the
+    X before it (not in the article, where this cannot happen; with few measurements the projections would diverge).
 
     For X = UUᴴ the article minimises ¼‖A(UUᴴ) − y‖², that is f/2, and its step is U ← U − μ/(unit·‖U₀‖₂²) ∇f(UUᴴ) U
-    (chosen: its text was not at hand, and the true gradient of f(UUᴴ) is twice that).
+    (an assumption; the true gradient of f(UUᴴ) is twice that).
 
     Parameters
     ----------
     mu : float, optional
-        μ. By default the longest of the theory, 2/187, and 36/425 for X = UUᴴ.
+        The step μ. By default the longest of the theory, 2/187, or 36/425 for X = UUᴴ.
     condition : float, optional
-        κ = σ₁/σ_r of the solution. The first phase then takes ⌈3 ln(√r κ) + 5⌉ projections, ⌈ln(√r κ) + 2⌉ for UUᴴ.
-        Without it the phase ends as soon as √(2(f − least f)/unit) ≤ σ_r(X)/10, or 3σ_r(X)/20 for UUᴴ, and at the
-        latest after the number of projections of κ = 10⁶; that number alone counts where no least f is known.
+        The condition number κ = σ₁/σ_r of the solution. The first phase then takes ⌈3 ln(√r κ) + 5⌉ projections, or
+        ⌈ln(√r κ) + 2⌉ for UUᴴ. Without it, the phase ends as soon as √(2(f − least f)/unit) ≤ σ_r(X)/10, or 3σ_r(X)/20
+        for UUᴴ, and at the latest after the number of projections for κ = 10⁶; if no least f is known, after that
+        number.
     unit : float, optional
-        The curvature that counts as 1. By default the typical curvature of f, which makes A preserve norms on average
-        as the article has it. The paper of BFGD takes 1 where ‖A‖ = 1.
+        The curvature that counts as 1. By default the typical curvature of f, which makes A preserve norms on average,
+        as in the article. The paper of BFGD takes 1 where ‖A‖ = 1.
 
     Notes
     -----
@@ -109,7 +110,7 @@ class ProcrustesFlow(Solver[Near | Flow]):
         settle_positive(self, "condition", "Leave it out if it is not known.", optional=True)
         settle_positive(self, "unit", "Leave it out for the typical curvature of f.", optional=True)
         if self.condition is not None and self.condition < 1:
-            raise InputError(f"condition={self.condition!r} is below 1. It is σ₁/σ_r, the largest over the least.")
+            raise InputError(f"condition={self.condition!r} is below 1. Pass σ₁/σ_r, or leave it out.")
 
     def check(self, problem: Objective, rank: int) -> None:
         require_plain(self, problem)

@@ -15,15 +15,15 @@ from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.validation import is_count
 
 SUCCESS = 1e-12
-"""An objective this small beside that of X = 0 says that the data are explained: no other solver is tried."""
+"""If the objective relative to that of X = 0 is this small, the data are explained: no other solver is tried."""
 
 AT_REST = 1e-5
-"""A solver whose iteration lowers the objective by no more than this fraction has come as far as it will."""
+"""A solver has come to rest if an iteration lowers the objective by no more than this fraction."""
 
 
 @dataclass(frozen=True)
 class Finished(Value):
-    """How far one of the solvers came."""
+    """The final state of one of the solvers."""
 
     lane: int
     state: State[Value]
@@ -35,7 +35,7 @@ class Finished(Value):
 
 @dataclass(frozen=True)
 class Racing(Value):
-    """The solver now running, and the best of those that have run."""
+    """The solver that is running, and the best of those that have run."""
 
     inner: State[Value]
     lane: int
@@ -44,15 +44,15 @@ class Racing(Value):
     nothing: float
     """F at X = 0."""
     mark: float
-    """The objective when half the time of this solver was over."""
+    """The objective when half of the iterations of this solver were over."""
     age: int = 0
-    """Iterations since its stages."""
+    """The number of iterations since its stages."""
     best: Finished | None = None
 
 
 @dataclass(frozen=True)
 class Decided(Value):
-    """The solver that goes on."""
+    """The solver that continues."""
 
     inner: State[Value]
     lane: int
@@ -60,17 +60,18 @@ class Decided(Value):
 
 @dataclass(frozen=True)
 class Race(Solver[Racing | Decided]):
-    """Tries solvers in turn, each from the start, and goes on with the one that comes lowest.
+    """Try solvers in turn, each from the start, and continue with the one that reaches the lowest objective.
 
-    A solver is stopped when it has come to rest, or `patience` iterations after its own stages are over, unless it is
-    still coming down fast. One that explains the data ends the race at once: with more measurements than degrees of
-    freedom a matrix of low rank that fits them all is the right one, up to coincidence.
+    A solver is stopped when it has come to rest, or `patience` iterations after its own stages are over, unless its
+    objective still decreases fast. One that explains the data ends the race at once: with more measurements than
+    degrees of freedom, a matrix of low rank that fits them all is almost surely the right one.
 
     Parameters
     ----------
     solvers : tuple of Solver
-        One at least.
+        The solvers, at least one.
     patience : int
+        The number of iterations of each solver after its stages.
     """
 
     solvers: tuple[Solver, ...] = (RankContinuation(), RidgeHomotopy())
@@ -78,14 +79,14 @@ class Race(Solver[Racing | Decided]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.solvers, Iterable):
-            raise InputError(f"solvers={self.solvers!r} is not a tuple of solvers. Put them in brackets.")
+            raise InputError(f"solvers={self.solvers!r} is not a tuple of solvers. Pass a tuple, even of one solver.")
         object.__setattr__(self, "solvers", tuple(self.solvers))
         for solver in self.solvers:
             require_inner(self, solver)
         if not self.solvers:
-            raise InputError("A race needs one solver at least. Pass some, or leave them out for the usual two.")
+            raise InputError("Race got no solvers. Pass at least one, or leave them out for the default two.")
         if not is_count(self.patience, 1):
-            raise InputError(f"patience={self.patience!r} is not an integer ≥ 1.")
+            raise InputError(f"patience={self.patience!r} is not possible. Pass an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
         for solver in self.solvers:
@@ -115,7 +116,7 @@ class Race(Solver[Racing | Decided]):
         new = self.solvers[own.lane].step(problem, own.inner)
         if isinstance(own, Decided):
             return _decided(own.lane, new)
-        # The step that ends the stages may do no more than that.
+        # The step that ends the stages may not lower the objective.
         slow = not own.inner.phase.staged and own.inner.value - new.value <= AT_REST * abs(new.value)
         own = self._aged(replace(own, inner=new), problem.least)
         if problem.least is not None and new.value - problem.least <= SUCCESS * (own.nothing - problem.least):
@@ -130,9 +131,9 @@ class Race(Solver[Racing | Decided]):
         return State(fresh.point, following, Staged())
 
     def _aged(self, own: Racing, least: float | None) -> Racing:
-        """How long the solver has run since its stages, and its objective when half its time was over.
+        """The race with the age of the solver since its stages, and its objective at half its patience, updated.
 
-        One that has since come down tenfold is given the second half again: it is on its way.
+        A solver whose objective has since decreased tenfold is given the second half again.
         """
         new, half = own.inner, self.patience // 2
         age = 0 if new.phase.staged else own.age + 1

@@ -1,4 +1,4 @@
-"""Rank continuation: one direction after the other."""
+"""Rank continuation: directions are added one after the other."""
 
 from dataclasses import dataclass, replace
 
@@ -16,36 +16,36 @@ from bifactor.validation import is_count, settle_positive
 
 @dataclass(frozen=True)
 class Stage(Value):
-    """The inner solver's state, and where its stage stands."""
+    """The state of the inner solver, and the progress of its stage."""
 
     inner: State[Value]
     columns: int
-    """Those that the inner solver may use, fixed ones aside."""
+    """The number of columns that the inner solver may use, apart from fixed ones."""
     rank: int
-    """Those that it may use in the end."""
+    """The final number of columns."""
     count: int = 0
-    """Iterations of the stage."""
+    """The number of iterations of the stage."""
     over: bool = False
 
 
 @dataclass(frozen=True)
 class RankContinuation(Solver[Stage]):
-    """Begins with the leading columns of the start and adds the leading singular pairs of −∇f(X) until all are there.
+    """Begin with the leading columns of the start, and add the leading singular pairs of −∇f(X) up to the rank.
 
-    Between additions the inner solver runs briefly. The strong directions are then in place before the weak ones, which
-    the start cannot tell from the noise of sampling, are looked for: it rescues ill-conditioned and barely sampled
-    completion problems. If fewer columns than asked for already fit, no more are added.
+    Between additions the inner solver runs briefly. So the strong directions are found before the weak ones, which the
+    start cannot distinguish from the noise of sampling. This solves ill-conditioned completion problems and those with
+    few samples. If fewer columns than the rank already fit, no more are added.
 
     Parameters
     ----------
     solver : Solver
-        The inner one.
+        The inner solver.
     stages : int
-        Columns are added one at a time, or by more where that would take more than this many stages.
+        The largest number of stages. Columns are added one at a time, or several if one would take more stages.
     stage_iterations : int
-        Inner iterations per stage at most.
+        The largest number of inner iterations per stage.
     stage_decrease : float
-        A stage ends when an iteration lowers the objective by no more than this fraction.
+        The relative decrease of the objective in an iteration at or below which a stage ends.
     """
 
     solver: Solver = PCG()
@@ -57,8 +57,8 @@ class RankContinuation(Solver[Stage]):
         require_inner(self, self.solver)
         for name in ("stages", "stage_iterations"):
             if not is_count(getattr(self, name), 1):
-                raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1.")
-        settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
+                raise InputError(f"{name}={getattr(self, name)!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "stage_decrease", "Pass the fraction below which a stage ends.")
 
     def check(self, problem: Objective, rank: int) -> None:
         with wrapping(self, self.solver):
@@ -73,7 +73,7 @@ class RankContinuation(Solver[Stage]):
         return self.solver.peak(problem, rank) + stages_memory(problem, stages)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Stage]:
-        # Fixed columns and their partners come first, where there are any: the rest of the start knows nothing of them.
+        # Fixed columns and their partners, if any, are fitted first: the rest of the start does not account for them.
         columns = self._first(problem, rank)
         inner = self.solver.init(problem, x.columns(slice(problem.kind.fixed_columns + columns)), columns)
         return _noted(Stage(inner, columns, rank))
@@ -90,9 +90,9 @@ class RankContinuation(Solver[Stage]):
             columns = min(own.columns + self._chunk(own.rank), own.rank)
             x = own.inner.point.x
             wider = grown(problem, x, columns + problem.kind.fixed_columns - x.width)
-            if wider.width == x.width:  # the gradient shows nothing to add
+            if wider.width == x.width:  # the gradient has no direction to add
                 return _noted(replace(own, rank=own.columns))
-            columns = max(own.columns + 1, wider.width - problem.kind.fixed_columns)  # not all may be of use yet
+            columns = max(own.columns + 1, wider.width - problem.kind.fixed_columns)  # not all may be useful yet
             own = Stage(self.solver.init(problem, wider, columns), columns, own.rank)
         new, count = self.solver.step(problem, own.inner), own.count + 1
         slow = not own.inner.phase.staged and own.inner.value - new.value <= self.stage_decrease * abs(new.value)

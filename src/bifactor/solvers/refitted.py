@@ -1,4 +1,4 @@
-"""Parameters of losses that are fitted on the way."""
+"""Parameters of losses that are fitted during a run."""
 
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -15,40 +15,40 @@ from bifactor.validation import is_count, settle_positive
 
 @dataclass(frozen=True)
 class Fitting(Value):
-    """The inner solver's state, and the parameters of the losses that it is about."""
+    """The state of the inner solver, and the parameters of the losses that it belongs to."""
 
     inner: State[Value]
     rank: int
     fitted: tuple[float, ...]
     rounds: int = 0
-    """How often they have been fitted."""
+    """The number of fits so far."""
     count: int = 0
-    """Iterations since."""
+    """The number of iterations since the last fit."""
     settled: bool = False
-    """Whether they stay as they are."""
+    """Whether the parameters no longer change."""
 
 
 @dataclass(frozen=True)
 class Refitted(Solver[Fitting]):
-    """Fits the parameters of the losses every few iterations of another solver, until they settle, and then goes on.
+    """Fit the parameters of the losses every few iterations of another solver until they settle, and then continue.
 
-    What is fitted is up to `Loss.refit`: the δ of `Huber` from the spread of the residuals, the σ of `Probit` by its
-    likelihood. Each time the inner solver restarts from the factors it has reached. While parameters change, so does
-    the function that is minimised; the last one is `Result.problem`, and the answer is the best for that.
+    `Loss.refit` fits them, for instance the δ of `Huber` from the spread of the residuals, and the σ of `Probit` by its
+    likelihood. After each fit the inner solver restarts from its present factors. While parameters change, so does the
+    function that is minimised; the last one is `Result.problem`, and the result minimises it.
 
-    Parameters are fitted to the measurements that X is fitted to. A model that is flexible enough to explain all of
-    them leaves no spread to see: the σ of labels that X can separate falls towards 0.
+    Parameters are fitted to the same measurements as X. A model that is flexible enough to explain all of them leaves
+    no spread: the σ of labels that X can separate tends to 0.
 
     Parameters
     ----------
     solver : Solver
-        The inner one. One that starts small, as rank continuation does, starts small each time.
+        The inner solver. One that starts with few columns, as rank continuation does, does so after each fit.
     every : int
-        Inner iterations from one fit to the next, fewer where the inner solver comes to rest.
+        The number of inner iterations from one fit to the next, fewer if the inner solver comes to rest.
     rounds : int
-        Fits at most.
+        The largest number of fits.
     tol : float
-        Parameters that change by no more than this fraction are settled.
+        The relative change of parameters at or below which they are settled.
     """
 
     solver: Solver = PCG()
@@ -61,16 +61,16 @@ class Refitted(Solver[Fitting]):
         require_inner(self, self.solver)
         for name in ("every", "rounds"):
             if not is_count(getattr(self, name), 1):
-                raise InputError(f"{name}={getattr(self, name)!r} is not an integer ≥ 1.")
-        settle_positive(self, "tol", "It is the change of parameters that ends their fitting.")
+                raise InputError(f"{name}={getattr(self, name)!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "tol", "Pass the relative change of parameters that ends their fitting.")
 
     def check(self, problem: Objective, rank: int) -> None:
         if not problem.f.fitted:
-            raise InputError("No loss here has parameters to fit. Use the inner solver by itself.")
+            raise InputError("No loss of the problem has parameters to fit. Use the inner solver alone.")
         if problem.penalties and problem.f.scales:
             raise InputError(
-                "Under a penalty the scale of z is free to shrink together with the parameter of its loss. "
-                "Leave the penalty out, or give the loss its parameter."
+                "With a penalty, the scale of z can shrink together with the parameter of its loss. "
+                "Leave the penalty out, or set the parameter of the loss."
             )
         with wrapping(self, self.solver):
             self.solver.check(problem, rank)
@@ -79,7 +79,7 @@ class Refitted(Solver[Fitting]):
         return self.solver.start_columns(problem, rank)
 
     def peak(self, problem: Objective, rank: int) -> int:
-        # Parameters are fitted to residuals, of which there are some copies.
+        # Parameters are fitted to residuals, which are copied.
         return self.solver.peak(problem, rank) + 2 * problem.f.footprint(rank).z
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Fitting]:
@@ -106,7 +106,7 @@ class Refitted(Solver[Fitting]):
         return not own.settled and own.count > 0 and (own.count >= self.every or own.inner.phase.at_rest)
 
     def _refitted(self, problem: Objective, at: Objective, own: Fitting) -> State[Fitting]:
-        """The state with parameters fitted to where it is."""
+        """The state with parameters fitted at its factors."""
         point = own.inner.point
         fitted = at.f.refit(point.x, point.z).fitted
         change = max(abs(new - old) / abs(old) for new, old in zip(fitted, own.fitted, strict=True))
@@ -120,7 +120,7 @@ def _noted(own: Fitting) -> State[Fitting]:
 
 
 _LATEST: WeakKeyDictionary[Objective, tuple[tuple[float, ...], Objective]] = WeakKeyDictionary()
-"""Of each problem the one with the parameters that were last asked for: its sums over the data are made once."""
+"""For each problem, the one with the last parameters, so that its sums over the data are computed once."""
 
 
 def _at(problem: Objective, fitted: tuple[float, ...]) -> Objective:

@@ -1,4 +1,4 @@
-"""Ridge homotopy: from a heavy ridge to none."""
+"""Ridge homotopy: from a strong ridge to none."""
 
 from dataclasses import dataclass, replace
 
@@ -18,47 +18,47 @@ from bifactor.svd import spectral_norm
 from bifactor.validation import is_count, settle_positive
 
 NEGLIGIBLE = 1e-9
-"""The fraction of the first ridge at which it is dropped altogether."""
+"""The fraction of the first ridge at which it is dropped."""
 
 SMALL_SHARE = 1e-3
-"""Nor does a ridge help that makes up no more than this of the objective."""
+"""The share of the objective at or below which a ridge is dropped."""
 
 
 @dataclass(frozen=True)
 class Ridged(Value):
-    """The inner solver's state on f and a ridge of its own, and where its stage stands."""
+    """The state of the inner solver on f and the ridge of a stage, and the progress of the stage."""
 
     inner: State[Value]
     rank: int
-    """The columns asked for, fixed ones aside."""
+    """The number of columns, apart from fixed ones."""
     lam: float
-    """λ, 0 for the problem itself."""
+    """λ; 0 stands for the problem itself."""
     first: float
     """The λ of the first stage."""
     count: int = 0
-    """Iterations of the stage."""
+    """The number of iterations of the stage."""
     over: bool = False
 
 
 @dataclass(frozen=True)
 class RidgeHomotopy(Solver[Ridged]):
-    """Minimises f + (λ/2)(‖U‖² + ‖V‖²) for λ falling from ½‖∇f(0)‖₂ to the ridge of the problem, or to none.
+    """Minimise f + (λ/2)(‖U‖² + ‖V‖²) for λ decreasing from ½‖∇f(0)‖₂ to the ridge of the problem, or to 0.
 
-    The ridge of a stage has the weights of rows and columns that the problem's has, and its ratio of sides. At each λ
-    the singular pairs of −∇f(X), scaled by these weights, with s > λ join the factors, up to the rank: the nuclear-norm
-    path, followed by the factors. On flat spectra with few measurements it finds what rank continuation does not. Only
-    the number of columns of the start is used.
+    The ridge of a stage has the same weights of rows and columns as that of the problem, and its ratio of sides. At
+    each λ the singular pairs of −∇f(X), scaled by these weights, with s > λ are added to the factors, up to the rank:
+    the factors follow the nuclear-norm path. With few measurements and flat spectra it solves problems that rank
+    continuation does not. Only the number of columns of the start is used.
 
     Parameters
     ----------
     solver : Solver
-        The inner one.
+        The inner solver.
     factor : float in (0, 1)
-        What λ is multiplied by.
+        The factor of λ from stage to stage.
     stage_iterations : int
-        Inner iterations per λ at most.
+        The largest number of inner iterations per λ.
     stage_decrease : float
-        A λ is done with when an iteration lowers the objective by no more than this fraction.
+        The relative decrease of the objective in an iteration at or below which a stage ends.
     """
 
     solver: Solver = PCG()
@@ -68,16 +68,16 @@ class RidgeHomotopy(Solver[Ridged]):
 
     def __post_init__(self) -> None:
         require_inner(self, self.solver)
-        settle_positive(self, "factor", "It is a number between 0 and 1.")
+        settle_positive(self, "factor", "Choose a number between 0 and 1.")
         if self.factor >= 1:
             raise InputError(f"factor={self.factor!r} does not lower the ridge. Choose a number between 0 and 1.")
         if not is_count(self.stage_iterations, 1):
-            raise InputError(f"stage_iterations={self.stage_iterations!r} is not an integer ≥ 1.")
-        settle_positive(self, "stage_decrease", "It is the fraction below which a stage ends.")
+            raise InputError(f"stage_iterations={self.stage_iterations!r} is not possible. Pass an integer ≥ 1.")
+        settle_positive(self, "stage_decrease", "Pass the fraction below which a stage ends.")
 
     def check(self, problem: Objective, rank: int) -> None:
         if problem.nuclear is None:
-            raise InputError(f"RidgeHomotopy ends at a nuclear norm, but has {problem.penalties!r}. Use PCG.")
+            raise InputError(f"RidgeHomotopy needs a nuclear norm, but the penalty is {problem.penalties!r}. Use PCG.")
         with wrapping(self, self.solver):
             self.solver.check(problem, rank)
         with wrapping(self, self.solver, ", whose stages have a ridge,"):
@@ -115,7 +115,7 @@ class RidgeHomotopy(Solver[Ridged]):
             lam = 0.0
         at, room = _at(problem, lam), rank + problem.kind.fixed_columns - x.width
         x = grown(at, x, room) if room > 0 else x
-        if x.width == 0:  # X = 0 is where it ends
+        if x.width == 0:  # X = 0 is the solution
             x, at, lam = problem.zero(rank), problem, 0.0
         return _noted(problem, Ridged(self.solver.init(at, x, rank), rank, lam, first))
 
@@ -126,14 +126,14 @@ class RidgeHomotopy(Solver[Ridged]):
 
 
 def _noted(problem: Objective, own: Ridged) -> State[Ridged]:
-    """The state, its value being that of the problem itself whatever the stage minimises."""
+    """The state, with the value of the problem itself instead of that of the stage."""
     if own.lam == 0:
         return State(own.inner.point, own, own.inner.phase)
     return State(problem.converted(own.inner.point, _at(problem, own.lam)), own, Staged())
 
 
 def _at(problem: Objective, lam: float) -> Objective:
-    """What is minimised at this λ."""
+    """The problem of the stage with this λ."""
     if lam == 0:
         return problem
     weights = problem.new_columns

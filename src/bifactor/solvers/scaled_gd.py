@@ -27,16 +27,17 @@ class Scaled(Value):
 class ScaledGD(Solver[Scaled]):
     """U ← U − η ∇f V (VᴴV + δI)⁻¹, V ← V − η ∇fᴴ U (UᴴU + δI)⁻¹, both from the old factors.
 
-    Its rate does not depend on the condition number of X. The blocks are in the units of f (see
-    `parts.preconditioner`), so that η = 1 is a Newton-like step and the article's choice is
-    `ScaledGD(steps.Constant(0.5), damping=0)`. That one can diverge from a poor start; the curve search cannot.
+    The rate does not depend on the condition number of X. The blocks are in the units of f (see
+    `parts.preconditioner`), so that η = 1 is a Newton-like step and the choice of the article is
+    `ScaledGD(steps.Constant(0.5), damping=0)`. It can diverge from a poor start; the curve search cannot.
 
     Parameters
     ----------
     step_size : StepSize
+        The step rule.
     damping : float
-        δ is this multiple of an estimate of the distance to the solution, as in `PCG`. Without it, a column that
-        vanishes because the rank is above that of the solution brings the iteration to a halt anywhere.
+        The ratio of δ to an estimate of the distance to the solution, as in `PCG`. Without damping, a column that
+        vanishes because the rank is above that of the solution can stop the iteration anywhere.
 
     References
     ----------
@@ -53,7 +54,7 @@ class ScaledGD(Solver[Scaled]):
         require_instance(self.step_size, StepSize, "step_size")
         if isinstance(self.step_size, TheoryStep):
             raise InputError(
-                f"{type(self.step_size).__name__} is made for the plain gradient, but ScaledGD moves by a scaled one. "
+                f"{type(self.step_size).__name__} is for the plain gradient, but ScaledGD moves along a scaled one. "
                 "Use steps.CurveSearch() or steps.Constant(0.5)."
             )
 

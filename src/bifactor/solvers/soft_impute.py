@@ -18,22 +18,24 @@ from bifactor.svd import spectral_norm
 
 @dataclass(frozen=True)
 class SoftImpute(Solver[Nothing]):
-    """A ridge regression of the filled matrix X* = X − ∇f(X)/L on one factor, then of a new one on the other.
+    """Ridge regression of the filled matrix X* = X − ∇f(X)/L on one factor, then of a new X* on the other.
 
     With A = UD, B = VD and λ = ρ/L, half of a step is
 
         B̃ᴴ = (D² + λ)⁻¹ D Uᴴ X*,   B̃D = Ṽ D̃² Rᴴ (an SVD),   V ← Ṽ,  D ← D̃,  U ← UR
 
-    and the other half is the same with the sides exchanged. It minimises f(X) + ρ‖X‖_* over matrices of the rank asked
-    for, ρ the nuclear weight of the problem's ridge (0 without one), each half a majorant: the objective never rises.
+    and the other half is the same with the sides exchanged. It minimises f(X) + ρ‖X‖_* over matrices of the given rank,
+    ρ the nuclear weight of the problem's ridge (0 without one). Each half minimises a majorant, so the objective never
+    increases.
 
-    For observed entries without weights L is 1, and X* holds what is observed where it is observed and X elsewhere: the
-    article's algorithm. Other smooth losses and operators have the same majorant with their own L. X* is never formed.
+    For observed entries without weights L is 1, and X* has the observed values and X elsewhere, as in the article.
+    Other smooth losses and operators have the same majorant with their own L. X* is never formed.
 
-    The start is the article's: U random with orthonormal columns (the same in each run), D = I and V = 0; from other
-    factors, D is what their SVD says. A ridge with two sides scales the factors so that these pay alike. The article's
-    last step, an SVD of X*V with its singular values lowered by λ, only polishes (what is left of directions that λ
-    kills becomes 0) and is left out. It stops by the square of the relative change of X, here by `tol` of `solve`.
+    The start is that of the article: a random U with orthonormal columns (the same in each run), D = I and V = 0; for
+    other factors, D is that of their SVD. If a ridge has two sides, the factors are scaled so that both have the same
+    penalty. The last step of the article, an SVD of X*V with its singular values reduced by λ, only sets remainders of
+    directions that λ removes to 0, and is left out. The article stops by the square of the relative change of X; here
+    `tol` of `solve` decides.
 
     References
     ----------
@@ -47,7 +49,7 @@ class SoftImpute(Solver[Nothing]):
         require_numpy(self, problem)
         require_free(self, problem)
         require_ridge(self, problem, optional=True)
-        _ = problem.smoothness  # refuses a loss without one
+        _ = problem.smoothness  # raises an error for a loss without one
 
     def peak(self, problem: Objective, rank: int) -> int:
         return run_memory(problem, rank, pairs=8, lengths=6)
@@ -71,25 +73,25 @@ class SoftImpute(Solver[Nothing]):
 
 
 def _ratio(problem: Objective) -> float:
-    """What balanced factors are multiplied by on the left, and divided by on the right, for both to pay alike."""
+    """The factor of the left and divisor of the right balanced factor with which both have the same penalty."""
     left, right = problem.new_columns.sides
     return (right / left) ** 0.25 if problem.penalties else 1.0
 
 
 def _filled(problem: Objective, x: Factors, z: Array | None = None) -> LinearMap:
-    """X* = X − ∇f(X)/L, lazily."""
+    """X* = X − ∇f(X)/L, as a lazy matrix."""
     return LowRankPlus(x.left, x.right, -1 / problem.smoothness, problem.f.gradient(x, z))
 
 
 def _regressed(M: Array, D: Array, lam: float) -> tuple[Array, Array, Array]:
     """(Ṽ, D̃, R) of B̃D = M D²/(D² + λ), where M = X*ᴴU."""
-    # Without a ridge a direction of length 0 is as good as any other.
+    # Without a ridge, a direction of length 0 need not be treated specially.
     V, square, Rh = thin_svd(M * (D**2 / (D**2 + lam)) if lam > 0 else M)
     return V, np.sqrt(square), herm(Rh)
 
 
 def _vanishing(problem: Objective, new: Point, rho: float, D: Array) -> bool:
-    """Whether X = 0 is optimal and all that is left of X is rounding: it would shrink on for ever."""
+    """Whether X = 0 is optimal and X is only rounding, which would shrink for ever."""
     if not rho > 0 or rho * D.size * float(D[0]) ** 2 > epsilon(D) * abs(new.value):
         return False
     G = problem.f.gradient(new.x, new.z)

@@ -21,11 +21,11 @@ from bifactor.solvers.parts.shrinkage import blend
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
 LOOSE, TIGHT, RESTARTS = 0.1, 1e-10, 25
-"""Accuracy of the singular pair, between these as the rule asks, and the work it may cost."""
+"""The range of the accuracy of the singular pair, and the largest number of restarts."""
 
 
 class Corner(NamedTuple):
-    """A corner of the ball, what going there changes in z, the gap of X it shows, and the length of ∇f there."""
+    """A corner of the ball, the change of z towards it, the duality gap of X, and ‖∇f‖₂."""
 
     x: Factors
     dz: Array
@@ -35,18 +35,18 @@ class Corner(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps(Value):
-    """What the next step needs of the last."""
+    """The data of the last step for the next."""
 
     k: int
     """The number of the step."""
     corner: Factors | None
-    """Where the last one led."""
+    """The corner of the last step."""
     steep: float
-    """The length of ∇f that it showed."""
+    """‖∇f‖₂ at the last step."""
     first: float
     """f at the start."""
     rank: int
-    """The columns that X may have."""
+    """The largest number of columns of X."""
 
 
 class Ball:
@@ -62,7 +62,7 @@ class Ball:
 
     @staticmethod
     def back(x: Factors, radius: float) -> Factors:
-        """X after singular values were left out of it."""
+        """X after singular values were left out."""
         return x
 
 
@@ -87,32 +87,33 @@ SETS: dict[type[Kind], type[Ball] | type[Spectrahedron]] = {Free: Ball, Symmetri
 
 @dataclass(frozen=True)
 class SparseApproxSDP(Solver[Steps]):
-    """Minimises f over ‖X‖_* ≤ τ by steps towards one singular pair of the gradient at a time.
+    """Minimise f over ‖X‖_* ≤ τ by steps towards one singular pair of the gradient at a time.
 
         X ← (1 − a)X − aτ·uvᴴ,  (u, v) the leading singular pair of ∇f(X) to within C_f/k²,  a = min(1, 2/k)
 
-    Where X = UUᴴ it is Hazan's algorithm as printed, over X ⪰ 0 with trace τ: v is the leading eigenvector of −∇f(X)
+    If X = UUᴴ, it is Hazan's algorithm as printed, over X ⪰ 0 with trace τ: v is the leading eigenvector of −∇f(X)
     and X moves towards τ·vvᴴ. The form above is that of Jaggi and Sulovský; on the lifted matrix [[·, X], [Xᴴ, ·]] of
     trace 2τ it is the same. f comes within O(1/k) of its least value in the ball, and no faster: expect errors of a
     percent.
 
-    An iteration adds a column until there are as many as the rank asked for; from then on the least singular value is
-    left out each time (where X = UUᴴ the others make up for its trace). With rank min(m, n) nothing ever is.
+    Each iteration adds a column up to the given rank; from then on the smallest singular value is left out each time
+    (if X = UUᴴ, the others make up for its trace). With rank min(m, n) nothing is left out.
 
-    It starts from X = 0. Where X = UUᴴ, it starts from the X of rank one that this leads to, in place of the article's
-    random one, and any other start is scaled to the trace.
+    It starts from X = 0. If X = UUᴴ, it starts from the X of rank one that the first step from 0 leads to, instead of
+    the random one of the article, and any other start is scaled to the trace.
 
     Parameters
     ----------
     radius : float
-        τ. The articles take it as known: for exact recovery it is ‖X*‖_*.
+        The radius τ. The articles assume that it is known: for exact recovery it is ‖X*‖_*.
     line_search : bool
-        Take the best a in [0, 1] instead.
+        Whether to take the best a in [0, 1] instead.
     curvature : float, optional
-        C_f, how far f bends within the ball; it sets the accuracy of the singular pairs. By default the bound 2τ²L,
-        with the typical curvature for L where f has none. The paper of BFGD takes 1.
+        The curvature C_f of f within the ball, which determines the accuracy of the singular pairs. By default the
+        bound 2τ²L, with the typical curvature instead of L if f has no L. The paper of BFGD takes 1.
     accuracy : float
-        Stop when X is known to be within this of the least f in the ball, by the gap ⟨∇f(X), X⟩ + τ‖∇f(X)‖₂.
+        The accuracy at which to stop: f(X) is within this of its least value in the ball, by the gap
+        ⟨∇f(X), X⟩ + τ‖∇f(X)‖₂.
 
     References
     ----------
@@ -127,9 +128,9 @@ class SparseApproxSDP(Solver[Steps]):
     start = Zero()
 
     def __post_init__(self) -> None:
-        settle_positive(self, "radius", "It bounds ‖X‖_*.")
+        settle_positive(self, "radius", "Pass the bound of ‖X‖_*.")
         settle_positive(self, "curvature", "Leave it out for the bound of the theory.", optional=True)
-        settle_nonnegative(self, "accuracy", "It is in the units of f; 0 turns it off.")
+        settle_nonnegative(self, "accuracy", "Pass it in the units of f; 0 turns it off.")
         require_flag(self.line_search, "line_search")
 
     def check(self, problem: Objective, rank: int) -> None:
@@ -143,37 +144,37 @@ class SparseApproxSDP(Solver[Steps]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
         point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))
-        # Where X = 0 the factors have no gradient, which is not the end.
+        # At X = 0 the gradient in the factors is 0, but the run goes on.
         return State(point, Steps(1, None, 0.0, point.value, rank), Staged())
 
     def step(self, problem: Objective, state: State[Steps]) -> State[Steps]:
         own = state.own
         corner = self._next(problem, state, self._tol(problem, own))
         if corner.gap <= self.accuracy:
-            corner = self._next(problem, state, TIGHT)  # a more exact pair may tell otherwise
+            corner = self._next(problem, state, TIGHT)  # a more accurate pair may show a larger gap
             if corner.gap <= self.accuracy:
                 return replace(state, phase=Settled())
         new = self._moved(problem, state, corner)
-        # The first steps of a fixed length may go far beyond a small X; a saddle point of the factors is not the end.
+        # The first steps of a fixed length may overshoot a small X; the run goes on from a saddle point of the factors.
         staged = new.value > own.first or not new.gradient.left.any()
         following = Steps(own.k + 1, corner.x, corner.steep, own.first, own.rank)
         return State(new, following, Staged() if staged else Moving())
 
     def _moved(self, problem: Objective, state: State[Steps], corner: Corner) -> Point:
-        """The point on the way to the corner."""
+        """The point after a step towards the corner."""
         now, own = state.point, state.own
         a = min(1.0, 2 / own.k)
         if self.line_search:
             a = min(1.0, best_multiple(problem.f.line(now.z, corner.dz), 1.0))
         x, exact = blend(now.x, corner.x, a, own.rank)
-        # Measured anew: the first corners are far out, and their rounding would stay in a z that is carried along.
+        # Measured again: the first corners are far out, and their rounding would stay in an updated z.
         return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
 
     def _next(self, problem: Objective, state: State[Steps], tol: float) -> Corner:
         """−τuvᴴ by the leading pair of ∇f."""
         own, z = state.own, state.point.z
         slopes = problem.f.slopes(z)[1]
-        # Another one each time, so that a direction missed once is not missed for ever.
+        # Another seed each time, so that a direction missed once is found later.
         rng = np.random.default_rng(own.k)
         start = own.corner if own.steep > 0 else None
         u, s, v = problem.kind.leading(problem.f.pull_back(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
@@ -182,7 +183,7 @@ class SparseApproxSDP(Solver[Steps]):
         return Corner(x, dz, -inner(slopes, dz), float(s[0]))
 
     def _tol(self, problem: Objective, own: Steps) -> float:
-        """How exact this step needs the pair: to C_f/k² in the units of f."""
+        """The accuracy of the pair that this step needs: C_f/k² in the units of f."""
         needed = self._curvature(problem) / (own.k**2 * self.radius * own.steep) if own.steep > 0 else TIGHT
         return min(max(needed, TIGHT), LOOSE)
 

@@ -24,20 +24,20 @@ from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
 
 TOL, RESTARTS = 1e-9, 6
-"""Accuracy of the singular pairs, and the work they may cost: each projection starts from the pairs of the last."""
+"""Accuracy of the singular pairs, and the number of restarts: each projection starts from the pairs of the last."""
 
 LARGEST = 4_000_000
-"""Entries that X may have where they are bounded, which takes X itself."""
+"""The largest number of entries of X if these are bounded, because X is then formed."""
 
 DECREASE, TRIALS = 1e-4, 20
-"""Of a step, the share of the decrease it promises, and how often it is shortened."""
+"""The share of the predicted decrease that a step must achieve, and the largest number of trial steps."""
 
 SHORTEST, LONGEST = 1e-4, 1e9
-"""Spectral steps."""
+"""The range of spectral steps."""
 
 
 class Target(NamedTuple):
-    """A point of the ball to move to: factors, and where to begin the next projection on the ball and the box."""
+    """A point of the ball to move to: factors, and a start for the next projection on the ball and the box."""
 
     x: Factors
     split: Split | None
@@ -45,44 +45,44 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Spectral(Value):
-    """What the next step needs of the last ones."""
+    """The data of the last steps for the next."""
 
     length: float
     """The spectral step s."""
     recent: tuple[float, ...]
     """The last values of f."""
     rank: int
-    """The columns that X may have."""
+    """The largest number of columns of X."""
     split: Split | None
-    """Where the next projection on ball and box begins."""
+    """A start for the next projection on ball and box."""
 
 
 @dataclass(frozen=True)
 class SPG(Solver[Spectral]):
-    """Minimises f over ‖X‖_* ≤ τ, and over |Xᵢⱼ| ≤ α too where a bound is given, by projected gradient steps.
+    """Minimise f over ‖X‖_* ≤ τ, and over |Xᵢⱼ| ≤ α if a bound is given, by projected gradient steps.
 
         D = P(X − max(s, 1)∇f(X)) − X,  X ← X + tD,  s = ‖ΔX‖²/⟨ΔX, Δ∇f⟩
 
     t is the first, from 1 down by interpolation, with f(X + tD) below the largest of the last values plus 10⁻⁴t⟨∇f, D⟩.
-    If twenty do not do, X moves along the curve of projections P(X − ts∇f(X)). P lowers singular values by a common
-    amount; with a bound it comes from the method of multipliers on X itself, m×n, of which 4 million entries are
-    allowed, and which needs the rank min(m, n).
+    If twenty trials fail, X moves along the curve of projections P(X − ts∇f(X)). P reduces singular values by a common
+    amount; with a bound it is computed by the method of multipliers on X itself, m×n, which is limited to 4 million
+    entries and needs the rank min(m, n).
 
-    Without a bound the rank asked for limits the columns kept: P is then the nearest matrix of that rank in the ball,
-    and where not all columns are in use at the end, X is optimal among all matrices. To cut X back to rank r, which
-    the authors call debiasing, take `Result.truncated(r)`.
+    Without a bound the rank limits the number of columns: P is then the nearest matrix of that rank in the ball, and if
+    not all columns are in use at the end, X is optimal among all matrices. To truncate X to rank r, which the authors
+    call debiasing, use `Result.truncated(r)`.
 
     Parameters
     ----------
     radius : float
-        τ. The authors take α√(rmn) for entries within ±α and rank r.
+        The radius τ. The authors take α√(rmn) for entries within ±α and rank r.
     bound : float, optional
-        α.
+        The bound α of the entries.
     memory : int
-        How many of the last values count.
+        The number of last values of f to compare with.
     tol : float
-        Stop when ‖D‖_F ≤ tol·max(‖X‖_F, 1), with τ for 1 if it is smaller. The toolbox has more stopping rules, of
-        which the one its scripts set is not used in it.
+        The tolerance: the run stops when ‖D‖_F ≤ tol·max(‖X‖_F, 1), with τ for 1 if it is smaller. The toolbox has more
+        stopping rules, but does not use the one that its scripts set.
 
     References
     ----------
@@ -97,11 +97,11 @@ class SPG(Solver[Spectral]):
     start = Zero()
 
     def __post_init__(self) -> None:
-        settle_positive(self, "radius", "It bounds ‖X‖_*.")
-        settle_positive(self, "bound", "Leave it out for none.", optional=True)
-        settle_positive(self, "tol", "It is relative to X.")
+        settle_positive(self, "radius", "Pass the bound of ‖X‖_*.")
+        settle_positive(self, "bound", "Leave it out for no bound.", optional=True)
+        settle_positive(self, "tol", "Pass a tolerance relative to X.")
         if not is_count(self.memory, 1):
-            raise InputError(f"memory={self.memory!r} is not an integer ≥ 1.")
+            raise InputError(f"memory={self.memory!r} is not possible. Pass an integer ≥ 1.")
 
     def check(self, problem: Objective, rank: int) -> None:
         require_numpy(self, problem)
@@ -111,12 +111,12 @@ class SPG(Solver[Spectral]):
         m, n = problem.shape
         if self.bound is not None and m * n > LARGEST:
             raise InputError(
-                f"Bounds on entries take X itself, and {m}×{n} is more than {LARGEST} numbers. Leave out the bound."
+                f"With a bound X is formed, but {m}×{n} is more than {LARGEST} entries. Leave the bound out."
             )
         if self.bound is not None and rank < min(m, n):
             raise InputError(
-                f"With bounds on its entries X has no low rank, but {rank} was asked for. "
-                f"Pass rank={min(m, n)}, and cut the result back by truncated(r)."
+                f"With a bound on its entries X has full rank, but rank={rank}. "
+                f"Pass rank={min(m, n)}, and truncate the result with truncated(r)."
             )
 
     def peak(self, problem: Objective, rank: int) -> int:
@@ -127,7 +127,7 @@ class SPG(Solver[Spectral]):
         if self._outside(x):
             here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.f.gradient(x)), rank, here)
         point = problem.measured(here.x)
-        # At X = 0 the factors have no gradient, which is not the end.
+        # At X = 0 the gradient in the factors is 0, but the run goes on.
         return State(point, Spectral(1.0, (point.value,), rank, here.split), Staged())
 
     def step(self, problem: Objective, state: State[Spectral]) -> State[Spectral]:
@@ -146,12 +146,12 @@ class SPG(Solver[Spectral]):
         return self._moved(problem, state, target, t, dz)
 
     def _nearest(self, M: LinearMap, limit: int, here: Target) -> Target:
-        """The projection of M; the search for it begins where X is."""
+        """The projection of M; its computation starts from X."""
         kind = here.x.kind
         if self.bound is None:
             threshold = partial(ball_threshold, radius=self.radius)
             A, s, B = shrunk(kind, M, limit, threshold, TOL, RESTARTS, start=here.x if here.x.any() else None)
-            # After a long step the singular values are large, and rounding would leave them a little too long.
+            # After a long step the singular values are large, and rounding would leave their sum slightly too large.
             s = s * min(1.0, self.radius / max(float(np.sum(s, dtype=np.float64)), self.radius))
             return Target(kind.from_triplets(A, s, B), None)
         B = M @ np.eye(M.shape[1], dtype=M.dtype)
@@ -195,7 +195,7 @@ class SPG(Solver[Spectral]):
             low = slope < 0 and problem.f.slopes(now.z + dz)[0] < max(own.recent) + DECREASE * slope
             return self._moved(problem, state, target, 1.0, dz) if low else None
 
-        # A spectral step of LONGEST says nothing of the length needed.
+        # A spectral step of LONGEST is not an estimate of the length.
         taken = shortened(attempt, own.length, min(own.length, 1.0) / 2**TRIALS)
         return replace(state, phase=Stalled(-slope)) if taken is None else taken
 
@@ -205,7 +205,7 @@ def _apart(x: Factors, y: Factors) -> float:
 
 
 def search(line: Curve, slope: float, ceiling: float) -> float | None:
-    """A step t that takes f below the ceiling, by 10⁻⁴ of what its slope promises; None where none is found."""
+    """A step t that takes f below the ceiling by 10⁻⁴ of the decrease predicted by its slope; None if none is found."""
     t, first = 1.0, line.at(0.0)[0]
     for _ in range(TRIALS):
         f = line.at(t)[0]

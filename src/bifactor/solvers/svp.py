@@ -17,15 +17,15 @@ from bifactor.solvers.parts.requirements import require_numpy, require_plain
 from bifactor.validation import require_flag, settle_positive
 
 DELTA = 1 / 3
-"""The restricted isometry constant δ₂ᵣ that the article's theory allows at most."""
+"""The largest restricted isometry constant δ₂ᵣ in the theory of the article."""
 
 TOL, RESTARTS = 1e-9, 6
-"""Accuracy of the singular pairs, and the work they may cost: each step starts from the pairs of the last."""
+"""Accuracy of the singular pairs, and the largest number of restarts: each step starts from the pairs of the last."""
 
 
 @dataclass(frozen=True)
 class Limited(Value):
-    """The rank that X is cut back to."""
+    """The rank to which X is truncated."""
 
     rank: int
 
@@ -34,17 +34,17 @@ class Limited(Value):
 class SVP(Solver[Limited]):
     """X ← P_r(X − μ∇f(X)), P_r the best approximation of rank r, by a truncated SVD of factors plus lazy gradient.
 
-    Where X = UUᴴ, P_r keeps the r largest positive eigenvalues.
+    If X = UUᴴ, P_r keeps the r largest positive eigenvalues.
 
     Parameters
     ----------
     mu : float, optional
-        μ. By default the article's 1/(1 + δ) with δ = 1/3, in the units of f: over the typical curvature of f, so that
-        the measurements preserve norms on average as the article has it (3/(4ρ) where a fraction ρ of the entries is
-        seen). The paper of BFGD takes 1/3 where ‖A‖ = 1.
+        The step μ. By default 1/(1 + δ) with δ = 1/3, as in the article, divided by the typical curvature of f, so that
+        the measurements preserve norms on average as in the article (3/(4ρ) if a fraction ρ of the entries is
+        observed). The paper of BFGD takes 1/3 where ‖A‖ = 1.
     normalized : bool
-        Take at each step the best μ along the gradient projected on the columns of X (Tanner and Wei, 2013). Slower by
-        one forward, and not led astray by a δ that does not hold.
+        Whether to take the best μ along the gradient projected on the columns of X at each step (Tanner and Wei, 2013).
+        This costs one more forward and does not depend on δ.
 
     References
     ----------
@@ -70,7 +70,7 @@ class SVP(Solver[Limited]):
         return max(run_memory(problem, rank, pairs=18 if self.normalized else 6, lengths=6), projection)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
-        # At X = 0 the factors have no gradient, which is not the end.
+        # At X = 0 the gradient in the factors is 0, but the run goes on.
         return State(problem.measured(x), Limited(rank), Moving() if x.any() else Staged())
 
     def step(self, problem: Objective, state: State[Limited]) -> State[Limited]:
@@ -87,7 +87,7 @@ class SVP(Solver[Limited]):
         x = state.point.x
         if x.any():
             Q = np.linalg.qr(x.left)[0]
-        else:  # X = 0 has no columns; those that the gradient leads to take their place
+        else:  # X = 0 has no columns, so those of the gradient are used
             Q = problem.kind.leading(G, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[0]
         P = G.H @ Q  # the projected gradient is QPᴴ
         here, d = straightened(x, Free().pair(Q, P))

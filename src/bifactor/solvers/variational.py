@@ -1,4 +1,4 @@
-"""Variational Bayes: the posterior of the factors, with nothing to tune."""
+"""Variational Bayes: the posterior of the factors, without tuning parameters."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -28,10 +28,10 @@ PriorModel = Literal["separate", "shared"]
 FEATURES = ("row_features", "column_features")
 
 IN_BLOCKS = 7
-"""Tables of packed matrices of the shorter side that sweeps over blocks have, beside those of threads."""
+"""The number of tables of packed matrices of the shorter side in sweeps over blocks, besides those of threads."""
 
 Known = Inferred | Swept
-"""What a state holds: factors in memory, or of which one is in blocks."""
+"""The state of a solver for data in memory, or for data in blocks."""
 
 
 @dataclass(frozen=True)
@@ -41,41 +41,41 @@ class Variational(Solver[Known]):
         y = z + noise,  z = (UVᵀ)ᵢⱼ,  uᵢₖ ~ N(0, 1/aₖ),  vⱼₖ ~ N(0, 1/dₖ),  q(uᵢ) = N(mᵢ, Cᵢ),  q(vⱼ) = N(nⱼ, Sⱼ)
 
     Each row of each factor has a mean and a full covariance. The precisions of the priors, one for each column, and the
-    noise are fitted on the way, so there is nothing to tune and nothing is held out: a column that explains nothing
-    gets an infinite precision. After a sweep the factors are turned to where the bound is largest.
+    noise are fitted during the run, so that there is nothing to tune and nothing is held out: a column that explains
+    nothing gets an infinite precision. After a sweep the factors are rotated to maximise the bound.
 
-    The objective is the negative bound, in nats: it never rises, and is comparable between ranks and noise models.
-    `Result.U` and `Result.V` are the means, and `Result.posterior` tells how sure they are. `Result.problem` is least
-    squares in the means, with what the covariances add. For squared errors of observed entries; weights are precisions
-    relative to the noise.
+    The objective is the negative bound, in nats: it never increases, and is comparable between ranks and noise models.
+    `Result.U` and `Result.V` are the means, and `Result.posterior` has their uncertainty. `Result.problem` is least
+    squares in the means, plus the contribution of the covariances. The loss must be squared errors of observed entries;
+    weights are precisions relative to the noise.
 
-    Data may be in blocks, too: an `Objective` of `operators.Partitioned`. A sweep is then one pass over them, and only
-    means are held of the longer side, m·r numbers, beside n·r² of the shorter one. Error bars of the longer side are
-    found when they are asked for: `Result.posterior` reads the blocks of those rows again. Pickled, it has none.
+    Data may also be in blocks: an `Objective` of `operators.Partitioned`. A sweep is then one pass over them, and only
+    the means of the longer side are kept, m·r numbers, besides n·r² of the shorter one. Error bars of the longer side
+    are computed on demand: `Result.posterior` reads the blocks of those rows again. A pickled one has none.
 
     Parameters
     ----------
     noise : "one", "columns", "rows", "both" or "student"
-        Whether all entries have one variance, or those of a column, of a row, or both a factor of it of their own; or
-        each entry, which makes the noise Student's t and is for data with outliers. These factors have a gamma
-        posterior; how strongly they are drawn to 1, for t the degrees of freedom, is fitted too. Not "student" for data
-        in blocks.
+        The noise model: one variance for all entries; a factor of it for each column, for each row, or for both; or a
+        factor for each entry, which makes the noise Student's t and is for data with outliers. These factors have a
+        gamma posterior; the strength with which they are drawn to 1, for t the degrees of freedom, is fitted, too.
+        "student" is not available for data in blocks.
     prior : "separate" or "shared"
-        Whether each column of a factor has a prior precision of its own, by which those that explain nothing vanish, or
-        all components have one in common, beside effects of rows and columns. The bound mostly prefers separate ones.
-        Where rows have few entries and one component outdoes the others, a shared one may predict better, as it holds
-        that component back; it needs a rank that is not too large.
+        Whether each column of a factor has its own prior precision, so that columns that explain nothing vanish, or all
+        components share one, apart from effects of rows and columns. The bound mostly prefers separate ones. If rows
+        have few entries and one component dominates, a shared precision may predict better, because it restrains that
+        component; it needs a rank that is not too large.
     row_features, column_features : array or sparse matrix, optional
-        What is known of the rows, and of the columns, one line of numbers for each. They move the means of the priors,
-        uᵢ ~ N(fᵢA, 1/a), where A is fitted with a posterior of its own; thousands that tell little may do harm. A one
-        is added to them, so they need not be around zero. Rows without entries are expected at fᵢA. Not for data in
-        blocks, nor is `implicit`.
+        Features of the rows and of the columns, one line of numbers for each. They determine the means of the priors,
+        uᵢ ~ N(fᵢA, 1/a), where A is fitted with its own posterior; thousands of uninformative ones may do harm. A
+        constant is added, so that they need not be centred. Rows without entries are predicted by fᵢA. Neither these
+        nor `implicit` are available for data in blocks.
     implicit : bool
-        Whether it also tells of a row which columns it is known in, and of a column in which rows, whatever the values
-        (SVD++). These are features too: 1/√n at each of the n columns of a row.
+        Whether the set of columns in which a row is known, and of rows in which a column is known, are features, too,
+        independently of the values (SVD++): 1/√n at each of the n columns of a row.
     tol : float
-        The run has converged when predictions of the entries move by less than this share of the noise, by root mean
-        square, three sweeps in a row. 0 leaves the end to the tests of `solve`.
+        The tolerance: the run has converged when the root mean square change of predictions of the entries is below
+        this share of the noise in three consecutive sweeps. 0 leaves stopping to the tests of `solve`.
 
     References
     ----------
@@ -96,9 +96,10 @@ class Variational(Solver[Known]):
 
     def __post_init__(self) -> None:
         if self.noise not in get_args(NoiseModel):
-            raise InputError(f"noise={self.noise!r} is not one of {', '.join(map(repr, get_args(NoiseModel)))}.")
+            models = ", ".join(map(repr, get_args(NoiseModel)))
+            raise InputError(f"noise={self.noise!r} is not a noise model. Pass one of {models}.")
         if self.prior not in get_args(PriorModel):
-            raise InputError(f"prior={self.prior!r} is neither 'separate' nor 'shared'.")
+            raise InputError(f"prior={self.prior!r} is not a prior. Pass 'separate' or 'shared'.")
         if not is_at_least_zero(self.tol):
             raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
         require_flag(self.implicit, "implicit")
@@ -106,7 +107,7 @@ class Variational(Solver[Known]):
             object.__setattr__(self, name, Features.of(getattr(self, name), name))
 
     def told(self, row_features: Any, column_features: Any) -> "Variational":
-        """With features; None leaves those that it has."""
+        """The same solver with features; None keeps those that it has."""
         given = {
             name: one for name, one in zip(FEATURES, (row_features, column_features), strict=True) if one is not None
         }
@@ -120,9 +121,9 @@ class Variational(Solver[Known]):
         entries = isinstance(problem, Problem) and isinstance(problem.operator, Entries)
         entries = entries or isinstance(problem.f, Partitioned)
         if not (entries and problem.f.quadratic) or np.dtype(problem.dtype).kind == "c":
-            raise InputError("Variational is made for squared errors of real entries. Use PCG here.")
+            raise InputError("Variational is for squared errors of real observed entries. Use PCG here.")
         if problem.f.data is not problem.f:
-            raise InputError("Variational knows the entries that are observed, and not all_cells. Use PCG here.")
+            raise InputError("Variational does not support all_cells. Use PCG here.")
         if isinstance(problem.f, Partitioned):
             self._check_blocks()
         for given, name, rows in zip((self.row_features, self.column_features), FEATURES, problem.shape, strict=True):
@@ -130,13 +131,15 @@ class Variational(Solver[Known]):
                 given.require_rows(rows, name)
         least, range_of = self._sweeps(problem).about.least_noise, np.finfo(problem.dtype)
         if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
-            raise InputError(f"The size of y leaves no room for precisions in {problem.dtype}. Rescale it to around 1.")
+            raise InputError(f"With y of this size, precisions overflow in {problem.dtype}. Rescale y to around 1.")
 
     def _check_blocks(self) -> None:
         told = [name for name in FEATURES if getattr(self, name) is not None] + ["implicit"] * self.implicit
         if self.noise == "student" or told:
             what = "noise='student'" if self.noise == "student" else told[0]
-            raise InputError(f"Variational has no {what} for data in blocks. Leave it out, or pass entries in memory.")
+            raise InputError(
+                f"Variational does not support {what} for data in blocks. Leave it out, or pass entries in memory."
+            )
 
     def peak(self, problem: Objective, rank: int) -> int:
         width = rank + problem.kind.fixed_columns
@@ -151,7 +154,7 @@ class Variational(Solver[Known]):
         return usual + sum(self._features_memory(problem, width, *side) for side in given)
 
     def _features_memory(self, problem: Objective, width: int, given: Features | None, rows: int, others: int) -> int:
-        """Bytes that the features of one side take, the tables that they came in aside."""
+        """Bytes of the features of one side, without the tables that were passed."""
         if given is None and not self.implicit:
             return 0
         count, known = (1, rows) if given is None else (given.matrix.shape[1] + 1, given.matrix.nnz + rows)
@@ -166,7 +169,7 @@ class Variational(Solver[Known]):
         return self._sweeps(problem).step(state)
 
     def current(self, problem: Objective, state: State[Known]) -> Objective:
-        """Least squares in the means, with what the covariances add."""
+        """Least squares in the means, plus the contribution of the covariances."""
         return self._sweeps(problem).current(state)
 
     def posterior(self, problem: Objective, state: State[Known]) -> Posterior:

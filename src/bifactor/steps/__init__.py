@@ -1,4 +1,4 @@
-"""How far to move: one file per rule."""
+"""Step rules, which decide how far to move: one file per rule."""
 
 from bifactor.steps.backtracking import Backtracking
 from bifactor.steps.base import StepSize

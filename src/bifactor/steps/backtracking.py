@@ -1,4 +1,4 @@
-"""The longest step that demonstrably descends."""
+"""Step sizes by backtracking."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from bifactor.validation import settle_positive
 
 @dataclass(frozen=True)
 class Tried(Value):
-    """The step that the last search accepted; before the first, a guess."""
+    """The step that the last search accepted; before the first search, a guess."""
 
     eta: float
     guessed: bool = False
@@ -22,18 +22,18 @@ class Tried(Value):
 
 @dataclass(frozen=True)
 class Backtracking(StepSize[Tried]):
-    """Armijo's rule: halve η until F(W + ηD) ≤ F(W) − c·η·|⟨∇F, D⟩|, with F the very function being minimised.
+    """Armijo's rule: halve η until F(W + ηD) ≤ F(W) − c·η·|⟨∇F, D⟩|, where F is the function being minimised.
 
-    Needs no L, so it serves every loss. Each search starts a little above the step that the last one accepted. The
-    first starts at 1/(scale·‖[U₀; V₀]‖₂²) and, because that may be far off, also goes up from there by factors of four
-    for as long as the objective keeps falling. Where rounding hides all decrease the step is `Stalled`.
+    It needs no L, so it works for every loss. Each search starts slightly above the step that the last one accepted.
+    The first starts at 1/(scale·‖[U₀; V₀]‖₂²) and, because that may be far off, also increases it by factors of four
+    for as long as the objective decreases. If rounding hides any decrease, the step is `Stalled`.
 
     Parameters
     ----------
     decrease : float in (0, 1)
-        c. The default, a half, asks of a quadratic that η stay below the inverse of its curvature.
+        The constant c. For a quadratic, the default of a half requires η to be at most the inverse of its curvature.
     shrink, grow : float
-        What a refused step is multiplied by, and what an accepted one is before the next search.
+        The factor of a rejected step, and the factor of an accepted one before the next search.
     """
 
     decrease: float = 0.5
@@ -42,9 +42,9 @@ class Backtracking(StepSize[Tried]):
 
     def __post_init__(self) -> None:
         for name in ("decrease", "shrink", "grow"):
-            settle_positive(self, name, "See the docstring for its range.")
+            settle_positive(self, name, "Choose 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
         if not (self.decrease < 1 and self.shrink < 1 and self.grow >= 1):
-            raise InputError(f"{self} needs 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
+            raise InputError(f"{self} is not possible. Choose 0 < decrease < 1, 0 < shrink < 1 and grow ≥ 1.")
 
     def init(self, problem: Objective, point: Point, L_g: float) -> Tried:
         return Tried(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()), guessed=True)
@@ -53,7 +53,7 @@ class Backtracking(StepSize[Tried]):
         x, eps, promise = path.point.x, epsilon(path.point.x.left), -path.slope
         eta = self.grow * memory.eta
         if memory.guessed:
-            # A guess whose promise is lost in rounding says nothing: begin where one can see, unless that is far off.
+            # If the decrease of a guess is lost in rounding, begin with a visible one, unless that is far off.
             visible = 1e4 * eps * abs(path.point.value) / max(promise, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
         eta = min(eta, path.longest)

@@ -1,4 +1,4 @@
-"""What a step rule is: it decides how far to move along a direction that a solver chose."""
+"""The base class of step rules, which decide how far to move along the direction of a solver."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,13 +14,13 @@ Memory = TypeVar("Memory", bound=Value)
 
 @dataclass(frozen=True)
 class Length(Value):
-    """The memory of a rule that carries one step length from step to step."""
+    """The memory of a rule that keeps one step length from step to step."""
 
     eta: float
 
 
 class Step(NamedTuple):
-    """Where a step led, and what the rule remembers of it."""
+    """The point after a step, and the memory of the rule."""
 
     point: Point
     memory: Any
@@ -31,14 +31,14 @@ class StepSize(ABC, Generic[Memory]):
     """η for x + ηd; for plain gradient descent d is minus the gradient."""
 
     lengths: ClassVar[float] = 4.0
-    """Vectors as long as the measurements that a descent by this rule has at a time: what it takes of memory."""
+    """The number of vectors of measurements that a descent by this rule holds at a time, for estimates of memory."""
 
     def check(self, problem: Objective) -> None:
-        """Raise `InputError` where the rule cannot serve a problem; called before any work."""
+        """Raise `InputError` if the rule cannot be used for a problem; called before any work."""
 
     @abstractmethod
     def init(self, problem: Objective, point: Point, L_g: float) -> Memory:
-        """What to carry from step to step."""
+        """The memory to keep from step to step."""
 
     @abstractmethod
     def next(self, path: Path, memory: Memory) -> Step:
@@ -49,7 +49,7 @@ Taken = TypeVar("Taken")
 
 
 def shortened(attempt: Callable[[float], Taken | None], a: float, shortest: float, shrink: float = 0.5) -> Taken | None:
-    """What the first attempt gives that is not None, at a, shrink·a, shrink²·a, …; None if none is above `shortest`."""
+    """The first result that is not None of attempts at a, shrink·a, shrink²·a, … above `shortest`; otherwise None."""
     while a > shortest:
         taken = attempt(a)
         if taken is not None:
@@ -59,5 +59,5 @@ def shortened(attempt: Callable[[float], Taken | None], a: float, shortest: floa
 
 
 def reciprocal(denominator: float) -> float:
-    """1/denominator; at U = V = 0, where nothing moves, any step will do."""
+    """1/denominator; 1 for U = V = 0, where the gradient is 0 and any step will do."""
     return 1.0 / denominator if denominator > 1e-300 else 1.0

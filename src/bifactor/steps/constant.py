@@ -1,4 +1,4 @@
-"""A step chosen by hand."""
+"""A constant step size."""
 
 from dataclasses import dataclass
 

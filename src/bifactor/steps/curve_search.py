@@ -1,4 +1,4 @@
-"""The best step along the curve of factors."""
+"""Step sizes by a search along the curve of factors."""
 
 from dataclasses import dataclass, replace
 
@@ -12,48 +12,48 @@ from bifactor.steps.base import Step, StepSize, reciprocal, shortened
 from bifactor.steps.quartic import minimiser
 
 DECREASE = 1e-4
-"""Armijo's constant: the fraction of what the slope promises that a step must keep."""
+"""Armijo's constant: the fraction of the decrease predicted by the slope that a step must achieve."""
 
 FLAT, ABOUT_FLAT = 0.1, 0.3
-"""A trial is good enough where the slope has fallen to this fraction of the first; the latter where trials are dear."""
+"""The fraction of the first slope at which a trial is accepted; the latter if trials are expensive."""
 
 TRIALS = 30
 
 ABOUT = 0.1
-"""How far the usual step may be from the best one, of which it then loses a hundredth of the decrease."""
+"""The relative distance of the usual step to the best one up to which it is taken; it loses 1 % of the decrease."""
 
 
 @dataclass(frozen=True)
 class Searched(Value):
-    """The step taken, and what the best one usually is: where the next search may look first."""
+    """The last step, and the usual best step, which the next search may try first."""
 
     eta: float = 1.0
     usual: float = 1.0
 
     def after(self, eta: float, best: float) -> "Searched":
-        """The memory after another step; the usual one follows the best ones at half their pace, unless they jump."""
+        """The memory after another step; the usual step moves halfway to the best one, unless that jumps."""
         usual = (best + self.usual) / 2 if 0.5 * self.usual < best < 2 * self.usual else best
         return Searched(eta, usual)
 
 
 @dataclass(frozen=True)
 class CurveSearch(StepSize[Searched]):
-    """η = argmin over a > 0 of F(U + aD, V + aE), with F the very function being minimised.
+    """η = argmin over a > 0 of F(U + aD, V + aE), where F is the function being minimised.
 
-    Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p), whatever the operator costs. For the squared loss and
-    terms that are polynomials F is a quartic in a, and its best minimum is taken. Otherwise it is a safeguarded Newton
-    iteration in a, with F, F′ and F″ from one pass each, and secants where F″ is not known; it accepts no step that
-    does not lower F. Needs no L, so it serves every loss. Where rounding hides all decrease the step is `Stalled`.
+    Measurements move as z + a·z₁ + a²·z₂, so a trial costs O(p) for any operator. For the squared loss and polynomial
+    terms F is a quartic in a, and its best minimum is taken. Otherwise a safeguarded Newton iteration in a is used,
+    with F, F′ and F″ from one pass each, and secants if F″ is not known; it only accepts steps that lower F. It needs
+    no L, so it works for every loss. If rounding hides any decrease, the step is `Stalled`.
 
-    An operator without a quick way to z₁ and z₂ pays two forwards for them. There, for the squared loss, the usual step
-    is tried first: one forward tells F there, and with F and F′ here about where it is least. Where that is within a
-    tenth, the usual step is taken: it keeps 99 % of the decrease, and its measurements are exact.
+    For an operator without quick curves, z₁ and z₂ cost two forwards. For these and the squared loss, the usual step is
+    tried first: one forward gives F there, and with F and F′ at the start an estimate of the best step. If the usual
+    step is within a tenth of it, it is taken: it keeps 99 % of the decrease, and its measurements are exact.
     """
 
     lengths = 7.0
 
     def init(self, problem: Objective, point: Point, L_g: float) -> Searched:
-        # Only where the second derivative is unknown does a search begin from a guess.
+        # A search begins from a guess only if the second derivative is unknown.
         guess = reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared())
         return Searched(guess, guess)
 
@@ -77,7 +77,7 @@ class CurveSearch(StepSize[Searched]):
 
 
 def _usual(path: Path, memory: Searched) -> Step | None:
-    """The step of the usual length, where it is known to be about the best."""
+    """The step of the usual length, if it is known to be about the best."""
     if not path.problem.f.quadratic or path.others or path.ahead is None or path.longest < path.ahead[0]:
         return None
     a, z = path.ahead
@@ -98,11 +98,11 @@ def _best(path: Path, guess: float) -> float | None:
 
 
 def _halved(path: Path, memory: Searched, a: float) -> Step:
-    """The first decrease on the way back to 0, for where rounding has spoilt the search."""
+    """The first step towards 0 that decreases F, if rounding has spoilt the search."""
     x, bend = path.point.x, _function(path, 0.0)[2] if path.curve.bends else None
-    # A guess may be far too long, and with it what it promises.
+    # A guess, and with it the predicted decrease, may be far too large.
     best = -path.slope / bend if bend is not None and bend > 0 else np.inf
-    # At the edge of a domain the step that is looked for is not one that can be taken.
+    # At the boundary of a domain the best step cannot be taken.
     promised = -path.slope * min(max(a, memory.eta) if path.longest <= a else a, best)
     shortest = epsilon(x.left) * x.norm() / max(path.d.norm(), 1e-300)
 
@@ -118,7 +118,7 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
 
 
 def _newton(path: Path, guess: float) -> float | None:
-    """A step that lowers F and leaves little of its slope, by Newton's method kept inside a bracket."""
+    """A step that lowers F and reduces its slope, by Newton's method within a bracket."""
     first, _, bend = _function(path, 0.0) if path.curve.bends else (path.point.value, path.slope, None)
     low, high, behind = 0.0, np.inf, (0.0, path.slope)
     lowest, best, flat = first, None, FLAT if path.curve.bends else ABOUT_FLAT
@@ -134,16 +134,16 @@ def _newton(path: Path, guess: float) -> float | None:
         if high - low <= 1e-3 * low:
             break
         if bend is None and a != behind[0]:
-            bend = (slope - behind[1]) / (a - behind[0])  # the secant's
+            bend = (slope - behind[1]) / (a - behind[0])  # of the secant
         behind = a, slope
         a = _inside(a - slope / bend if bend is not None and bend > 0 else np.nan, low, high)
     return best
 
 
 def _function(path: Path, a: float) -> tuple[float, float, float | None]:
-    """F, F′ and, where it is known, F″ at a."""
+    """F, F′ and, if it is known, F″ at a."""
     value, slope, bend = path.curve.at(a)
-    c = path.polynomial.tolist()  # Python's numbers: NumPy's would change the precision of arrays
+    c = path.polynomial.tolist()  # Python numbers: NumPy scalars would change the precision of arrays
     value += c[0] + a * (c[1] + a * (c[2] + a * (c[3] + a * c[4])))
     slope += c[1] + a * (2 * c[2] + a * (3 * c[3] + a * 4 * c[4]))
     for term in path.others:
@@ -153,7 +153,7 @@ def _function(path: Path, a: float) -> tuple[float, float, float | None]:
 
 
 def _inside(a: float, low: float, high: float) -> float:
-    """The proposal where it is well inside the bracket, else the middle; while that is open, up to ten times `low`."""
+    """The proposal if it is well inside the bracket, otherwise the middle; without `high`, at most ten times `low`."""
     if high == np.inf:
         return min(a, 10 * low) if a > 1.01 * low else 4 * low
     margin = 0.05 * (high - low)

@@ -1,33 +1,33 @@
-"""Where a quartic is least on the positive half-line.
+"""The minimiser of a quartic on the positive half-line.
 
-Plain Python numbers: with `numpy.roots` it took fifteen times as long.
+It uses plain Python numbers: with `numpy.roots` it took fifteen times as long.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 
 ROUNDING = 1e-15
-"""Of two wells alike, the far one may be deeper by rounding only; the near one then has less of it."""
+"""The rounding error per unit of the terms: of two equal minima, the nearer one then wins."""
 
 ALIKE = 1e-10
-"""Coefficients within this range of each other need one unit only."""
+"""Coefficients within this range of each other need only one unit."""
 
 SMALL = 1e-6
-"""A leading coefficient this small beside the largest may spoil a formula; it is tried without, too."""
+"""A leading coefficient this small relative to the largest may spoil a formula; it is also tried without it."""
 
 POLISHED = 6
-"""Steps of Newton's method from each root of a formula, at most; each doubles the digits."""
+"""The largest number of Newton steps from each root of a formula; each doubles the digits."""
 
 ZERO = 1e-9
-"""The share of its terms that is left of the derivative at a root, at most: a pair of roots may be nearly real."""
+"""The largest derivative at a root, as a share of its terms: a pair of roots may be nearly real."""
 
 
 def minimiser(c: Sequence[float]) -> float | None:
-    """argmin over a > 0 of Σₖ cₖ aᵏ for c₁ < 0; None where it falls without end, or rounding leaves no minimum.
+    """argmin over a > 0 of Σₖ cₖ aᵏ for c₁ < 0; None if it is unbounded below, or rounding leaves no minimum.
 
-    All real roots of the derivative are examined and the best positive one is taken. The variable is measured in
-    lengths at which two terms of the derivative are alike, near one of which each root lies, so coefficients may span
-    any range.
+    All real roots of the derivative are examined, and the best positive one is taken. The variable is scaled to lengths
+    at which two terms of the derivative are equal; each root lies near one of these, so coefficients may span any
+    range.
     """
     slope = [k * float(c[k]) for k in range(1, 5)]
     if not (all(map(math.isfinite, slope)) and slope[0] < 0 and any(slope[1:])):
@@ -46,14 +46,14 @@ def minimiser(c: Sequence[float]) -> float | None:
 
 
 def _rise(slope: list[float], a: float) -> float:
-    """φ(a) − φ(0), at worst."""
+    """An upper bound of φ(a) − φ(0)."""
     terms = [s * a ** (k + 1) / (k + 1) for k, s in enumerate(slope)] if a < 1e70 else [math.inf]
     return sum(terms) + ROUNDING * sum(map(abs, terms))
 
 
 def _units(slope: list[float]) -> list[float]:
     logs = {k: math.log(abs(s)) for k, s in enumerate(slope) if s != 0}
-    first = _exp(min((logs[0] - logs[k]) / k for k in logs if k))  # where the derivative leaves c₁
+    first = _exp(min((logs[0] - logs[k]) / k for k in logs if k))  # where the derivative departs from c₁
     scaled = [abs(s) * first**k for k, s in enumerate(slope) if s != 0] if 0 < first < 1e100 else [0.0, 1.0]
     if min(scaled) >= ALIKE * max(scaled):
         return [first]
@@ -66,7 +66,7 @@ def _exp(x: float) -> float:
 
 
 def _roots(slope: list[float]) -> Iterator[float]:
-    """Positive real roots of the derivative, its coefficients not too far from 1."""
+    """Positive real roots of the derivative, whose coefficients are not too far from 1."""
     for degree in (3, 2, 1):
         formula = (_linear, _quadratic, _cubic)[degree - 1]
         for root in formula(slope[: degree + 1]):
@@ -90,7 +90,7 @@ def _quadratic(c: list[float]) -> list[float]:
 
 
 def _cubic(c: list[float]) -> list[float]:
-    """By Viète's and Cardano's formulas; a pair of complex roots that is nearly real counts as real."""
+    """Real roots by the formulas of Viète and Cardano; a nearly real pair of complex roots counts as real."""
     if abs(c[3]) < 1e-60:
         return []
     b, first, last = c[2] / (3 * c[3]), c[1] / (3 * c[3]), c[0] / c[3]

@@ -12,9 +12,9 @@ from bifactor.steps.theory import TheoryStep, gradient_norm
 
 @dataclass(frozen=True)
 class Semidefinite(TheoryStep):
-    """η = 1/(16(L‖X₀‖₂ + ‖∇f(X₀)‖₂)), once; with `every_step`, at Xₜ and with ‖∇f(Xₜ) Q‖₂, Q a basis of Uₜ.
+    """η = 1/(16(L‖X₀‖₂ + ‖∇f(X₀)‖₂)) for all steps; with `every_step`, at Xₜ and with ‖∇f(Xₜ) Q‖₂, Q a basis of Uₜ.
 
-    For the direction ∇f(UUᴴ) U, which is half the true gradient of U ↦ f(UUᴴ).
+    It is for the direction ∇f(UUᴴ) U, which is half the true gradient of U ↦ f(UUᴴ).
 
     Parameters
     ----------
@@ -35,6 +35,6 @@ class Semidefinite(TheoryStep):
 
     def each(self, L: float, problem: Objective, x: Factors) -> float:
         Q = np.linalg.qr(x.left)[0]
-        # Of the Hermitian part, as FGD moves.
+        # Of the Hermitian part, along which FGD moves.
         along = x.gradient(*problem.f.gradient(x).products(Q, Q))
         return 16 * (L * x.spectral_norm_squared() / 2 + along.spectral_norm_squared() ** 0.5 / 2**0.5)

@@ -9,10 +9,10 @@ from bifactor.steps.theory import TheoryStep, gradient_norm
 
 @dataclass(frozen=True)
 class Smooth(TheoryStep):
-    """η = 1/(20·L·‖[U₀; V₀]‖₂² + 3‖∇f(U₀V₀ᴴ)‖₂), once; with `every_step`, 15 for 20 and (Uₜ, Vₜ) for (U₀, V₀).
+    """η = 1/(20·L·‖[U₀; V₀]‖₂² + 3‖∇f(U₀V₀ᴴ)‖₂); with `every_step`, 15 instead of 20 and (Uₜ, Vₜ) instead of (U₀, V₀).
 
-    Eqs. (new_step_size_smooth) and (weta) of the paper, for BFGD without a balance term. The form for every step
-    pays for ‖∇f‖₂ (a few lazy products) each time.
+    These are eqs. (new_step_size_smooth) and (weta) of the paper, for BFGD without a balance term. With `every_step`,
+    ‖∇f‖₂ (a few lazy products) is computed in each step.
 
     Parameters
     ----------

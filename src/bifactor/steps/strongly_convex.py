@@ -9,7 +9,7 @@ from bifactor.steps.theory import TheoryStep
 
 @dataclass(frozen=True)
 class StronglyConvex(TheoryStep):
-    """η = 1/(12·max{L, L_g}·‖[U₀; V₀]‖₂²), once; with `every_step`, 1/(8·max{L, L_g}·‖[Uₜ; Vₜ]‖₂²).
+    """η = 1/(12·max{L, L_g}·‖[U₀; V₀]‖₂²) for all steps; with `every_step`, 1/(8·max{L, L_g}·‖[Uₜ; Vₜ]‖₂²).
 
     The two are eqs. (new_step_size) and (weta1) of the paper; from a start within Assumption A1 the first implies
     the second. Both are safe and slow: stability alone allows steps 24 times longer.

@@ -1,4 +1,4 @@
-"""What the paper's step rules share: a bound from L and the norms at the start, or the same anew at every step."""
+"""The base class of the paper's step rules: a bound from L and the norms at the start, or at every step."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from bifactor.validation import settle_positive
 
 @dataclass(frozen=True)
 class Curved(Value):
-    """max{L, L_g}, and the step that goes with it at the start."""
+    """max{L, L_g}, and the corresponding step at the start."""
 
     L: float
     eta: float
@@ -29,29 +29,29 @@ class TheoryStep(StepSize[Curved]):
     Parameters
     ----------
     L : float, optional
-        Replaces the problem's own global L, for instance by a restricted one: completion normalised by the observed
-        fraction has L = 1/ρ over all matrices but about 1 over incoherent low-rank ones.
+        A constant to use instead of the global L of the problem, for instance a restricted one: completion normalised
+        by the observed fraction has L = 1/ρ over all matrices but about 1 over incoherent low-rank ones.
     every_step : bool
-        Recompute the norms at each step.
+        Whether to recompute the norms at each step.
     """
 
     L: float | None = None
     every_step: bool = False
 
     def __post_init__(self) -> None:
-        settle_positive(self, "L", "Leave it out to use the problem's own.", optional=True)
+        settle_positive(self, "L", "Leave it out to use that of the problem.", optional=True)
 
     @abstractmethod
     def once(self, L: float, problem: Objective, x: Factors) -> float:
-        """1/η from the start; L is already max{L, L_g}."""
+        """1/η at the start; L is already max{L, L_g}."""
 
     @abstractmethod
     def each(self, L: float, problem: Objective, x: Factors) -> float:
-        """1/η from where the iteration is."""
+        """1/η at the present factors."""
 
     def check(self, problem: Objective) -> None:
         if self.L is None:
-            _ = problem.smoothness  # raises where there is none
+            _ = problem.smoothness  # raises an error if there is none
 
     def init(self, problem: Objective, point: Point, L_g: float) -> Curved:
         L = max(problem.smoothness if self.L is None else self.L, L_g)
@@ -66,5 +66,5 @@ class TheoryStep(StepSize[Curved]):
 
 
 def gradient_norm(problem: Objective, x: Factors) -> float:
-    """‖∇f(UVᴴ)‖₂, by the same random start each time so that runs can be repeated."""
+    """‖∇f(UVᴴ)‖₂, from the same random start each time, so that runs are reproducible."""
     return spectral_norm(problem.f.gradient(x), np.random.default_rng(0))

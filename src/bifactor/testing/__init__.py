@@ -1,6 +1,6 @@
-"""Laws that every loss, operator, penalty, function and solver must obey: an extension's test is two lines.
+"""Laws that every loss, operator, penalty, function and solver must obey: the test of an extension takes two lines.
 
-Each check raises `CheckError` with the law that broke and by how much, and returns None when all hold.
+Each check raises `CheckError` with the law that does not hold and the error, and returns None if all hold.
 """
 
 from bifactor.testing.losses import check_loss

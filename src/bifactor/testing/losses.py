@@ -8,9 +8,9 @@ from bifactor.testing.laws import close, true
 
 
 def check_loss(loss: Loss, y: Array, z_max: float = 1e4) -> None:
-    """Derivatives against differences, convexity, the smoothness bound, and finite values up to |z| = `z_max`.
+    """Check derivatives against differences, convexity, the smoothness bound, and finite values up to |z| = `z_max`.
 
-    Where the loss has a `pointwise` form, that it is the same function. `y` holds some targets of the loss's domain.
+    If the loss has a `pointwise` form, check that it is the same function. `y` holds some targets of the loss.
     """
     y = np.asarray(y, dtype=np.float64)
     name = type(loss).__name__

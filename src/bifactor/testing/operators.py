@@ -1,4 +1,4 @@
-"""Laws of operators, of what they are bound to, and of any function's gradient."""
+"""Laws of operators, of their bounds, and of the gradient of any function."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ EXPLICIT = 1000
 
 
 def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, seed: int = 0) -> None:
-    """Adjoint identity, linearity, products of the lazy matrix, the shapes and the dtype.
+    """Check the adjoint identity, linearity, products of the lazy matrix, shapes and dtype.
 
-    Bound to data, also within `Scaled`, `Stacked`, `Recomputed` and `Featured`: f, its gradient, Hessian and curves.
-    A complex dtype tests conjugation too. Up to mn = 1000 all is also compared with the explicit matrix, entry by entry
-    of X: measurements, adjoint, and both norms, with and without weights.
+    Bound to data, also within `Scaled`, `Stacked`, `Recomputed` and `Featured`, check f, its gradient, Hessian and
+    curves. A complex dtype tests conjugation, too. Up to mn = 1000, measurements, adjoint and both norms, with and
+    without weights, are also compared with the explicit matrix.
     """
     rng = np.random.default_rng(seed)
     name = type(operator).__name__
@@ -49,7 +49,7 @@ def check_operator(operator: Operator, dtype: Any = np.float64, rank: int = 2, s
 
 
 def _check_bound(operator: Operator, x: Factors, d: Factors, weights: Array, tol: float) -> None:
-    """Bound to data, every way through an operator is the same function, and wrapped in others it keeps its ways."""
+    """Check that all bounds of an operator, also within wrappers, are the same function and equally fast."""
     name, y = type(operator).__name__, operator.forward(d.left, x.right)
     fit = DataFit.of(Squared(), y, weights.astype(y.real.dtype))
     z = operator.forward(x.left, x.right)
@@ -76,7 +76,7 @@ def _check_evaluated(name: str, got: Evaluated, wanted: Evaluated, tol: float) -
 
 
 def _check_curve(name: str, bound: Bound, x: Factors, d: Factors, tol: float) -> None:
-    """f at some steps along a curve, by all that a curve can tell, against f there."""
+    """Check everything that a curve computes at some steps against f there."""
     curve, h = bound.curve(x, d, bound.measure(x)), 1e-2
     size = abs(bound.value(x.plus(1.0, d))) + abs(bound.value(x))
     for a in (0.0, 0.7):
@@ -109,7 +109,7 @@ def _check_norms(operator: Operator, some: Array) -> None:
     units = _units(operator, bool(operator.complex_matrix)).reshape(-1, operator.size)
     for weights in (None, some):
         weighted = units if weights is None else units * weights**0.5
-        # As a map of real vector spaces: intensities are linear over the reals only.
+        # As a map of real vector spaces, because intensities are linear over the reals only.
         found = float(np.linalg.norm(np.hstack([weighted.real, weighted.imag]), 2) ** 2)
         declared = operator.norm_squared(weights)
         true(f"{name}: norm_squared = {declared:g} bounds {found:g}", 0.98 * found <= declared)
@@ -119,7 +119,7 @@ def _check_norms(operator: Operator, some: Array) -> None:
 
 
 def _units(operator: Operator, complex_X: bool) -> Array:
-    """A of every matrix with one entry 1 and, for complex X, of every one with one entry i: parts × m × n × p."""
+    """A of every matrix with one entry 1 and, for complex X, with one entry i: an array of parts × m × n × p."""
     m, n = operator.shape
     rows, cols = np.eye(m), np.eye(n)
     return np.stack(
@@ -137,7 +137,7 @@ def _rotated(U: Array, V: Array, rng: np.random.Generator) -> tuple[Array, Array
 
 
 def check_gradient(problem: Objective | Bound, rank: int = 2, seed: int = 0, tol: float = 1e-5) -> None:
-    """The gradient of f, of an Objective or a Bound, against central differences of its value, in random directions."""
+    """Check the gradient of an Objective or a Bound against central differences of its value in random directions."""
     rng = np.random.default_rng(seed)
     name, f = type(problem).__name__, problem.f if isinstance(problem, Objective) else problem
     h = float(np.finfo(f.dtype).eps) ** (1 / 3)

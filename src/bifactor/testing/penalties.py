@@ -13,7 +13,7 @@ from bifactor.testing.laws import close, true
 def check_penalty(
     penalty: Penalty, shape: tuple[int, int], rank: int = 2, dtype: Any = np.float64, seed: int = 0
 ) -> None:
-    """Gradient and Hessian against differences, the polynomial along a curve, the shape of the blocks, the domain."""
+    """Check gradient and Hessian against differences, the polynomial along a curve, the blocks, and the domain."""
     rng, name, eps = np.random.default_rng(seed), type(penalty).__name__, float(np.finfo(dtype).eps)
     penalty.check(shape)
     x, d = (Free().random(rng, shape, rank, dtype) for _ in range(2))

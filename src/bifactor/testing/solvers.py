@@ -18,7 +18,7 @@ from bifactor.testing.laws import close, true
 
 
 def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -> None:
-    """It descends, is repeatable, can be stopped and resumed, keeps its states as values, and reports true numbers."""
+    """Check that a solver descends, is reproducible, can be resumed, leaves states unchanged, and reports correctly."""
     name = type(solver).__name__
     result = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     true(f"{name}: does not diverge", result.status is not Status.DIVERGED)
@@ -41,15 +41,15 @@ def _arrays(state: State) -> list[Array]:
 
 
 def _check_point(name: str, problem: Objective, point: Point) -> None:
-    """f, F and their gradients are those at the factors of the point."""
+    """Check that f, F and their gradients are those at the factors of the point."""
     same, tol = problem.at(point.x), 1e4 * float(np.finfo(point.x.dtype).eps)
-    whole = point.f == point.value  # a solver need not tell f from what is beside it
+    whole = point.f == point.value  # a solver need not separate f from other terms
     size = abs(same.f) + problem.scale * point.x.product_norm() ** 2 + 1e-300
     for part in ("value",) if whole else ("f", "value"):
-        close(f"{name}: a point and its {part} belong together", getattr(point, part), getattr(same, part), tol, size)
+        close(f"{name}: {part} of a point is that at its factors", getattr(point, part), getattr(same, part), tol, size)
     true(f"{name}: the gradient has the shape of the factors", point.gradient.left.shape == point.x.left.shape)
     difference = (point.gradient - same.gradient).norm()
-    close(f"{name}: a point and its gradient belong together", difference, 0.0, tol, 1 + same.gradient.norm())
+    close(f"{name}: gradient of a point is that at its factors", difference, 0.0, tol, 1 + same.gradient.norm())
     value, gradient = point.original
     alone = value == point.value and gradient.inner(gradient) == point.gradient.inner(point.gradient)
     true(f"{name}: a point of the problem has no terms of the solver", alone)
@@ -64,7 +64,7 @@ def _check_run(solver: Solver, problem: Objective, rank: int, seed: int, result:
     close(f"{name}: the best objective is the result's", result.objective, least, tol, 1 + history.objective.max())
     true(f"{name}: factors are of the problem's dtype", result.U.dtype == result.V.dtype == problem.dtype)
     shapes = [(k, rank + problem.kind.fixed_columns) for k in problem.shape]
-    true(f"{name}: factors have the columns asked for", [result.U.shape, result.V.shape] == shapes)
+    true(f"{name}: factors have as many columns as the rank", [result.U.shape, result.V.shape] == shapes)
     again = solve(problem, rank, solver, rng=seed, max_iter=20, tol=0.0)
     true(f"{name}: the same seed gives the same fit", np.array_equal(result.U, again.U))
     if result.n_iter < 4:

@@ -1,1 +1,1 @@
-"""What several solvers are made of."""
+"""Parts that several solvers use."""

@@ -9,31 +9,31 @@ from bifactor.problems.state import Value
 from bifactor.solvers.parts.shrinkage import ball_threshold
 
 RELAXATION = 1.6
-"""How far the method goes beyond X₁ on its way to X₂ (Boyd et al., 2011, section 3.4.3)."""
+"""The over-relaxation of X₁ (Boyd et al., 2011, section 3.4.3)."""
 
 EVERY, APART, UNTIL = 10, 3.0, 500
-"""The penalty μ is doubled or halved, every few iterations and up to some number of them, where X₁ − X₂ and the change
-of X₂, each in its own units, are further apart than this (section 3.4.1). The authors' toolbox has a μ from 1 that
-grows by 1.05, which brings X to rest up to 1e-4 away from the nearest matrix, and further where B lies far outside
-(measured against Dykstra's algorithm)."""
+"""The penalty μ is doubled or halved every EVERY iterations, up to UNTIL, if the relative sizes of X₁ − X₂ and of the
+change of X₂ differ by more than the factor APART (section 3.4.1). In the authors' toolbox, μ starts at 1 and grows by
+1.05, with which X stops up to 1e-4 away from the nearest matrix, and farther if B lies far outside (measured against
+Dykstra's algorithm)."""
 
 TOL, MOST = 1e-10, 1000
-"""Accuracy, relative to X, and iterations."""
+"""Accuracy, relative to X, and the largest number of iterations."""
 
 
 @dataclass(frozen=True)
 class Split(Value):
-    """X₂ in the ball, and the multiplier of X₁ = X₂ with X₁ in the box: where the next projection may begin."""
+    """X₂ in the ball, and the multiplier of X₁ = X₂ with X₁ in the box: a start for the next projection."""
 
     X2: Array
     Y: Array
 
 
 def project(B: Array, radius: float, bound: float, known: Split) -> tuple[Array, Split]:
-    """argmin ‖X − B‖_F over ‖X‖_* ≤ radius and |Xᵢⱼ| ≤ bound, always inside of both.
+    """argmin ‖X − B‖_F over ‖X‖_* ≤ radius and |Xᵢⱼ| ≤ bound, always feasible.
 
-    Where the nearest matrix in one of the sets is in the other too, that is it. What is left of the constraints at the
-    end is taken off by scaling.
+    If the nearest matrix in one of the sets is also in the other, it is the solution. Otherwise the result is scaled
+    down at the end to satisfy the constraints exactly.
 
     References
     ----------
@@ -51,7 +51,7 @@ def project(B: Array, radius: float, bound: float, known: Split) -> tuple[Array,
 
 def _alternating(B: Array, radius: float, bound: float, known: Split, cut: Array) -> tuple[Array, Split]:
     near = in_ball(cut, radius)
-    X2, Y, mu = known.X2, known.Y, max(1.0, norm(B - near) / norm(near))  # Y is as large as B − X in the end
+    X2, Y, mu = known.X2, known.Y, max(1.0, norm(B - near) / norm(near))  # Y ends up as large as B − X
     tol = max(TOL, 10 * epsilon(B))
     for count in range(1, MOST + 1):
         X1 = clipped((B + Y + mu * X2) / (1 + mu), bound)

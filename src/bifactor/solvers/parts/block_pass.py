@@ -1,7 +1,7 @@
-"""What sweeps of variational Bayes do with one block of rows: plain functions, which other processes can run.
+"""The work of variational Bayes sweeps on one block of rows: plain functions, which other processes can run.
 
-Rows are found some at a time, from what is known of the columns that they meet; their covariances go straight into the
-sums of these columns, and are gone with the next rows.
+The posterior of rows is computed some rows at a time, from the posterior of the columns in which they have entries;
+their covariances are added to the sums of these columns at once, and are not kept.
 """
 
 from collections.abc import Iterator
@@ -24,31 +24,31 @@ from bifactor.solvers.parts.moments import Data, Places, Sums, weighted_by_preci
 Arrays = tuple[Array, ...]
 
 NUMBERS = 1 << 19
-"""Of packed matrices of rows that are found at a time, 4 MB of them: fewer rows share too little of what they meet."""
+"""Numbers in the packed matrices of the rows that are processed at a time, 4 MB: fewer rows share too few columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What rows are found with, beside what is known of columns."""
+    """The settings with which rows are found, besides the posterior of columns."""
 
     places: Places
     prior: Array
     variance: float
-    """Of the noise."""
+    """The variance of the noise."""
     strength: float | None = None
-    """How strongly the precisions of rows are drawn to 1; None where these are all alike."""
+    """The strength with which the precisions of rows are drawn to 1; None if these are all equal."""
 
 
 def summarised(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """What is known of the data without factors, and the number of entries of each column."""
+    """The statistics of the data that do not depend on factors, and the number of entries of each column."""
     data = Data(block.bound)
     return Passed(sums=(*data.about, data.counts[1]))
 
 
 def swept(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
-    """Find all rows: means, and precisions where these differ; sums of columns; errors, totals and the noise of rows.
+    """Find all rows: means, and precisions if these differ; sums of columns; errors, totals and the noise of rows.
 
-    `tall` are the means before, and precisions; `shared` what is known of columns, and their means before and now.
+    `tall` are the previous means, and precisions; `shared` is the posterior of columns, and their means before and now.
     """
     data, known = Data(block.bound), (shared[0], shared[1], shared[2])
     means, *precisions = (np.empty_like(a) for a in tall)
@@ -89,9 +89,9 @@ class _Numbers:
 
 
 def spreads(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
-    """What the covariances of rows add to the second moments that columns meet.
+    """The contribution of the covariances of rows to the sums of second moments for columns.
 
-    `tall` are the means, precisions to find them with, and those that count now, where these differ.
+    `tall` are the means, the precisions to find them with, and the present precisions, if they differ.
     """
     data, known = Data(block.bound), (shared[0], shared[1], shared[2])
     columns = data.private(tall[0].shape[1])
@@ -102,7 +102,7 @@ def spreads(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) 
 
 
 def spread_times(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """u·Σw·qS for each row u, by the columns that it meets, of which `shared` has qS."""
+    """u·Σw·qS for each row u, summed over the columns of its entries, of which `shared` has qS."""
     data, (rows,) = Data(block.bound), tall
     times = np.empty_like(rows)
     known = shared[0], np.zeros((len(shared[0]), 1)), np.zeros(len(shared[0]))
@@ -113,7 +113,7 @@ def spread_times(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed
 
 
 def covariances(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
-    """Those of some rows, which the last of `tall` marks."""
+    """The covariances of some rows, which the last of `tall` marks."""
     *known, wanted = tall
     parts = [np.empty((0, how.places.rank * (how.places.rank + 1) // 2))]
     for span, _, half in found(Data(block.bound), tuple(known), (shared[0], shared[1], shared[2]), how, wanted):
@@ -123,7 +123,7 @@ def covariances(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Findi
 
 
 def slopes(means: Array, *precisions: Array, free: Array, prior: Array, before: Array) -> Array:
-    """means·(prior − ratio·before), with the ratio of two precisions of each row where these differ."""
+    """means·(prior − ratio·before), with the ratio of two precisions of each row if these differ."""
     found = np.zeros_like(means)
     for rows in chunks(len(means), means.shape[1]):
         ratio = (precisions[0][rows] / precisions[1][rows])[:, None] if precisions else 1.0
@@ -147,7 +147,7 @@ def squares(means: Array) -> Array:
 def found(
     data: Data, tall: Arrays, known: Tables, how: Finding, wanted: Array | None = None
 ) -> Iterator[tuple[Span, Sums, Half]]:
-    """Rows of a block, some at a time: from and to, their sums, and their posterior; or those only that are wanted."""
+    """Rows of a block, some at a time: their range, sums and posterior; only those that are wanted, if given."""
     counts = data.counts[0]
     for first, last in _spans(len(tall[0]), known[0].shape[1]):
         if wanted is not None:

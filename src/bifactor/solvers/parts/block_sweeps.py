@@ -1,8 +1,9 @@
-"""The posterior of factors whose entries are in blocks: one pass over them for each sweep.
+"""The posterior of factors of data in blocks: one pass over the blocks for each sweep.
 
-The longer side is `tall` here. Of its rows only the means are held, m·r numbers; covariances are found in a pass, and
-found again where somebody asks. Of the shorter side everything is held, n·r² numbers. A sweep begins with the shorter
-side, whose sums the last pass has made, turns the factors, and finds the rows of the longer side by the next pass.
+The longer side is `tall` here. Only the means of its rows are kept, m·r numbers; covariances are computed in a pass,
+and again when they are needed. Of the shorter side everything is kept, n·r² numbers. A sweep begins with the shorter
+side, whose sums were computed in the last pass, rotates the factors, and finds the rows of the longer side in the next
+pass.
 """
 
 from collections.abc import Callable
@@ -34,22 +35,22 @@ from bifactor.solvers.parts.turn import best_turn, is_due
 
 @dataclass(frozen=True)
 class Tall(Value):
-    """What is known of the longer side beside its means."""
+    """The posterior of the longer side besides its means."""
 
     totals: Totals
     prior: Array
     precision: Array | None
-    """Of the measurements of each row, relative to the others; None where all are alike."""
+    """The precision of the measurements of each row, relative to the others; None if all are equal."""
     strength: float
     cost: float
-    """Of the precisions in the bound."""
+    """The contribution of the precisions to the negative bound."""
     found_with: tuple[Array, float, Array | None]
-    """The prior, the noise and the precisions that the rows were found with: their covariances are by these."""
+    """The prior, the noise and the precisions with which the rows were found; these determine their covariances."""
 
 
 @dataclass(frozen=True)
 class Swept(Value):
-    """The posterior, the noise, and the sums for the shorter side that the next sweep begins with."""
+    """The posterior, the noise, and the sums for the shorter side with which the next sweep begins."""
 
     tall: Tall
     short: Side
@@ -59,7 +60,7 @@ class Swept(Value):
     squares: Array
     age: int = 0
     still: int = 0
-    """Sweeps in a row that have moved predictions by next to nothing."""
+    """The number of consecutive sweeps that have hardly moved predictions."""
 
     @property
     def sums(self) -> Sums:
@@ -71,10 +72,10 @@ class BlockSweeps(Sweeps[Swept]):
 
     def __init__(self, problem: Objective, noise: NoiseModel, shared: bool, tol: float):
         super().__init__(problem, noise, shared, tol)
-        assert isinstance(problem.f, Partitioned)  # checked at the door
+        assert isinstance(problem.f, Partitioned)  # checked by the solver
         self.bound = problem.f
         self.sides = self.bound.sides(0, 1)
-        """Which factor is the longer one, and which the shorter."""
+        """The numbers of the longer and of the shorter factor."""
         self.varies = self.bound.sides(*self.varies)
         self.about, self.counts = known_of(self.bound)
 
@@ -125,7 +126,7 @@ class BlockSweeps(Sweeps[Swept]):
         return Posterior(*self.bound.sides(found, short.rows), own.variance, None, self.bound.sides(*strengths))
 
     def _again(self, state: State[Swept], short: Half, means: Array) -> Again:
-        """Finds covariances of rows of the longer side, by a pass over the blocks that these are in."""
+        """A function that computes covariances of rows of the longer side, by a pass over their blocks."""
         bound, how, precision = self.bound, self._finding(state), state.own.tall.found_with[2]
         others, used = short.rows, None if precision is None else host(precision)
 
@@ -134,7 +135,7 @@ class BlockSweeps(Sweeps[Swept]):
             wanted[index] = True
             parts = [part for part in bound.store.parts if np.any(wanted[part.start : part.stop])]
             if is_foreign(bound.like) and parts:
-                parts = list(bound.store.parts)  # arrays are cut where all blocks are
+                parts = list(bound.store.parts)  # distributed arrays are divided like the blocks
             if not parts:
                 return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
@@ -148,7 +149,7 @@ class BlockSweeps(Sweeps[Swept]):
     def _found(
         self, x: Factors, short: Half, found_with: tuple[Array, float, Array | None], strength: float
     ) -> tuple[State[Swept], float]:
-        """The state with the rows of the longer side found by what is known of the shorter; how far z has moved."""
+        """The state with the rows of the longer side found from the shorter side, and the change of z."""
         prior, variance, precision = found_with
         places = Places.of(x, self.sides[0], self.shared)
         how = tasks.Finding(places, prior, variance, strength if self.varies[0] else None)
@@ -179,14 +180,14 @@ class BlockSweeps(Sweeps[Swept]):
         return Point(x, value, None, value, gradient, (value, gradient))
 
     def _slope(self, means: Array, tall: Tall, x: Factors, variance: float) -> Array:
-        """The gradient in the longer side: it was 0 for the prior and the noise that the rows were found with."""
+        """The gradient in the longer side; it was 0 for the prior and the noise with which the rows were found."""
         prior, before, precision = tall.found_with
         free = Places.of(x, self.sides[0], self.shared).free
         precisions = () if precision is None else (tall.precision, precision)
         return mapped(tasks.slopes, means, *precisions, free=free, prior=tall.prior, before=prior * before / variance)
 
     def _turned(self, state: State[Swept], short: Half) -> tuple[Half, Array]:
-        """The shorter side, and the prior of the longer one, for factors of the same X that priors agree with best."""
+        """The shorter side, and the prior of the longer one, for the factors of the same X that fit the priors best."""
         totals, places = state.own.tall.totals, Places.of(state.point.x, self.sides[0], self.shared)
         together = (totals.drawn, short.totals.drawn) if self.shared else None
         R = best_turn(totals.of_components(places), short.totals.of_components(short.places), together)
@@ -200,7 +201,7 @@ class BlockSweeps(Sweeps[Swept]):
         return Half.of(state.point.x, self.sides[1], self.counts, side, self.shared, ())
 
     def _finding(self, state: State[Swept]) -> tasks.Finding:
-        """What the rows of a state were found with."""
+        """The settings with which the rows of a state were found."""
         prior, variance, _ = state.own.tall.found_with
         return tasks.Finding(Places.of(state.point.x, self.sides[0], self.shared), prior, variance)
 
@@ -211,7 +212,7 @@ class BlockSweeps(Sweeps[Swept]):
 
 @dataclass(frozen=True, eq=False)
 class SpreadInBlocks:
-    """uᵢ·Aᵢ for each row of the longer side, A what the covariances of the shorter one add, and the prior."""
+    """uᵢ·Aᵢ for each row of the longer side, A the sum of the covariances of the shorter side and of the prior."""
 
     bound: Partitioned
     short: Gaussians
@@ -230,7 +231,7 @@ _known: WeakKeyDictionary[Partitioned, tuple[About, Array]] = WeakKeyDictionary(
 
 
 def known_of(bound: Partitioned) -> tuple[About, Array]:
-    """What is known of data without factors, and the entries of each row of the shorter side; by one pass, once."""
+    """The statistics of data that do not depend on factors, and the entries of each row of the shorter side; cached."""
     if bound not in _known:
         *about, counts = bound.over(tasks.summarised).sums
         _known[bound] = About(*about), counts
@@ -238,7 +239,7 @@ def known_of(bound: Partitioned) -> tuple[About, Array]:
 
 
 def mapped(function: Callable[..., Array], *tall: Any, **settings: Any) -> Array:
-    """The function of tall arrays, row by row, where they are; settings are small."""
+    """The function of tall arrays, row by row, applied where they are stored; settings are small."""
     if isinstance(tall[0], Rows):
         found: Any = rows.mapped(partial(function, **settings), *tall)
         return found

@@ -1,10 +1,10 @@
-"""Linear equations with a positive definite matrix that is known by its products."""
+"""Linear equations with a positive definite matrix that is given by its products."""
 
 from collections.abc import Callable
 from typing import Any
 
 Vector = Any
-"""An array or `Factors`: anything with +, − and multiplication by numbers."""
+"""An array or `Factors`: any type with +, − and multiplication by numbers."""
 
 
 def conjugate_gradients(
@@ -15,9 +15,9 @@ def conjugate_gradients(
     iterations: int,
     enough: Callable[[float], float],
 ) -> Vector | None:
-    """x with apply(x) ≈ b, from x = 0, preconditioned by `divide`; None where the matrix turns out to be indefinite.
+    """x with apply(x) ≈ b, from x = 0, preconditioned by `divide`; None if the matrix turns out to be indefinite.
 
-    `enough` makes of the first ⟨b, M⁻¹b⟩ the size that ends the iteration.
+    `enough` maps the first ⟨b, M⁻¹b⟩ to the size at which the iteration ends.
     """
     x, residual = 0.0 * b, b
     direction = s = divide(residual)

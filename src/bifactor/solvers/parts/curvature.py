@@ -1,4 +1,4 @@
-"""The Hessian of F in the factors, never formed, and its equations solved."""
+"""The Hessian of F in the factors, which is never formed, and the solution of its equations."""
 
 import numpy as np
 
@@ -11,25 +11,25 @@ from bifactor.solvers.parts.preconditioner import HELD, LARGEST_BLOCKS
 
 
 def blocks_memory(problem: Objective, width: int) -> int:
-    """Bytes of exact blocks, of their Cholesky factors, and of what they are made from, where f knows them."""
+    """Bytes of exact blocks, of their Cholesky factors and of temporary arrays, if f has such blocks."""
     if problem.f.seen is None or sum(problem.shape) * width**2 > LARGEST_BLOCKS:
         return 0
     return 5 * sum(problem.shape) * width * (width + 1) // 4 * int(np.dtype(problem.dtype).itemsize)
 
 
 class Curvature:
-    """H + μM at a point: Gauss-Newton or whole Hessian of F, damped by μ times the curvature to expect.
+    """H + μM at a point: the Gauss-Newton or full Hessian of F, damped by μ times the expected curvature.
 
     Parameters
     ----------
     point : Point
-        With its measurements.
+        The point, with its measurements.
     damping : float
-        μ.
+        The damping μ.
     full : bool
-        Count in how f curves through the product of the factors, (∇f E, ∇fᴴ D).
+        Whether to include the curvature of f through the product of the factors, (∇f E, ∇fᴴ D).
     lift : float
-        Is added to the eigenvalues of the Gram matrices in M, so that columns that vanish are damped too.
+        A number added to the eigenvalues of the Gram matrices in M, so that vanishing columns are damped, too.
     """
 
     def __init__(self, problem: Objective, point: Point, damping: float, full: bool, lift: float = 0.0):
@@ -58,7 +58,7 @@ class Curvature:
     def solve(self, tol: float, iterations: int) -> Factors | None:
         """d with (H + μM)d ≈ −∇F by conjugate gradients, down to `tol` in the norm of the preconditioner.
 
-        None where the curvature turns out to be negative in some direction.
+        None if the curvature turns out to be negative in some direction.
         """
         return conjugate_gradients(
             self.apply, self.divide, -self.point.gradient, Factors.inner, iterations, lambda first: tol**2 * first
@@ -70,7 +70,7 @@ class Curvature:
         return self.known[side]
 
     def _blocks(self, side: int) -> Blocks:
-        """Those of f and μM, exact where f knows them."""
+        """The blocks of f and μM, exact if f has exact ones."""
         x = self.point.x
         small = sum(self.problem.shape) * x.width**2 <= LARGEST_BLOCKS
         exact = self.problem.f.exact(x, side) if small else None

@@ -1,4 +1,4 @@
-"""What solvers carry along that descend by a step rule, on F or on F and terms of their own."""
+"""The state of solvers that descend by a step rule, on F or on F plus their own terms."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from bifactor.steps.base import Step
 
 @dataclass(frozen=True)
 class Descent(Value):
-    """The point as the iteration sees it, its own terms counted in, and the memory of the step rule."""
+    """The point of the iteration, with its own terms included, and the memory of the step rule."""
 
     at: Point
     memory: Value
 
 
 def descended(problem: Objective, step: Step) -> State[Descent]:
-    """The state after a step, its value being that of the problem alone."""
+    """The state after a step, with the value of the problem alone."""
     return State(problem.seen(step.point), Descent(step.point, step.memory), step.phase)

@@ -1,4 +1,4 @@
-"""What is known of rows beside the values of their entries: sparse matrices with one line for each row."""
+"""Features of rows, besides the values of their entries: sparse matrices with one line for each row."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ class Features:
 
     @classmethod
     def of(cls, given: Any, name: str) -> "Features | None":
-        """From an array or a sparse matrix; None where nothing is in it."""
+        """Features from an array or a sparse matrix; None if it has no nonzero entries."""
         if given is None or isinstance(given, Features):
             return given
         table = given if sparse.issparse(given) else _table(given)
@@ -28,30 +28,30 @@ class Features:
             raise InputError(f"{name} is not a table of real numbers. Pass one line of features for each row.")
         matrix = sparse.csr_array(table).astype(np.float64)
         if not np.all(np.isfinite(matrix.data)):
-            raise InputError(f"Some of {name} are NaN or infinite. Fill them in, or leave these columns out.")
+            raise InputError(f"{name} has NaN or infinite values. Fill them in, or leave these columns out.")
         matrix.eliminate_zeros()
         return cls(matrix) if matrix.nnz else None
 
     @cached_property
     def with_ones(self) -> sparse.csr_array:
-        """With a one for each row behind, so that features need not be around zero."""
+        """The features followed by a column of ones, so that they need not be centred."""
         return sparse.csr_array(sparse.hstack([self.matrix, np.ones((self.matrix.shape[0], 1))]))
 
     def require_rows(self, rows: int, name: str) -> None:
         if self.matrix.shape[0] != rows:
             lines = counted(self.matrix.shape[0], "line")
-            raise InputError(f"{name} has {lines}, and there are {rows:,} of what it describes. Pass one for each.")
+            raise InputError(f"{name} has {lines}, but that side of the data has {rows:,}. Pass one line for each.")
 
 
 def ones(rows: int) -> sparse.csr_array:
-    """The features of rows of which nothing is known."""
+    """A column of ones, for rows without features."""
     return sparse.csr_array(np.ones((rows, 1)))
 
 
 def pattern(rows: Array, cols: Array, known: Array, shape: tuple[int, int], side: int) -> sparse.csr_array:
-    """Which columns each row is known in (`side` 0), or which rows each column (1), as lines of length 1.
+    """The columns in which each row is known (`side` 0), or the rows of each column (1), as lines of norm 1.
 
-    An entry counts where `known` is above 0.
+    An entry counts if `known` is above 0.
     """
     first, second = (cols, rows) if side else (rows, cols)
     used = known > 0

@@ -1,4 +1,4 @@
-"""Precisions with a gamma posterior, whose prior has mean 1 and a strength that is fitted."""
+"""Precisions with a gamma posterior, whose prior has mean 1 and a fitted strength."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from bifactor.arrays import Array
 from bifactor.problems.state import Value
 
 STRENGTH, WEAKEST, STRONGEST = 10.0, 0.1, 1e4
-"""Measurements that the prior counts for: at first, at least and at most."""
+"""The number of measurements that the prior is worth: the initial value, and its range."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class Precisions(Value):
 
     mean: Array
     cost: float = 0.0
-    """Σ KL(q(τᵢ) ‖ prior) − ½nᵢE[log τᵢ], over the rows with measurements: their part in the negative bound."""
+    """Σ KL(q(τᵢ) ‖ prior) − ½nᵢE[log τᵢ], over the rows with measurements: their part of the negative bound."""
     strength: float = STRENGTH
     """t."""
 
 
 class Told(NamedTuple):
-    """What precisions tell of their strength, and of their part in the bound; of several blocks they can be added."""
+    """Statistics of precisions, for their strength and their part of the bound; those of blocks can be added."""
 
     constant: float
     """The part of the cost that does not depend on the strength."""
@@ -34,19 +34,19 @@ class Told(NamedTuple):
     seen: int
 
     def strength(self, before: float, weakest: float = WEAKEST) -> float:
-        """The one that fits, no less than `weakest`; where nothing is known, as before."""
+        """The fitted strength, no less than `weakest`; the previous one without measurements."""
         return 2 * _half_strength(self.apart / self.seen, weakest) if self.seen else before
 
     def cost(self, strength: float) -> float:
-        """Of Gamma(shape, rate), the sum of KL(· ‖ Gamma(h, h)) − ½nE[log τ], h half the strength."""
+        """The sum of KL(Gamma(shape, rate) ‖ Gamma(h, h)) − ½nE[log τ], where h is half the strength."""
         h = strength / 2
         return float(self.constant - h * self.apart + self.seen * (scipy.special.gammaln(h) - h * np.log(h)))
 
 
 def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: float = WEAKEST) -> Precisions:
-    """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the strength that fits.
+    """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the best strength.
 
-    That is no less than `weakest`.
+    The strength is no less than `weakest`.
     """
     mean, told = found_precisions(counts, errors, strength)
     strength = told.strength(strength, weakest)
@@ -54,10 +54,10 @@ def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: fl
 
 
 def found_precisions(counts: Array, errors: Array, strength: float) -> tuple[Array, Told]:
-    """E[τᵢ] by the posterior for a strength, 1 without measurements; and what all of them tell of the strength."""
+    """E[τᵢ] of the posterior for a strength, 1 without measurements; and the statistics for the strength."""
     seen = counts > 0
     numbers = counts[seen]
-    if numbers.size and np.all(numbers == numbers[0]):  # as of single entries, where special functions of each are slow
+    if numbers.size and np.all(numbers == numbers[0]):  # as for single entries: one evaluation for all is faster
         numbers = numbers[:1]
     shape, rate = (numbers + strength) / 2, (errors[seen] + strength) / 2
     expected, digamma = shape / rate, scipy.special.digamma(shape)
@@ -69,7 +69,7 @@ def found_precisions(counts: Array, errors: Array, strength: float) -> tuple[Arr
 
 
 def expected_precisions(counts: Array, errors: Array, strength: float) -> Array:
-    """The mean of the posterior for a strength that is known; 1 where there is no measurement."""
+    """The mean of the posterior for a known strength; 1 without measurements."""
     return np.where(counts > 0, (counts + strength) / (errors + strength), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a factor that are known up to a Gaussian each."""
+"""Rows of a factor, each with a Gaussian distribution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,20 +19,20 @@ Again = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """Each row of a factor is Gaussian, and independent of the others."""
+    """Independent Gaussian distributions of the rows of a factor."""
 
     means: Array
     covariance: Array | None
-    """Of the unknown columns of each row, packed; None where only the means are held."""
+    """The covariance of the unknown columns of each row, packed; None if only the means are kept."""
     places: Places
     prior: Array
-    """The precision of each unknown column before the data."""
+    """The prior precision of each unknown column."""
     precision: Array
-    """That of the measurements of each row, relative to the others."""
+    """The precision of the measurements of each row, relative to the others."""
     weights: tuple[Weights | None, Weights | None] = (None, None)
-    """Of features, with a one behind, and of the pattern of entries: where rows are expected before the data."""
+    """The weights of features, including the constant, and of the pattern of entries, for the prior means of rows."""
     again: Again | None = None
-    """Finds the covariances of some rows, where they are not held but their measurements can be read; not pickled."""
+    """A function that computes covariances of some rows from their measurements, if they are not kept; not pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "again": None}
@@ -42,23 +42,23 @@ class Gaussians:
 
     @property
     def moments(self) -> Array:
-        """E[bᵀb] of each row, packed; without covariances that of the means."""
+        """E[bᵀb] of each row, packed; without covariances, that of the means."""
         known = self.covariance is not None or self.again is not None
         return second_moments(self.means, self._spread if known else None, self.places)
 
     @property
     def spread(self) -> Array:
-        """The covariance of each row, packed, with zeros for columns that are known."""
+        """The covariance of each row, packed, with zeros for known columns."""
         return second_moments(np.zeros_like(self.means), self._spread, self.places)
 
     @property
     def squares(self) -> Array:
-        """E of the square of each unknown number."""
+        """The expected square of each unknown number."""
         return self.means[:, self.places.free] ** 2 + self._spread[:, self.places.diagonal]
 
     @property
     def known(self) -> tuple[Array, Array, Array]:
-        """What sums for the other factor are made from."""
+        """The quantities needed for the sums of the other factor."""
         return self.means, self.moments, self.precision
 
     def sample(self, rng: np.random.Generator) -> Array:
@@ -71,23 +71,23 @@ class Gaussians:
         return drawn
 
     def take(self, index: Array) -> "Gaussians":
-        """Some of the rows. Covariances that are not held are found for these, if they can be."""
+        """Some of the rows. Covariances that are not kept are computed for these, if possible."""
         covariance, means = None if self.covariance is None else self.covariance[index], self.means[index]
         if self.again is not None:
             covariance, means = self.again(index), means.astype(np.float64)
         return replace(self, means=means, covariance=covariance, precision=self.precision[index], again=None)
 
     def needed(self, index: Array) -> tuple["Gaussians", Array]:
-        """With all covariances at hand that these rows need, and where the rows are."""
+        """An object with the covariances of these rows in memory, and the places of the rows in it."""
         if self.again is None:
             return self, index
         some, places = np.unique(index, return_inverse=True)
         return self.take(some), places
 
     def padded(self, rows: int, features: sparse.csr_array | None = None) -> "Gaussians":
-        """With more rows, of which only features are known, if these are: they are as before the data.
+        """The rows followed by new ones, which have their prior distribution, given their features, if any.
 
-        Fixed columns are ones. Features have a one behind.
+        Fixed columns are ones. Features end with a column of ones.
         """
         more = rows - len(self)
         means = np.zeros((more, self.places.width))
@@ -95,7 +95,7 @@ class Gaussians:
         return self.joined(self.before(means, features))
 
     def before(self, means: Array, features: sparse.csr_array | None) -> "Gaussians":
-        """Rows as they are before the data, with the fixed columns of `means`."""
+        """Rows with their prior distribution, and with the fixed columns of `means`."""
         covariance, means = np.zeros((len(means), self.places.rank * (self.places.rank + 1) // 2)), means.copy()
         covariance[:, self.places.diagonal] = 1 / self.prior
         means[:, self.places.free] = 0
@@ -107,13 +107,13 @@ class Gaussians:
         return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)), again=None)
 
     def with_cold(self, counts: Array, features: sparse.csr_array | None) -> "Gaussians":
-        """With rows that have no measurements as they are before the data."""
+        """The same with the prior distribution for rows without measurements."""
         cold = np.flatnonzero(counts == 0)
         known = None if features is None else features[cold]
         return self.replaced(cold, self.before(self.means[cold], known)) if cold.size else self
 
     def expected(self, rows: int, features: sparse.csr_array | None, pattern: sparse.csr_array) -> Array | None:
-        """Where the unknown columns of rows are expected by their features and by which entries they have."""
+        """The prior means of the unknown columns of rows, from their features and the pattern of their entries."""
         found = None
         for weights, known in zip(self.weights, (features, pattern), strict=True):
             if weights is not None:
@@ -123,7 +123,7 @@ class Gaussians:
         return found
 
     def joined(self, other: "Gaussians") -> "Gaussians":
-        """With the rows of another behind."""
+        """The rows followed by those of another."""
         lacking = self.covariance is None or other.covariance is None
         return replace(
             self,
@@ -134,7 +134,7 @@ class Gaussians:
         )
 
     def _or(self, more: Array, again: Again) -> Again:
-        """Covariances that are found, and behind them some that are held."""
+        """A function for computed covariances followed by stored ones."""
 
         def found(index: Array) -> Array:
             new, packed = index >= len(self), np.empty((index.size, more.shape[1]))
@@ -144,7 +144,7 @@ class Gaussians:
         return found
 
     def replaced(self, index: Array, rows: "Gaussians") -> "Gaussians":
-        """With other rows in some places."""
+        """The same with some rows replaced."""
         order = np.arange(len(self))
         order[index] = len(self) + np.arange(len(rows))
         whole = self.joined(rows)
@@ -155,7 +155,7 @@ class Gaussians:
         return replace(whole, means=means, precision=precision, again=lambda index: again(order[index]))
 
     def columns(self, stay: Array) -> "Gaussians":
-        """With some of the columns, by a mask; the others are forgotten."""
+        """The same with the columns of a mask only."""
         places, left = self.places.columns(stay), np.flatnonzero(stay[self.places.free])
         again, pairs = self.again, pairs_of(left)
         first, second = (None if one is None else one.of_columns(left) for one in self.weights)
@@ -181,7 +181,7 @@ class Gaussians:
 
 
 def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
-    """Of uᵢ·vⱼ, for each pair of places."""
+    """The variance of uᵢ·vⱼ for each pair (i, j)."""
     (rows, i), (cols, j) = rows.needed(i), cols.needed(j)
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty(i.size)
@@ -189,13 +189,13 @@ def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
     squares = rows.means[:, first] * rows.means[:, second]
     for part in chunks(i.size, double.size):
         a, b = i[part], j[part]
-        # Three sums that are positive, where E[z²] − E[z]² would cancel.
+        # Sums of positive terms; E[z²] − E[z]² would cancel.
         found[part] = (spreads[0][a] * moments[b] + squares[a] * spreads[1][b]) @ double
     return np.maximum(found, 0)
 
 
 def variance_table(rows: Gaussians, cols: Gaussians) -> Array:
-    """Of uᵢ·vⱼ, for all rows and columns."""
+    """The variance of uᵢ·vⱼ for all rows and columns."""
     rows, cols = (side.needed(np.arange(len(side)))[0] for side in (rows, cols))
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty((len(rows), len(cols)))

@@ -1,4 +1,4 @@
-"""What solvers share that begin with few columns and add more."""
+"""Functions of solvers that begin with few columns and add more."""
 
 from functools import partial
 
@@ -12,24 +12,24 @@ from bifactor.problems.objective import Objective
 from bifactor.steps.base import shortened
 
 TOL, RESTARTS = 0.1, 1
-"""Accuracy of new directions, and the work they may cost: the iterations that follow correct them."""
+"""Accuracy of new directions, and the largest number of restarts: the iterations that follow correct them."""
 
 
 OVERSHOT = 0.2
-"""The share of their length that would be best for new columns, below which they are cut back to it.
+"""If the best length of new columns is below this share of their length, they are shortened to it.
 
-Where the entries of a matrix of low rank are scarce it was 0.3 to 0.9, and the full length did no harm. Where
-directions live on rows with few entries, as under a ridge by frequency, it was 0.001 to 0.06, and the objective rose a
-hundredfold.
+For matrices of low rank with few entries the best share was 0.3 to 0.9, and the full length did no harm. For
+directions concentrated on rows with few entries, as with a ridge by frequency, it was 0.001 to 0.06, and the objective
+rose a hundredfold.
 """
 
 
 def grown(problem: Objective, x: Factors, count: int) -> Factors:
-    """Balanced factors with up to `count` columns more: the leading singular pairs of −∇f(X), in a fitting length.
+    """Balanced factors with up to `count` more columns: the leading singular pairs of −∇f(X), of suitable length.
 
-    With a ridge ρ only those with s > ρ are of use: that there are none is the optimality test of the nuclear norm.
+    With a ridge ρ only those with s > ρ are useful: the optimality test of the nuclear norm is that there are none.
     """
-    rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
+    rng = np.random.default_rng(0)  # the same each time, so that runs are reproducible
     some = x.width > 0
     size = float(np.max(column_norms(x.left) * column_norms(x.right), initial=0.0))
     weights = problem.new_columns
@@ -54,10 +54,10 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
 
 
 def expected_curvatures(problem: Objective, A: Array, B: Array) -> Array:
-    """The curvature to expect of f along each aᵢbᵢᴴ.
+    """The expected curvature of f along each aᵢbᵢᴴ.
 
-    Not the one measured there: the leading pairs of a sampled residual lie where the samples are, so a length fitted to
-    these is too short (measured: it made most runs fail where entries are scarce).
+    The actual curvature is not used: the leading pairs of a sampled residual are concentrated on the samples, so a
+    length fitted to these is too short (measured: it made most runs with few entries fail).
     """
     each = [_of_pattern(problem, f, A, B) for f in problem.f.patterns]
     return sum(each[1:], each[0])
@@ -71,9 +71,9 @@ def _of_pattern(problem: Objective, f: Bound, A: Array, B: Array) -> Array:
 
 
 def _descending(line: Curve, new: Factors, cost: float) -> Factors:
-    """New columns that lower f by more than they cost: its curvature may be far from the one to expect.
+    """New columns that lower f by more than they cost: its curvature may be far from the expected one.
 
-    Where f is quadratic, this is left to the iterations that follow, unless columns are far too long.
+    If f is quadratic, this is left to the iterations that follow, unless columns are far too long.
     """
     if line.quartic is not None:
         _, slope, curvature, *_ = line.quartic

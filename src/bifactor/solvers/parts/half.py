@@ -1,4 +1,4 @@
-"""One factor of two in variational Bayes: its posterior row by row, prior and noise."""
+"""One of the two factors in variational Bayes: the posterior of its rows, its prior and its noise."""
 
 from dataclasses import dataclass, replace
 
@@ -22,35 +22,35 @@ Matrices = tuple[sparse.csr_array, ...]
 """Features, one matrix for each regression."""
 
 VAGUE = 0.01
-"""Covariances of a start, in shares of the prior's."""
+"""The covariances of a start, as a share of the prior covariance."""
 
 
 @dataclass(frozen=True)
 class Side(Value):
-    """What is known of a factor beside its means."""
+    """The posterior of a factor besides its means."""
 
     covariance: Array
-    """Of the unknown columns of each row, packed."""
+    """The covariance of the unknown columns of each row, packed."""
     volume: float
-    """Σ log det of it, over the rows with measurements."""
+    """Σ log det of the covariances, over the rows with measurements."""
     prior: Array
-    """The precision of each unknown column before the data."""
+    """The prior precision of each unknown column."""
     noise: Precisions
-    """That of the measurements of each row, relative to the others."""
+    """The precision of the measurements of each row, relative to the others."""
     learned: tuple[Learned, ...] = ()
-    """What features tell of the rows, where there are any."""
+    """The fitted regressions on features, if any."""
 
 
 @dataclass(frozen=True)
 class Half:
-    """One factor of two: the posterior of its rows, how often they are measured, and its part in the bound."""
+    """One of the two factors: the posterior of its rows, their numbers of measurements, and its part of the bound."""
 
     rows: Gaussians
     counts: Array
     volume: float
     noise: Precisions
     regressions: tuple[Regression, ...] = ()
-    """By which features tell where rows are expected, where there are any."""
+    """The regressions on features that give the prior means of rows, if any."""
 
     @classmethod
     def of(cls, x: Factors, which: int, counts: Array, side: Side, shared: bool, features: Matrices) -> "Half":
@@ -64,12 +64,12 @@ class Half:
     def vague(
         cls, x: Factors, which: int, counts: Array, mean_square: float, shared: bool, features: Matrices
     ) -> "Half":
-        """Around a start: some doubt about each number, and priors by which the columns share what y² is on average.
+        """Around a start: small covariances, and priors with which the columns together explain the mean of y².
 
-        Where they are of the size of the start instead, and that is small, all columns can die before they have begun.
+        With priors of the size of a small start, all columns could vanish in the first sweeps.
         """
         means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which, shared)
-        means[np.ix_(counts == 0, places.free)] = 0  # nothing is known of them
+        means[np.ix_(counts == 0, places.free)] = 0  # they have no data
         prior = vague_prior(places.rank, mean_square)
         covariance = np.zeros((len(means), places.rank * (places.rank + 1) // 2))
         covariance[:, places.diagonal] = VAGUE / prior
@@ -99,7 +99,7 @@ class Half:
 
     @property
     def known(self) -> tuple[Array, Array, Array]:
-        """What sums for the other factor are made from."""
+        """The quantities needed for the sums of the other factor."""
         return self.means, self.moments, self.rows.precision
 
     def errors(self, sums: Sums) -> Array:
@@ -117,7 +117,7 @@ class Half:
         return replace(self, rows=rows, volume=volume)
 
     def fitted(self, sums: Sums, about: About, variance: float, varies: bool) -> tuple["Half", float]:
-        """The best posterior for these sums, then noise, prior and the variance of all noise that go with it."""
+        """The best posterior for these sums, then the corresponding noise, prior and overall variance of the noise."""
         new = self.found(sums, variance)
         errors = new.errors(sums)
         if varies:
@@ -128,11 +128,11 @@ class Half:
 
     @cached_property
     def expected(self) -> Array | None:
-        """Where the unknown columns of each row are before the data; None where that is 0."""
+        """The prior means of the unknown columns of each row; None if they are 0."""
         return np.sum([one.expected for one in self.regressions], axis=0) if self.regressions else None
 
     def with_best_weights(self) -> "Half":
-        """With features used as well as they can be; rows without measurements are where these say."""
+        """The same with the best weights of features; rows without measurements get the means that these predict."""
         found, free = list(self.regressions), self.places.free
         if not found:
             return self
@@ -144,7 +144,7 @@ class Half:
         return replace(new, rows=replace(self.rows, means=means))
 
     def with_best_prior(self) -> "Half":
-        """With the precisions that fit the columns, or groups of them."""
+        """The same with the best precisions for the columns, or groups of them."""
         return replace(self, rows=replace(self.rows, prior=self.totals.best_prior(self.places)))
 
     @cached_property
@@ -159,13 +159,13 @@ class Half:
         return Totals(whole, self.volume, int(np.count_nonzero(seen)), told)
 
     def slope(self, sums: Sums, variance: float) -> Array:
-        """The derivative of the expected errors, halved, in units of the noise: all of the bound but the prior."""
+        """The derivative of half the expected errors, in units of the noise: all of the bound except the prior."""
         change = Exact(sums.packed, self.places.width).times(self.means) - sums.linear
         return (self.rows.precision / variance)[:, None] * change
 
     @property
     def pulled(self) -> Array:
-        """The derivative of what the prior adds."""
+        """The derivative of the contribution of the prior."""
         pull = np.zeros_like(self.means)
         pull[:, self.places.free] = self.means[:, self.places.free] * self.rows.prior
         if self.expected is not None:
@@ -182,13 +182,13 @@ class Half:
         return Around(precision, means)
 
     def traces(self, packed: Array) -> float:
-        """Σ tr(CᵢMᵢ) over the rows, for a matrix M of all columns for each of them."""
+        """Σ tr(CᵢMᵢ) over the rows, for matrices Mᵢ of all columns."""
         first, second = triangle(self.places.rank)
         double = np.where(first == second, 1.0, 2.0)
         return float(np.sum(self.side.covariance * packed[:, self.places.pairs] * double))
 
     def turned(self, R: Array, fixed: int) -> "Half":
-        """With the components, which come last, multiplied by R, and the prior that is best then."""
+        """The same with the components, which come last, multiplied by R, and with the best prior for them."""
         means = self.means.copy()
         means[:, fixed:] = self.means[:, fixed:] @ R
         whole = widened(R, self.places.rank)
@@ -200,7 +200,7 @@ class Half:
 
     @property
     def cost_of_spread(self) -> float:
-        """The cost but for what the means pay to the prior."""
+        """The cost without the contribution of the means to the prior."""
         seen = self.counts > 0
         if self.expected is None:
             return self.cost - 0.5 * float(np.sum(self.means[seen] * self.pulled[seen]))
@@ -215,5 +215,5 @@ class Half:
 
 
 def vague_prior(rank: int, mean_square: float) -> Array:
-    """The precisions by which so many columns of both factors share what y² is on average."""
+    """The precisions with which this many columns of both factors together explain the mean of y²."""
     return np.full(rank, (rank / mean_square) ** 0.5)

@@ -23,7 +23,7 @@ from bifactor.solvers.parts.turn import best_turn, is_due
 
 @dataclass(frozen=True)
 class Inferred(Value):
-    """Both factors' posteriors, the noise, and the sums for the rows of U that the next sweep begins with."""
+    """The posteriors of both factors, the noise, and the sums for the rows of U with which the next sweep begins."""
 
     rows: Side
     cols: Side
@@ -32,10 +32,10 @@ class Inferred(Value):
     linear: Array
     squares: Array
     trust: Precisions | None = None
-    """The precision of each entry, where they differ."""
+    """The precision of each entry, if these differ."""
     age: int = 0
     still: int = 0
-    """Sweeps in a row that have moved predictions by next to nothing."""
+    """The number of consecutive sweeps that have hardly moved predictions."""
 
     @property
     def sums(self) -> Sums:
@@ -43,13 +43,13 @@ class Inferred(Value):
 
 
 HEAVIEST = 4.0
-"""Degrees of freedom of Student's t at least. Where most values are alike, as some ratings are, they would fall
-towards 0: a spike at one value, and no use for the others. Four is a usual choice (Lange, Little and Taylor,
-Robust statistical modeling using the t distribution, JASA 84, 1989)."""
+"""The smallest number of degrees of freedom of Student's t. If most values are equal, as some ratings are, it would
+tend to 0: a spike at one value that ignores the others. Four is a common choice (Lange, Little and Taylor, Robust
+statistical modeling using the t distribution, JASA 84, 1989)."""
 
 
 class HeldSweeps(Sweeps[Inferred]):
-    """Sweeps on entries, with features of rows and of columns, if any, and which entries are known if `implicit`."""
+    """Sweeps on entries, with features of rows and columns, if any, and the pattern of entries if `implicit`."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class HeldSweeps(Sweeps[Inferred]):
         return fitted_precisions((data.given > 0).astype(float), errors / variance, strength, HEAVIEST)
 
     def _with_weights(self, half: Half, side: int) -> Gaussians:
-        """The rows of a factor, with what is expected of new ones; those without measurements are like these."""
+        """The rows of a factor, with weights that predict new ones; rows without measurements are predicted, too."""
         if not half.regressions:
             return half.rows
         told = [one.weights for one in half.regressions]
@@ -133,7 +133,7 @@ class HeldSweeps(Sweeps[Inferred]):
         return rows, cols
 
     def _features(self, data: Data, side: int) -> Matrices:
-        """What the means of the prior are made from: features with a one behind, and the pattern of entries."""
+        """The regressors of the prior means: features with a column of ones, and the pattern of entries."""
         given = self.features[side]
         if given is None and not self.implicit:
             return ()
@@ -143,7 +143,7 @@ class HeldSweeps(Sweeps[Inferred]):
     def _state(
         self, data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None
     ) -> State[Inferred]:
-        """The state at these posteriors; `slope` is that of the columns' means."""
+        """The state at these posteriors; `slope` is that of the means of columns."""
         sums = data.sums(0, *cols.known)
         errors = float(np.sum(rows.rows.precision * rows.errors(sums)))
         value = data.about.normalisation(variance) + errors / (2 * variance) + rows.cost + cols.cost
@@ -157,7 +157,7 @@ class HeldSweeps(Sweeps[Inferred]):
 
 
 def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
-    """The same X by factors that the priors agree with best, and the slope of the columns there."""
+    """The factors of the same X that fit the priors best, and the slope of the columns there."""
     together = (rows.totals.drawn, cols.totals.drawn) if shared else None
     left, right = (half.totals.of_components(half.places) for half in (rows, cols))
     R = best_turn(left, right, together)
@@ -170,7 +170,7 @@ def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> t
 
 
 def _conditional(problem: Objective, data: Data, rows: Half, cols: Half, variance: float, cost: float) -> Objective:
-    """The negative bound as a function of the means alone; `cost` is the part of the entries' precisions."""
+    """The negative bound as a function of the means alone; `cost` is the part of the precisions of entries."""
     assert isinstance(problem, Problem)
     operator = data.bound.operator
     halves, means = (rows, cols), [half.rows.precision for half in (rows, cols)]

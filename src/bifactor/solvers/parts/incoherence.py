@@ -1,4 +1,4 @@
-"""A regulariser that keeps every row of the factors, and the factors, from growing large."""
+"""A regulariser that keeps the factors and each of their rows from growing large."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from bifactor.penalties import Term
 class Incoherence(Term):
     """R·[Σᵢ G(‖Uᵢ‖/b₁) + Σⱼ G(‖Vⱼ‖/b₂) + G(‖U‖_F/b_T) + G(‖V‖_F/b_T)],   G(t) = max(0, (3/2)t² − 1)².
 
-    Uᵢ and Vⱼ are rows. Nothing is felt up to √(2/3) of a bound b. The term is convex in U and in V, once continuously
-    differentiable, and no polynomial along a curve.
+    Uᵢ and Vⱼ are rows. The term is 0 up to √(2/3) of a bound b. It is convex in U and in V, once continuously
+    differentiable, and not a polynomial along a curve.
 
     Parameters
     ----------
     rows, cols, whole : float
-        b₁, b₂ and b_T.
+        The bounds b₁, b₂ and b_T.
     weight : float
-        R.
+        The weight R.
 
     References
     ----------
@@ -44,12 +44,12 @@ class Incoherence(Term):
         beyond = max(1.5 * inner(F, F) / self.whole**2 - 1, 0.0)
         value = (
             float(np.sum(above**2, dtype=np.float64)) + beyond * beyond
-        )  # not a power, which raises an error beyond the range
+        )  # not a power, which raises an error on overflow
         pull = (6 / bound**2) * above + 6 / self.whole**2 * beyond  # G₀′(z)·∇z, with G₀′(z) = 2(z − 1)₊ and ∇z = 3F/b²
         return self.weight * value, self.weight * pull * F
 
 
 def shrunk_rows(F: Array, bound: float) -> Array:
-    """The factor with its long rows cut to √(2/3)·bound, the length up to which nothing is felt."""
+    """The factor with its long rows shortened to √(2/3)·bound, the length up to which the term is 0."""
     limit = (2 / 3) ** 0.5 * bound
     return F * (limit / np.maximum(np.linalg.norm(F, axis=1, keepdims=True), limit))

@@ -1,4 +1,4 @@
-"""Least squares in one factor while the other is held: a linear problem, and solved as one."""
+"""Least squares in one factor while the other is fixed, a linear problem."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from bifactor.problems.objective import Objective
 from bifactor.solvers.parts.conjugate_gradients import conjugate_gradients
 
 TOL, ITERATIONS = 1e-10, 300
-"""What conjugate gradients reduce the residual by, and the passes that may cost."""
+"""The reduction of the residual by conjugate gradients, and the largest number of iterations."""
 
 FLOOR = 1e-12
-"""The share of its trace that is added to the block of a row: rows with few observations do not fix all of it."""
+"""The share of its trace that is added to the block of a row, which may be singular with few observations."""
 
 LARGEST = 20_000_000
-"""Numbers that the blocks of some rows may take at a time."""
+"""The largest number of numbers in the blocks of the rows that are solved at a time."""
 
 
 def rows_memory(problem: Objective, rank: int) -> int:
-    """Bytes of the blocks of some rows, of their Cholesky factors, and of what they are made from."""
+    """Bytes of the blocks of some rows, of their Cholesky factors and of temporary arrays."""
     if problem.f.seen is None:
         return 0
     rows = min(max(problem.shape), max(1, LARGEST // rank**2))
@@ -26,12 +26,12 @@ def rows_memory(problem: Objective, rank: int) -> int:
 
 
 class Half:
-    """E ↦ f(UVᴴ) + (ρ/2)‖E‖² for a quadratic f, where E is one of the factors and the other is held.
+    """E ↦ f(UVᴴ) + (ρ/2)‖E‖² for a quadratic f, where E is one of the factors and the other is fixed.
 
     Parameters
     ----------
     held : array
-        V where `left`, U otherwise.
+        The fixed factor: V if `left`, U otherwise.
     left : bool
         Whether E is U.
     """
@@ -40,10 +40,10 @@ class Half:
         self.problem, self.held, self.left, self.side = problem, held, left, 0 if left else 1
 
     def minimiser(self, E: Array) -> Array:
-        """argmin, or, where there are many, the one that the search from E comes to first.
+        """The minimiser, or, if there are several, one near E.
 
-        Where each measurement sees one entry the rows are separate problems of r unknowns. A row that nothing is known
-        of stays as it is.
+        If each measurement is of one entry, the rows are separate problems of r unknowns. A row without measurements
+        is kept.
         """
         x = self.pair(E)
         z = self.problem.f.measure(x)
@@ -52,7 +52,7 @@ class Half:
         return E + (self._by_products(x, z, missing) if rows is None else rows)
 
     def _by_rows(self, x: Factors, missing: Array) -> Array | None:
-        """Each row of `missing`, divided by its block, some rows at a time; None where f has no blocks for them."""
+        """Each row of `missing` divided by its block, some rows at a time; None if f has no exact blocks."""
         solution, step = np.empty_like(missing), max(1, LARGEST // x.width**2)
         terms = self.problem.blocks_of_terms(x, self.side)
         for start in range(0, len(missing), step):
@@ -64,7 +64,7 @@ class Half:
         return solution
 
     def pair(self, E: Array, held: Array | None = None) -> Factors:
-        """E beside the factor that is held, or what is given for it."""
+        """E and the fixed factor, or another one in its place."""
         other = self.held if held is None else held
         return Free().pair(E, other) if self.left else Free().pair(other, E)
 
@@ -76,11 +76,11 @@ class Half:
         return total
 
     def _own(self, x: Factors) -> Array:
-        """The side that is looked for."""
+        """The unknown side."""
         return x.left if self.left else x.right
 
     def _by_products(self, x: Factors, z: Array | None, missing: Array) -> Array:
-        """Conjugate gradients, preconditioned by the curvature to expect."""
+        """Conjugate gradients, preconditioned by the expected curvature."""
         f, still, eps = self.problem.f, 0 * self.held, epsilon(missing)
         hessian = f.hessian(x, z)
         blocks = f.expected(x, self.side) + self.problem.blocks_of_terms(x, self.side)

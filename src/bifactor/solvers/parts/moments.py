@@ -19,25 +19,25 @@ from bifactor.problems.objective import Objective
 from bifactor.solvers.parts.features import pattern
 
 LEAST_NOISE = 1e-8
-"""Of the mean square of y: data may be exact, but then sums of squares cancel down to their rounding."""
+"""The smallest noise, as a share of the mean of y²: for exact data, sums of squares cancel down to their rounding."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Which columns of a factor are unknown, and where pairs of them are in packed triangles of all columns."""
+    """The unknown columns of a factor, and the places of pairs of them in packed triangles of all columns."""
 
     width: int
     free: Array
     fixed: Array
     groups: Array
-    """Of each unknown column, the first one that it shares a prior with."""
+    """For each unknown column, the first one with which it shares a prior."""
     effects: int
-    """How many of the unknown columns have a partner that is given; they come first."""
+    """The number of unknown columns with a fixed partner; they come first."""
 
     @classmethod
     def of(cls, x: Factors, side: int, shared: bool) -> "Places":
         """`shared` gives one prior to all columns that are unknown on both sides; effects keep their own."""
-        ones = x.gradient(np.ones((1, x.width)), np.ones((1, x.width)))  # zero where a column is given
+        ones = x.gradient(np.ones((1, x.width)), np.ones((1, x.width)))  # zero where a column is fixed
         unknown = [F[0] != 0 for F in (ones.left, ones.right)]
         free = np.flatnonzero(unknown[side])
         groups, components = np.arange(free.size), np.flatnonzero(unknown[1 - side][free])
@@ -50,7 +50,7 @@ class Places:
         return int(self.free.size)
 
     def columns(self, stay: Array) -> "Places":
-        """Of some of the columns, by a mask."""
+        """The same for the columns of a mask."""
         number, kept = np.cumsum(stay) - 1, stay[self.free]
         fixed = self.fixed[stay[self.fixed]]
         _, groups = np.unique(self.groups[kept], return_inverse=True)
@@ -65,18 +65,18 @@ class Places:
 
     @property
     def pairs(self) -> Array:
-        """Of two unknown columns, in the order of a triangle of them alone."""
+        """The places of pairs of unknown columns, in the order of a triangle of these alone."""
         return pairs_of(self.free)
 
     @property
     def diagonal(self) -> Array:
-        """Of each unknown column with itself, in a triangle of them alone."""
+        """The places of the diagonal in a triangle of the unknown columns alone."""
         k = np.arange(self.rank)
         return _at(k, k)
 
     @property
     def cross(self) -> Array:
-        """Of each unknown column with each that is fixed."""
+        """The places of pairs of an unknown and a fixed column."""
         return _at(self.free[:, None], self.fixed[None, :])
 
 
@@ -97,14 +97,14 @@ class Sums(NamedTuple):
 class Data:
     """The entries of a bound, and sums over them.
 
-    `trust` multiplies the weights: the precision of each entry, where these differ.
+    `trust` multiplies the weights: the precision of each entry, if these differ.
     """
 
     def __init__(self, bound: EntriesBound, trust: Array | None = None):
         self.bound, self.layout, self.shape = bound, bound.layout, bound.shape
         self.y, self.weighted = bound.fit.values, bound.fit.weights
         self.weights = self.weighted if trust is None else self.given * trust
-        """None for ones."""
+        """The weights; None means ones."""
 
     @cached_property
     def given(self) -> Array:
@@ -113,7 +113,7 @@ class Data:
 
     @cached_property
     def size(self) -> int:
-        """How many entries count."""
+        """The number of entries with a weight above 0."""
         return int(self.y.size if self.weighted is None else np.count_nonzero(self.weighted))
 
     @cached_property
@@ -130,7 +130,7 @@ class Data:
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
-        """Entries of each row, and of each column."""
+        """The number of entries of each row, and of each column."""
         seen = None if self.weighted is None else (self.weighted > 0).astype(np.float64)
         return self.bound.operator.sums(seen)
 
@@ -139,12 +139,12 @@ class Data:
         return About(self.size, self.squares, self.logarithms)
 
     def pattern(self, side: int) -> sparse.csr_array:
-        """Which columns each row is known in, or which rows each column; see `features.pattern`."""
+        """The columns in which each row is known, or the rows of each column; see `features.pattern`."""
         operator = self.bound.operator
         return pattern(operator.rows, operator.cols, self.given, self.shape, side)
 
     def errors(self, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
-        """w·E(y − z)² of each entry, w as given, from the means and second moments of both factors."""
+        """w·E(y − z)² for each entry, with the given w, from the means and second moments of both factors."""
         first, second = triangle(rows[0].shape[1])
         double, y = np.where(first == second, 1.0, 2.0), np.asarray(self.y, np.float64)
         z = self.bound.operator.forward(rows[0], cols[0])
@@ -152,12 +152,12 @@ class Data:
         return self.given * np.maximum(y * y - 2 * y * z + squares, 0)
 
     def moved(self, before: Array, after: Array, variance: float) -> float:
-        """How far z has moved, by root mean square, in units of the noise."""
+        """The root mean square of the change of z, in units of the noise."""
         change = np.asarray(after, np.float64) - before
         return self.about.moved(float(np.sum(self.given * change * change)), variance)
 
     def sums(self, side: int, *known: Array) -> Sums:
-        """For the rows of one side, by what is known of those of the other: means, second moments and precisions."""
+        """The sums for the rows of one side, from the means, second moments and precisions of the other side."""
         if (side == 0) != self.bound.flipped:
             return self.gathered(weighted_by_precision(*known), (0, self.layout.n_outer))
         found = self.private(known[0].shape[1])
@@ -165,12 +165,12 @@ class Data:
         return self.collected(found)
 
     def gathered(self, tables: Tables, span: Span) -> Sums:
-        """For some rows of the longer side."""
+        """The sums for some rows of the longer side."""
         kernel = self._kernel(tables[1].shape[1])
         return Sums(*kernel.gathered(self.layout, self.y, self.weights, tables, span))
 
     def scatter(self, tables: Tables, span: Span, found: list[Tables]) -> None:
-        """Add what some rows of the longer side give to the sums of the shorter one, which `collected` adds up."""
+        """Add the contributions of some rows of the longer side to the sums of the shorter one; see `collected`."""
         self._kernel(tables[1].shape[1]).scatter(self.layout, self.y, self.weights, tables, span, found)
 
     def private(self, width: int) -> list[Tables]:
@@ -185,10 +185,10 @@ class Data:
 
 
 class About(NamedTuple):
-    """What is known of data without factors; those of blocks can be added."""
+    """Statistics of data that do not depend on factors; those of several blocks can be added."""
 
     size: int
-    """How many entries count."""
+    """The number of entries with a weight above 0."""
     squares: float
     """Σ wy²."""
     logarithms: float
@@ -203,7 +203,7 @@ class About(NamedTuple):
         return LEAST_NOISE * self.mean_square
 
     def variance(self, errors: float) -> float:
-        """That of the noise, by the sum of expected squares of errors."""
+        """The variance of the noise, from the sum of the expected squared errors."""
         return max(errors / max(self.size, 1), self.least_noise)
 
     def normalisation(self, variance: float) -> float:
@@ -211,26 +211,26 @@ class About(NamedTuple):
         return 0.5 * (self.size * float(np.log(2 * np.pi * variance)) - self.logarithms)
 
     def moved(self, squares: float, variance: float) -> float:
-        """By root mean square, in units of the noise."""
+        """The root mean square of a change, in units of the noise."""
         return (squares / (max(self.size, 1) * variance)) ** 0.5
 
 
 def entries_of(problem: Objective) -> EntriesBound:
     """The bound of a problem of entries in memory."""
     bound = problem.f.bound if isinstance(problem.f, SymbolicEntries) else problem.f
-    assert isinstance(bound, EntriesBound)  # checked at the door
+    assert isinstance(bound, EntriesBound)  # checked by the solver
     return bound
 
 
 def weighted_by_precision(means: Array, moments: Array, precision: Array) -> Tables:
-    """What sums for the other factor are made from, as kernels take it."""
-    if not np.all(precision == 1):  # else there is no need for copies
+    """The quantities needed for the sums of the other factor, as kernels take them."""
+    if not np.all(precision == 1):  # otherwise no copies are needed
         moments, means = precision[:, None] * moments, precision[:, None] * means
     return np.ascontiguousarray(moments), np.ascontiguousarray(means), np.ascontiguousarray(precision)
 
 
 def second_moments(rows: Array, covariance: Array | None, places: Places) -> Array:
-    """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns, if there is any."""
+    """E[bᵀb] of each row, packed, from its mean and the covariance of its unknown columns, if any."""
     pairs = places.pairs
     if covariance is None:
         covariance, pairs = np.empty((len(rows), 0)), pairs[:0]
@@ -241,9 +241,9 @@ def second_moments(rows: Array, covariance: Array | None, places: Places) -> Arr
 def solved(
     sums: Sums, rows: Array, places: Places, prior: Array, precision: Array, expected: Array | None = None
 ) -> tuple[Array, Exact]:
-    """Means, in the place of the unknown columns of `rows`, and M = C⁻¹ of each row.
+    """`rows` with means in their unknown columns, and M = C⁻¹ of each row.
 
-    `expected` are the means of the prior, where they are not 0.
+    `expected` are the means of the prior, if they are not 0.
     """
     q = precision[:, None]
     packed = q * sums.packed[:, places.pairs]
@@ -259,7 +259,7 @@ def solved(
 
 
 def pairs_of(columns: Array) -> Array:
-    """The places of pairs of some columns in packed triangles of all, in the order of a triangle of them alone."""
+    """The places of pairs of some columns in packed triangles of all, in the order of a triangle of these alone."""
     first, second = triangle(columns.size)
     return _at(columns[first], columns[second])
 

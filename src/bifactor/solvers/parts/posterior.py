@@ -1,4 +1,4 @@
-"""How sure the factors are: error bars, draws, and the posterior of rows that were not in the fit."""
+"""The posterior of the factors: error bars, samples, and the posterior of rows that were not in the fit."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,15 +19,15 @@ from bifactor.solvers.parts.moments import Data, entries_of, solved
 from bifactor.words import counted
 
 ROUNDS, STILL = 100, 1e-8
-"""Of finding new rows and the precisions of their entries in turn: at most, and the change that ends it."""
+"""The largest number of rounds of finding new rows and the precisions of their entries, and the change that ends it."""
 
 LIVES = 1e-4
-"""The share of the noise's variance that a component must have to count."""
+"""The smallest variance of a component that counts, as a share of the variance of the noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """How sure the factors are: each row of U and of V is Gaussian, and independent of the others.
+    """The posterior of the factors: the rows of U and V are Gaussian and independent of each other.
 
     A new measurement of an entry is z + noise with z = uᵢ·vⱼ; see `interval`.
     """
@@ -35,11 +35,11 @@ class Posterior:
     rows: Gaussians
     cols: Gaussians
     variance: float
-    """Of the noise; of single rows and columns it is this over their precisions. The square of its scale for t."""
+    """The variance of the noise, to be divided by the precisions of row and column; for t, the square of its scale."""
     degrees: float | None = None
-    """Of freedom, where the noise is Student's t."""
+    """The degrees of freedom if the noise is Student's t."""
     strengths: tuple[float | None, float | None] = (None, None)
-    """How strongly the precisions of rows, and of columns, are drawn to 1; None where these are all alike."""
+    """The strengths with which the precisions of rows and of columns are drawn to 1; None if these are all equal."""
 
     def std(self, rows: Array, cols: Array) -> Array:
         """The standard deviation of z at the coordinates (rows[t], cols[t])."""
@@ -52,16 +52,16 @@ class Posterior:
         return wider * self._scale(*self._places(rows, cols))
 
     def predictive_std(self, rows: Array, cols: Array) -> Array:
-        """The standard deviation of new measurements there: of z and the noise together."""
+        """The standard deviation of new measurements there, of z and the noise together."""
         return np.sqrt(self.std(rows, cols) ** 2 + self.noise(rows, cols))
 
     def interval(self, rows: Array, cols: Array, level: float = 0.9) -> tuple[Array, Array]:
-        """Where new measurements there are expected, with this probability, as far as the model holds.
+        """The intervals that contain new measurements there with this probability, if the model holds.
 
-        For Student's t, what is not known of z widens the noise and keeps its shape, which is an approximation.
+        For Student's t, the uncertainty of z widens the noise and keeps its shape, which is an approximation.
         """
         if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-            raise InputError(f"level={level!r} is not between 0 and 1.")
+            raise InputError(f"level={level!r} is not between 0 and 1. Pass a probability, such as 0.9.")
         i, j = self._places(rows, cols)
         mean = np.einsum("tk,tk->t", self.rows.means[i], self.cols.means[j])
         quantile = scipy.special.ndtri if self.degrees is None else partial(scipy.special.stdtrit, self.degrees)
@@ -69,26 +69,26 @@ class Posterior:
         return mean - half, mean + half
 
     def sample(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
-        """Factors drawn from it."""
+        """A random sample of both factors."""
         source = generator(rng)
         return self.rows.sample(source), self.cols.sample(source)
 
     def sample_noise(self, rows: Array, cols: Array, rng: np.random.Generator | int | None = None) -> Array:
-        """What measurements there may be off by."""
+        """A random sample of the noise of measurements there."""
         i, j = self._places(rows, cols)
         source = generator(rng)
         drawn = source.standard_normal(i.size) if self.degrees is None else source.standard_t(self.degrees, i.size)
         return drawn * np.sqrt(self._scale(i, j))
 
     def living(self, fixed: int) -> Array:
-        """Which components, behind the fixed columns and their partners, move predictions by what one could notice."""
+        """The components, after the fixed columns and their partners, that noticeably change predictions."""
         sizes = [np.mean(part.means[:, fixed:] ** 2, axis=0) if len(part) else 0.0 for part in (self.rows, self.cols)]
         return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance)
 
     def fold_in(self, problem: Problem, side: int = 0, features: Any = None) -> Gaussians:
-        """The posterior of new rows (`side` 0), or columns (1), from their entries, while the other factor is held.
+        """The posterior of new rows (`side` 0) or columns (1) from their entries, while the other factor is fixed.
 
-        `problem` has a matrix with these rows alone and all columns, and the fixed columns of the fit. The noise and
+        `problem` has a matrix with only these rows and all columns, and the fixed columns of the fit. The noise and
         the priors are those of the fit. `features` are those of the new rows, if the fit had any and they are known.
         """
         own, other = (self.rows, self.cols) if side == 0 else (self.cols, self.rows)
@@ -118,24 +118,24 @@ class Posterior:
         return found if expected is None else found.with_cold(data.counts[side], given)
 
     def known_features(self, features: Any, rows: int, side: int) -> sparse.csr_array | None:
-        """Features of new rows as the fit takes them, checked; None where they are not known, or the fit had none."""
+        """Checked features of new rows, in the form of the fit; None if they are not known."""
         own, name = (self.rows, self.cols)[side].weights[0], ("row_features", "column_features")[side]
         if features is None:
             return None
         if own is None:
-            raise InputError(f"The fit had no {name}, so there is no use for them. Leave them out.")
+            raise InputError(f"The fit had no {name}, so they cannot be used. Leave them out.")
         given = Features.of(features, name) or Features(sparse.csr_array(np.shape(features)))
         given.require_rows(rows, name)
         if given.matrix.shape[1] + 1 != len(own.mean):
             counts = counted(given.matrix.shape[1], "column"), len(own.mean) - 1
-            raise InputError(f"{name} has {counts[0]}, and in the fit there were {counts[1]}. Pass the same ones.")
+            raise InputError(f"{name} has {counts[0]}, but the fit had {counts[1]}. Pass the same columns.")
         return given.with_ones
 
     def _scale(self, i: Array, j: Array) -> Array:
         return self.variance / (self.rows.precision[i] * self.cols.precision[j])
 
     def _places(self, rows: Array, cols: Array) -> tuple[Array, Array]:
-        """Coordinates, checked."""
+        """Checked coordinates."""
         if np.size(rows) == 0 and np.size(cols) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         return places(rows, cols, (len(self.rows), len(self.cols)))

@@ -1,7 +1,7 @@
-"""The gradient seen through the curvature of f in each factor.
+"""The gradient divided by the curvature of f in each factor.
 
-Dividing each row of the gradient by its block of curvature makes the iteration blind to the condition number of X
-(Tong, Ma and Chi, 2021), and to the factorisation: (UR, VR⁻ᴴ) gives the same X.
+Dividing each row of the gradient by its block of curvature makes the iteration independent of the condition number of X
+(Tong, Ma and Chi, 2021), and of the factorisation: (UR, VR⁻ᴴ) gives the same X.
 """
 
 import numpy as np
@@ -16,22 +16,22 @@ LIFT = 0.01
 """The multiple of the estimated distance to the solution by which Gram matrices are damped."""
 
 LARGEST_BLOCKS = 50_000_000
-"""Numbers that exact blocks may take; beyond, those to expect serve."""
+"""The largest number of numbers in exact blocks; above, expected blocks are used."""
 
 HELD = 1e-8
-"""Rows with too few measurements to fix them are held by this share of the mean block."""
+"""The share of the mean block that is added to blocks, for rows with too few measurements to determine them."""
 
 SMOOTH = 0.003
-"""The share of the curvature of f from which on a ridge by itself keeps columns that vanish from being blown up."""
+"""The share of the curvature of f above which a ridge alone keeps vanishing columns from being blown up."""
 
 
 def distance(problem: Objective, decrement: float) -> float:
-    """(⟨∇F, S⟩/scale)^½, an estimate of how far X is from the solution; S is the preconditioned gradient."""
+    """(⟨∇F, S⟩/scale)^½, an estimate of the distance of X to the solution; S is the preconditioned gradient."""
     return float(max(decrement, 0.0) / problem.scale) ** 0.5
 
 
 def first_decrement(problem: Objective, point: Point) -> float:
-    """⟨∇F, S⟩ where no gradient has been preconditioned yet: with blocks of the mean size."""
+    """⟨∇F, S⟩ with blocks of the mean size, before any gradient has been preconditioned."""
     g, x = point.gradient, point.x
     return g.inner(g) / max(problem.scale * x.inner(x), 1e-300)
 
@@ -39,12 +39,12 @@ def first_decrement(problem: Objective, point: Point) -> float:
 def preconditioned(
     problem: Objective, x: Factors, g: Factors, damping: float, exact: tuple[Array, Array] | None = None
 ) -> Factors:
-    """A gradient at x, each row divided by the block of curvature to expect, or by an `exact` one.
+    """A gradient at x, each row divided by its expected block of curvature, or by an `exact` one.
 
-    `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a column that vanishes would be blown up until the
-    whole step is cut short because of it. Where entries are observed and nothing else bounds the blocks it is added to
-    their mean, which is many times as much. Under a ridge worth the name that costs iterations, up to 1.7 times as
-    many were measured; under hardly any, less of it ended in worse minima in some cases and better ones in others.
+    `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a vanishing column would be blown up until the
+    whole step has to be shortened. If entries are observed and nothing else bounds the blocks, it is added to their
+    mean, which is many times as much. With a substantial ridge that costs iterations, up to 1.7 times as many were
+    measured; with a very small one, less damping led to worse minima in some cases and to better ones in others.
     """
 
     def blocks(side: int) -> Blocks:
@@ -62,7 +62,7 @@ def preconditioned(
 
 
 def exact_blocks(problem: Objective, x: Factors) -> tuple[Array, Array] | None:
-    """The curvature of f in each row of U and of V, where each measurement sees one entry and there is room for it."""
+    """The curvature of f in each row of U and V if each measurement is of one entry and there are not too many rows."""
     if problem.f.seen is None or sum(problem.shape) * x.width**2 > LARGEST_BLOCKS:
         return None
     left, right = (problem.f.exact(x, side) for side in (0, 1))

@@ -1,4 +1,4 @@
-"""Which solver to take where the user names none."""
+"""The default solver of a problem."""
 
 from bifactor.problems.objective import Objective
 from bifactor.solvers.base import Solver
@@ -7,16 +7,16 @@ from bifactor.solvers.race import Race
 from bifactor.solvers.rank_continuation import RankContinuation
 
 SCARCE = 2.5
-"""Observed entries per degree of freedom below which no single continuation is sure to arrive."""
+"""Observed entries per degree of freedom below which no single continuation succeeds reliably."""
 
 
 def recommended(problem: Objective, rank: int) -> Solver:
-    """PCG where measurements are spread over all of X, or a ridge smooths the landscape; else with continuation.
+    """PCG if measurements are spread over all of X or there is a penalty, otherwise a continuation.
 
-    Where entries are observed, PCG from the spectral start fails in a third of problems at three to four entries per
-    degree of freedom, and in most that are ill-conditioned; rank continuation has solved them all and costs little
-    more. With still fewer entries it meets its limits on flat spectra, and ridge homotopy its own on steep
-    ones: there they race. The measurements are in docs/performance.md.
+    For observed entries, PCG from the spectral start fails on a third of the problems with three to four entries per
+    degree of freedom, and on most that are ill-conditioned; rank continuation has solved all of them at little extra
+    cost. With still fewer entries, it fails on some flat spectra, and ridge homotopy on some steep ones: there they
+    race. The measurements are in docs/performance.md.
     """
     sampling = problem.oversampling(rank)
     if sampling is None or problem.penalties:

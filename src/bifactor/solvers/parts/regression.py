@@ -2,9 +2,9 @@
 
     uᵢₖ ~ N(fᵢA, 1/aₖ),  Aₗₖ ~ N(0, 1/(aₖ·c·τₗ)),  τₗ ~ Gamma(t/2, t/2)
 
-c, one number for the effects and one for the components, and t are fitted. Where features are alike in how much they
-tell, t is large; else those that tell nothing get a large τ, and do no harm. As A has the scale of its column, 1/aₖ, a
-turn of the factors acts on U − FA and on A alike.
+c, one number for the effects and one for the components, and t are fitted. If all features are equally informative, t
+is large; otherwise uninformative ones get a large τ and do no harm. As A has the scale of its column, 1/aₖ, a rotation
+of the factors acts on U − FA and on A in the same way.
 """
 
 from dataclasses import dataclass, replace
@@ -20,34 +20,34 @@ from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
 from bifactor.solvers.parts.weights import Weights, parts_of
 
 WHOLE = 300
-"""Features up to which their weights have a full covariance; those of more are independent in q."""
+"""The number of features up to which their weights have a full covariance; those of more are independent in q."""
 
 ROUNDS, ENOUGH = 10, 1e-4
-"""Of conjugate gradients for the weights of many features: at most, and the squared share of the residual that ends
-them. They begin where the last sweep ended, and each round raises the bound."""
+"""The largest number of conjugate gradient iterations for the weights of many features, and the squared share of the
+residual at which they end. They start at the result of the last sweep, and each of them raises the bound."""
 
 LEAST, MOST = 1e-12, 1e100
-"""c: at least, in shares of the largest ‖f‖² of a feature, as features may be duplicates; and at most."""
+"""The range of c: the lower end is relative to the largest ‖f‖² of a feature, because features may be duplicates."""
 
 
 @dataclass(frozen=True)
 class Learned(Value):
-    """What a regression has found."""
+    """The results of a regression."""
 
     weights: Weights
     volumes: tuple[float, ...]
     """log det K of each part."""
     precisions: tuple[Precisions, ...]
-    """τ."""
+    """The posterior of τ."""
     scales: tuple[float, ...]
-    """c."""
+    """The numbers c."""
     gram: Array
     """FᵀF over the rows with measurements, or its diagonal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """Features of the rows of a factor, which rows have measurements, and the weights."""
+    """Features of the rows of a factor, a mask of the rows with measurements, and the weights."""
 
     features: sparse.csr_array
     seen: Array
@@ -55,7 +55,7 @@ class Regression:
 
     @classmethod
     def vague(cls, features: sparse.csr_array, seen: Array, prior: Array, effects: int) -> "Regression":
-        """Around weights of 0."""
+        """A regression with weights around 0."""
         used, count = features[np.flatnonzero(seen)], features.shape[1]
         norms = np.asarray(used.multiply(used).sum(axis=0)).ravel()
         parts, K = parts_of(effects, prior.size), 1 / (norms + 1)
@@ -83,16 +83,16 @@ class Regression:
 
     @property
     def count(self) -> int:
-        """Features."""
+        """The number of features."""
         return len(self.weights.mean)
 
     @cached_property
     def expected(self) -> Array:
-        """fA of each row."""
+        """fA for each row."""
         return np.asarray(self.features @ self.weights.mean)
 
     def fitted(self, rest: Array, prior: Array) -> "Regression":
-        """With the best weights for what is left of each row, then the precisions that go with them."""
+        """The same with the best weights for the rest of each row, then the corresponding precisions."""
         product = np.asarray(self.features.T @ np.where(self.seen[:, None], rest, 0.0))
         solve = self._solved_whole if self.learned.gram.ndim == 2 else self._solved_apart
         mean, lines, volumes = solve(product)
@@ -114,7 +114,7 @@ class Regression:
         return mean, lines, volumes
 
     def _solved_apart(self, product: Array) -> tuple[Array, list[Array], list[float]]:
-        """The same where K is diagonal, and the mean improved by some rounds."""
+        """The same for a diagonal K, with the mean improved by some iterations."""
         groups = self.weights.groups
         lines = [1 / (self.learned.gram + self._precision(k)) for k in range(len(groups))]
         precision, K = np.empty_like(product), np.empty_like(product)
@@ -161,7 +161,7 @@ class Regression:
 
     @cached_property
     def moments(self) -> Array:
-        """What weights add to Σ E(u − fA)ᵀ(u − fA) beside their mean, and Σ c·τₗ·E[AₗᵀAₗ]."""
+        """The contribution of the covariance of weights to Σ E(u − fA)ᵀ(u − fA), plus Σ c·τₗ·E[AₗᵀAₗ]."""
         weights, total = self.weights, np.zeros_like(self.weights.columns)
         for k, (part, K) in enumerate(zip(weights.groups, weights.lines, strict=True)):
             precision, mean = self._precision(k), weights.mean[:, part]
@@ -170,7 +170,7 @@ class Regression:
         return total
 
     def cost(self, prior: Array) -> float:
-        """The divergence of A and τ from their priors, but for the squares of A, which `moments` has."""
+        """The divergence of A and τ from their priors, without the squares of A, which are in `moments`."""
         total, count = 0.0, self.count
         for k, part in enumerate(self.weights.groups):
             width, T = part.stop - part.start, self.weights.columns[part, part]
@@ -180,7 +180,7 @@ class Regression:
         return total
 
     def turned(self, R: Array) -> "Regression":
-        """For a factor whose columns are multiplied by R."""
+        """The regression of a factor whose columns are multiplied by R."""
         return replace(self, learned=replace(self.learned, weights=self.weights.turned(R)))
 
     def _precision(self, k: int) -> Array:

@@ -1,6 +1,6 @@
-"""Singular values lowered or cut off: the projections and proximal maps of methods that work on X itself.
+"""Shrinkage of singular values: the projections and proximal maps of methods that work on X itself.
 
-Only the singular pairs that stay are computed, of a matrix known by its products.
+Only the singular pairs that remain are computed, for a matrix given by its products.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from bifactor.factors import Factors, Kind
 from bifactor.linear_map import LinearMap
 
 MORE = 5
-"""Pairs that are looked for beyond those of the start: what is below the threshold shows that all have been found."""
+"""The number of extra pairs beyond those of the start: one below the threshold shows that all have been found."""
 
 
 def shrunk(
@@ -24,12 +24,12 @@ def shrunk(
     restarts: int,
     start: Factors | None = None,
 ) -> tuple[Array, Array, Array]:
-    """The singular triplets (A, s, B) of M above θ = threshold(singular values), lowered by θ; no more than `limit`.
+    """The singular triplets (A, s, B) of M above θ = threshold(singular values), reduced by θ; at most `limit` of them.
 
-    A constant θ makes it the proximal map of θ‖·‖_*, `ball_threshold` the projection on a ball of that norm; with fewer
-    than all columns allowed, these among matrices of rank ≤ `limit`. Where X = UUᴴ, among the semidefinite.
+    With a constant θ this is the proximal map of θ‖·‖_*, with `ball_threshold` the projection on a ball of that norm;
+    if `limit` is below min(m, n), among matrices of rank ≤ `limit`. If X = UUᴴ, among semidefinite matrices.
     """
-    rng = np.random.default_rng(0)  # the same each time, so that runs can be repeated
+    rng = np.random.default_rng(0)  # the same each time, so that runs are reproducible
     limit = min(limit, *M.shape)
     count = min(limit, MORE + (0 if start is None else start.width))
     while True:
@@ -38,24 +38,24 @@ def shrunk(
         if s[-1] <= theta or count == limit:
             break
         start, count = kind.pair(A, B), min(limit, 2 * count)
-    lowered = s.astype(np.float64) - theta  # a θ of nearly s itself leaves nothing right in single precision
+    lowered = s.astype(np.float64) - theta  # if θ is close to s, single precision leaves no correct digits
     stay = lowered > 0
     return A[:, stay], lowered[stay].astype(s.dtype), B[:, stay]
 
 
 def ball_threshold(s: Array, radius: float) -> float:
-    """θ ≥ 0 with Σ max(s − θ, 0) = radius for s that fall, 0 where they sum to less already."""
+    """θ ≥ 0 with Σ max(s − θ, 0) = radius for decreasing s; 0 if their sum is already smaller."""
     above = np.maximum(s.astype(np.float64), 0.0)
     thetas = (np.cumsum(above) - radius) / np.arange(1, s.size + 1)
-    # Kept are the k largest, for the last k whose own value is still above the θ of the first k.
+    # The k largest are kept, for the last k whose value is above the θ of the first k.
     k = int(np.flatnonzero(above > thetas)[-1]) if np.any(above > thetas) else 0
     return max(float(thetas[k]), 0.0)
 
 
 def blend(x: Factors, y: Factors, t: float, limit: int) -> tuple[Factors, bool]:
-    """Factors of (1 − t)X + tY with no more than `limit` columns, and whether they are exact.
+    """Factors of (1 − t)X + tY with at most `limit` columns, and whether they are exact.
 
-    Where there would be more, the singular values beyond are left out: the nearest such matrix, of no larger norm.
+    If there would be more, the smallest singular values are left out: the nearest such matrix, of no larger norm.
     """
     if t == 1 or not x.any():
         return t**0.5 * y, True

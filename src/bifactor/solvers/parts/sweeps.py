@@ -1,4 +1,4 @@
-"""Sweeps of variational Bayes, wherever entries and factors are."""
+"""The base class of variational Bayes sweeps, for data in memory or in blocks."""
 
 from abc import ABC, abstractmethod
 from typing import Generic, Literal, TypeVar
@@ -12,7 +12,7 @@ from bifactor.solvers.parts.posterior import Posterior
 NoiseModel = Literal["one", "columns", "rows", "both", "student"]
 
 STILL = 3
-"""Sweeps in a row that must move predictions by less than the tolerance."""
+"""The number of consecutive sweeps that must move predictions by less than the tolerance."""
 
 Own = TypeVar("Own", bound=Value)
 
@@ -20,7 +20,7 @@ Own = TypeVar("Own", bound=Value)
 class Sweeps(ABC, Generic[Own]):
     """The posterior of one problem, sweep by sweep.
 
-    `varies` says whether rows, and columns, have precisions of their own; `shared`, whether components share a prior.
+    `varies` says whether rows and columns have their own precisions; `shared`, whether components share a prior.
     """
 
     about: About
@@ -35,17 +35,17 @@ class Sweeps(ABC, Generic[Own]):
 
     @abstractmethod
     def step(self, state: State[Own]) -> State[Own]:
-        """One sweep further."""
+        """The state after one more sweep."""
 
     @abstractmethod
     def current(self, state: State[Own]) -> Objective:
-        """Least squares in the means, with what the covariances add."""
+        """Least squares in the means, plus the contribution of the covariances."""
 
     @abstractmethod
     def posterior(self, state: State[Own]) -> Posterior:
-        """How sure the factors are."""
+        """The posterior of the factors."""
 
     def rested(self, moved: float, still: int) -> tuple[int, Phase]:
-        """Sweeps in a row that have moved predictions by next to nothing, and whether they are enough."""
+        """The number of consecutive sweeps that have hardly moved predictions, and the resulting phase."""
         count = still + 1 if moved <= self.tol else 0
         return count, Fitted() if count >= STILL else Fitting()

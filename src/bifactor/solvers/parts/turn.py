@@ -1,4 +1,4 @@
-"""Factors with covariances, turned to where the priors cost least."""
+"""The rotation of factors with covariances that minimises the cost of the priors."""
 
 import numpy as np
 import scipy
@@ -6,22 +6,22 @@ import scipy
 from bifactor.arrays import Array
 
 OFTEN, SELDOM = 10, 5
-"""Factors are turned after each of so many first sweeps, and then after every few."""
+"""Factors are rotated after each of the first OFTEN sweeps, and then after every SELDOM sweeps."""
 
 
 def is_due(age: int) -> bool:
-    """Whether factors are turned in the sweep of this number."""
+    """Whether factors are rotated in the sweep of this number."""
     return age < OFTEN or age % SELDOM == 0
 
 
 def best_turn(left: Array, right: Array, shared: tuple[int, int] | None = None) -> Array | None:
-    """R for which RᵀPR and R⁻¹QR⁻ᵀ are both diagonal, and alike; P and Q are second moments of the two factors.
+    """R such that RᵀPR and R⁻¹QR⁻ᵀ are diagonal and equal; P and Q are the second moments of the two factors.
 
     With a precision fitted to each column, the divergence from the priors is ½m·Σ log of the diagonal of P and the same
-    of Q, beside what no R changes. By Hadamard's inequality that is least where both are diagonal. None where a column
+    for Q, up to terms that no R changes. By Hadamard's inequality it is least if both are diagonal. None if a column
     has vanished, or there is none.
 
-    Where all columns of a factor share one precision, `shared` are the numbers of rows: see `_shared_scales`.
+    If all columns of a factor share one precision, `shared` are the numbers of rows: see `_shared_scales`.
     """
     if len(left) == 0:
         return None
@@ -38,10 +38,10 @@ def best_turn(left: Array, right: Array, shared: tuple[int, int] | None = None) 
 
 
 def _shared_scales(sizes: Array, m: int, n: int) -> Array:
-    """s, for moments diag(sizes·s²) of U and diag(sizes/s²) of V, that makes shared priors cost least.
+    """The s for moments diag(sizes·s²) of U and diag(sizes/s²) of V that minimises the cost of shared priors.
 
-    They cost ½mr·log Σ sizes·s² + ½nr·log Σ sizes/s² − (m − n)·Σ log s, which is convex in log s; where it is least,
-    the derivative by R is zero too.
+    The cost is ½mr·log Σ sizes·s² + ½nr·log Σ sizes/s² − (m − n)·Σ log s, which is convex in log s; at its minimum, the
+    derivative with respect to R is zero, too.
     """
     logs, r = np.log(sizes), sizes.size
 

@@ -1,4 +1,4 @@
-"""Weights by which features tell where the rows of a factor are expected."""
+"""Weights of features, which give the prior means of the rows of a factor."""
 
 from dataclasses import dataclass, replace
 
@@ -12,22 +12,21 @@ from bifactor.problems.state import Value
 
 @dataclass(frozen=True)
 class Weights(Value):
-    """A, with one line for each feature and one column for each unknown one of a factor: uᵢ ~ N(fᵢA, diag(1/a)).
+    """A, with one line for each feature and one column for each unknown column of a factor: uᵢ ~ N(fᵢA, diag(1/a)).
 
-    It is Gaussian, with Cov(Aₗₖ, Aₗ′ₖ′) = Kₗₗ′Tₖₖ′. Effects of rows have a K of their own and are independent of the
+    It is Gaussian, with Cov(Aₗₖ, Aₗ′ₖ′) = Kₗₗ′Tₖₖ′. Effects of rows have their own K and are independent of the
     components.
     """
 
     mean: Array
     lines: tuple[Array, ...]
-    """K, or its diagonal: of the effects, where there are any, and of the components. Empty where only
-    means were kept."""
+    """K, or its diagonal, of the effects, if any, and of the components. Empty if only means were kept."""
     columns: Array
-    """T."""
+    """The matrix T."""
     effects: int
-    """How many of the columns are effects; they come first."""
+    """The number of columns that are effects; they come first."""
     average: Array
-    """The mean features of all rows with measurements, which stand for those of a row that are not known."""
+    """The mean features of all rows with measurements, which are used for a row with unknown features."""
     scatter: Array
     """The covariance of fA over these rows."""
 
@@ -53,11 +52,11 @@ class Weights(Value):
         return packed
 
     def turned(self, R: Array) -> "Weights":
-        """For a factor whose columns are multiplied by R."""
+        """The weights of a factor whose columns are multiplied by R."""
         return replace(self, mean=self.mean @ R, columns=R.T @ self.columns @ R, scatter=R.T @ self.scatter @ R)
 
     def of_columns(self, left: Array) -> "Weights":
-        """For some columns of the factor."""
+        """The weights of some columns of the factor."""
         square, kept = np.ix_(left, left), zip(self.groups if self.lines else [], self.lines, strict=True)
         return replace(
             self,
@@ -69,14 +68,14 @@ class Weights(Value):
         )
 
     def of_features(self, count: int) -> "Weights":
-        """With zeros for features beyond those that there were."""
+        """The weights padded with zeros for additional features."""
         more = (0, count - len(self.mean))
         lines = tuple(np.pad(K, more) for K in self.lines)
         return replace(self, mean=np.pad(self.mean, (more, (0, 0))), lines=lines, average=np.pad(self.average, more))
 
 
 def parts_of(effects: int, columns: int) -> list[slice]:
-    """The effects and the components, as far as there are any."""
+    """The slices of the effects and of the components, without empty ones."""
     return [part for part in (slice(0, effects), slice(effects, columns)) if part.stop > part.start]
 
 
