@@ -6,7 +6,7 @@ import pytest
 from bifactor.arrays import gaussian, herm, thin_svd
 from bifactor.factors import Free
 from bifactor.kinds import Symmetric
-from bifactor.linear_map import Dense, LinearMap
+from bifactor.linear_map import Dense, LinearMap, RowsAndColumns, ScaledMap
 from bifactor.operators import Entries
 from bifactor.svd import spectral_norm, truncated_eigh, truncated_svd
 
@@ -36,6 +36,59 @@ def test_svd(shape, dtype):
     np.testing.assert_allclose(B.conj().T @ B, np.eye(rank), atol=10 * tol)
     assert np.linalg.norm(X @ B - A * s) <= 10 * tol
     assert A.dtype == B.dtype == dtype
+
+
+class Counted(Dense):
+    """Notes its products."""
+
+    def __init__(self, matrix):
+        super().__init__(matrix)
+        self.passes = []
+
+    def matmul(self, V):
+        self.passes.append("G")
+        return super().matmul(V)
+
+    def normal(self, V, rows=None):
+        self.passes.append("GᴴG")
+        return super().rmatmul(super().matmul(V))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(90, 70), (70, 90), (300, 30), (4, 3), (1, 5), (200, 1)], ids=str)
+def test_a_sketch_takes_four_passes_and_is_exact_for_low_rank(shape, dtype):
+    rank = min(3, *shape)
+    X = decaying(*shape, dtype)
+    G = Counted(X if shape[0] >= shape[1] else X.conj().T)
+    truncated_svd(G, rank, np.random.default_rng(0), restarts=0)
+    assert len(G.passes) <= 4
+    A, s, B = truncated_svd(Dense(X), rank, np.random.default_rng(0), restarts=0)
+    np.testing.assert_allclose(s, np.linalg.svd(X, compute_uv=False)[:rank], rtol=1e-3)
+    left, values, right = thin_svd(X)
+    low = ((left[:, :rank] * values[:rank]) @ right[:rank]).astype(dtype)
+    A, s, B = truncated_svd(Dense(low), rank, np.random.default_rng(0), restarts=0)
+    tol = 1e-4 if np.finfo(dtype).eps > 1e-10 else 1e-10
+    np.testing.assert_allclose((A * s) @ herm(B), low, atol=tol)
+    np.testing.assert_allclose(herm(A) @ A, np.eye(rank), atol=tol)
+    np.testing.assert_allclose(herm(B) @ B, np.eye(rank), atol=tol)
+
+
+def test_a_sketch_of_noise_is_close():
+    X = np.random.default_rng(3).standard_normal((500, 400))
+    wanted = np.linalg.svd(X, compute_uv=False)[:10]
+    s = truncated_svd(Dense(X), 10, np.random.default_rng(0), restarts=0)[1]
+    assert np.all(s <= wanted * (1 + 1e-12))
+    assert np.all(s >= 0.85 * wanted)
+
+
+def test_the_normal_product_of_scaled_rows_and_columns():
+    rng = np.random.default_rng(0)
+    X, a, b, w = rng.standard_normal((9, 6)), rng.uniform(1, 2, 9), rng.uniform(1, 2, 6), rng.uniform(1, 2, (9, 1))
+    Y, V = a[:, None] * X * b, rng.standard_normal((6, 2))
+    for G in (RowsAndColumns(a, Dense(X), b), RowsAndColumns(b, Dense(X).H, a).H):
+        np.testing.assert_allclose(G.normal(V), Y.T @ Y @ V)
+        np.testing.assert_allclose(G.normal(V, w), Y.T @ (w**2 * (Y @ V)))
+    np.testing.assert_allclose(ScaledMap(2.0, Dense(X)).normal(V, w), 4 * X.T @ (w**2 * (X @ V)))
 
 
 def test_svd_of_a_flat_spectrum_still_gives_singular_values():

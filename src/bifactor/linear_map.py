@@ -1,6 +1,7 @@
 """Lazy matrices: a gradient is used only as `G @ V` and `G.H @ U`, so it is never formed."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +23,8 @@ class LinearMap(ABC):
     """The NumPy dtype."""
     like: Array = HERE
     """An array of the library of the matrices that it multiplies."""
+    expensive: bool = False
+    """Whether each product takes a pass over blocks of data, which are read or are on other machines."""
 
     @abstractmethod
     def matmul(self, V: Array) -> Array:
@@ -35,9 +38,10 @@ class LinearMap(ABC):
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         """(G V, Gᴴ U), in one pass if that saves work."""
 
-    def normal(self, V: Array) -> Array:
-        """Gᴴ G V, in one pass if that saves work."""
-        return self.rmatmul(self.matmul(V))
+    def normal(self, V: Array, rows: Array | None = None) -> Array:
+        """Gᴴ G V, in one pass if that saves work; with diag(rows)·G for G if `rows`, m×1, is given."""
+        GV = self.matmul(V)
+        return self.rmatmul(GV if rows is None else rows * (rows * GV))
 
     def __matmul__(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
@@ -55,7 +59,11 @@ class Adjoint(LinearMap):
     def __init__(self, base: LinearMap):
         self.base = base
         self.shape = (base.shape[1], base.shape[0])
-        self.dtype, self.like = base.dtype, base.like
+        self.dtype, self.like, self.expensive = base.dtype, base.like, base.expensive
+
+    @property
+    def H(self) -> LinearMap:
+        return self.base
 
     def matmul(self, V: Array) -> Array:
         return self.base.rmatmul(V)
@@ -112,7 +120,10 @@ class TotalMap(LinearMap):
     def __init__(self, *terms: LinearMap):
         self.terms = terms
         self.shape, self.like = terms[0].shape, terms[0].like
-        self.dtype = np.result_type(*(term.dtype for term in terms))
+        self.dtype, self.expensive = (
+            np.result_type(*(term.dtype for term in terms)),
+            any(term.expensive for term in terms),
+        )
 
     def matmul(self, V: Array) -> Array:
         return _sum([term.matmul(V) for term in self.terms])
@@ -133,7 +144,7 @@ class ScaledMap(LinearMap):
     """c·G."""
 
     def __init__(self, c: complex, G: LinearMap):
-        self.c, self.G, self.shape, self.like = c, G, G.shape, G.like
+        self.c, self.G, self.shape, self.like, self.expensive = c, G, G.shape, G.like, G.expensive
         self.dtype = np.result_type(G.dtype, np.complex64) if isinstance(c, complex) else G.dtype
 
     def matmul(self, V: Array) -> Array:
@@ -146,8 +157,8 @@ class ScaledMap(LinearMap):
         GV, GhU = self.G.products(U, V)
         return self.c * GV, self.c.conjugate() * GhU
 
-    def normal(self, V: Array) -> Array:
-        return abs(self.c) ** 2 * self.G.normal(V)
+    def normal(self, V: Array, rows: Array | None = None) -> Array:
+        return abs(self.c) ** 2 * self.G.normal(V, rows)
 
 
 class LowRankPlus(TotalMap):
@@ -162,10 +173,16 @@ class RowsAndColumns(LinearMap):
 
     def __init__(self, a: Array, G: LinearMap, b: Array):
         real = np.finfo(G.dtype).dtype
-        self.G, self.shape, self.dtype, self.like = G, G.shape, G.dtype, G.like
+        self.G, self.shape, self.dtype, self.like, self.expensive = G, G.shape, G.dtype, G.like, G.expensive
         self.a, self.b = (
             beside(np.broadcast_to(w, k).astype(real)[:, None], G.like) for w, k in zip((a, b), G.shape, strict=True)
         )
+
+    @property
+    def H(self) -> LinearMap:
+        other = copy(self)
+        other.G, other.shape, other.a, other.b = self.G.H, self.G.H.shape, self.b, self.a
+        return other
 
     def matmul(self, V: Array) -> Array:
         return self.a * self.G.matmul(self.b * V)
@@ -176,6 +193,9 @@ class RowsAndColumns(LinearMap):
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
         GV, GhU = self.G.products(self.a * U, self.b * V)
         return self.a * GV, self.b * GhU
+
+    def normal(self, V: Array, rows: Array | None = None) -> Array:
+        return self.b * self.G.normal(self.b * V, self.a if rows is None else rows * self.a)
 
 
 class Sampled(LinearMap):

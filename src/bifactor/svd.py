@@ -27,6 +27,8 @@ from bifactor.linear_map import LinearMap
 OVERSAMPLE = 8
 DEPTH, WARM_DEPTH, COLUMNS = 4, 2, 512
 """Blocks of a Krylov space, with and without good starting directions, and the columns above which there are fewer."""
+SKETCH = 3
+"""Blocks of the single Krylov space of a sketch."""
 MAX_RESTARTS = 25
 PASSES = 5
 """The largest number of times that a block is orthogonalised against the others."""
@@ -46,18 +48,22 @@ def truncated_svd(
     """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
 
     Singular vectors are accurate to about `tol` relative to s₁ and the gaps; if `rank` exceeds min(m, n) of G,
-    only min(m, n) triplets are returned.
+    only min(m, n) triplets are returned. With `restarts=0` they are a sketch of unknown accuracy, by three products with
+    GᴴG and one with G.
     """
     m, n = G.shape
     if m < n:
         B, s, A = truncated_svd(G.H, rank, rng, tol, restarts, None if start is None else start[::-1])
         return A, s, B
     first = None if start is None else start[1]
-    _, B = top_eigenpairs(G.normal, n, rank, G.dtype, rng, tol, restarts, first, G.like)
+    if restarts or SKETCH * (rank + OVERSAMPLE) >= n:  # with few columns, all of them take no longer
+        _, B = top_eigenpairs(G.normal, n, rank, G.dtype, rng, tol, restarts, first, G.like)
+    else:
+        B = _sketched(G, rank, rng, first)
     # One more product, so that small singular values do not lose accuracy in the squared Gram matrix.
     Q, R = orthonormal(G @ B)
     left, s, right = thin_svd(R)
-    return matmul(Q, left), s, matmul(B, herm(right))
+    return matmul(Q, left[:, :rank]), s[:rank], matmul(B, herm(right[:rank]))
 
 
 def truncated_eigh(
@@ -76,7 +82,7 @@ def truncated_eigh(
         return sign * (GQ + GhQ) / 2
 
     first = None if start is None else start[0]
-    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, restarts, first, G.like)
+    return top_eigenpairs(hermitian_part, G.shape[0], rank, G.dtype, rng, tol, max(restarts, 1), first, G.like)
 
 
 def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> float:
@@ -113,25 +119,43 @@ def top_eigenpairs(
         # In blocks, because the other side may be large.
         image = hstack(*(apply(eye[:, start : min(start + block, n)]) for start in range(0, n, block)))
         return _ritz(eye, image, min(rank, n))[:2]
-    # Random columns are added to the start, to find directions that it does not contain.
-    Q = beside(gaussian(rng, (n, block), dtype), like)
-    if start is not None:
-        known = min(int(start.shape[1]), rank)
-        Q = hstack(start[:, :known], Q[:, known:])
-    Q = orthonormal(Q)[0]
+    Q = _begun(rng, n, rank, dtype, start, like)
     AQ = apply(Q)
     for _ in range(restarts):
-        K, AK = Q, AQ
-        for _ in range((max(WARM_DEPTH, min(DEPTH, COLUMNS // block)) if start is None else WARM_DEPTH) - 1):
-            Q = _orthonormal_against(K, AQ)
-            AQ = apply(Q)
-            K, AK = hstack(K, Q), hstack(AK, AQ)
-        values, Q, AQ = _ritz(K, AK, block)
+        depth = max(WARM_DEPTH, min(DEPTH, COLUMNS // block)) if start is None else WARM_DEPTH
+        values, Q, AQ = _ritz(*_krylov(apply, Q, AQ, depth), block)
         # In double precision: for a Gram matrix these are fourth powers, which exceed the range of single precision.
         off = cast(AQ[:, :rank] - Q[:, :rank] * beside(values[:rank], Q), np.result_type(dtype, np.float64))
         if column_norms(off).max() <= tol * float(np.abs(values).max()):
             break
     return values[:rank], Q[:, :rank]
+
+
+def _sketched(G: LinearMap, rank: int, rng: np.random.Generator, start: Array | None) -> Array:
+    """An orthonormal basis of about the leading `rank` right singular vectors, of some columns more."""
+    Q = _begun(rng, G.shape[1], rank, G.dtype, start, G.like)
+    _, _, image = _ritz(*_krylov(G.normal, Q, G.normal(Q), SKETCH), rank + OVERSAMPLE)
+    # Not the Ritz vectors but GᴴG times these, which are known: a step of the power method for nothing.
+    return orthonormal(image)[0]
+
+
+def _begun(rng: np.random.Generator, n: int, rank: int, dtype: Any, start: Array | None, like: Array) -> Array:
+    """Where a search begins: random columns beside the start, to find what it has nothing of."""
+    Q = beside(gaussian(rng, (n, min(n, rank + OVERSAMPLE)), dtype), like)
+    if start is not None:
+        known = min(int(start.shape[1]), rank)
+        Q = hstack(start[:, :known], Q[:, known:])
+    return orthonormal(Q)[0]
+
+
+def _krylov(apply: Callable[[Array], Array], Q: Array, AQ: Array, depth: int) -> tuple[Array, Array]:
+    """An orthonormal basis K of the columns of Q, AQ, A²Q, … in so many blocks, and AK."""
+    K, AK = Q, AQ
+    for _ in range(depth - 1):
+        Q = _orthonormal_against(K, AQ)
+        AQ = apply(Q)
+        K, AK = hstack(K, Q), hstack(AK, AQ)
+    return K, AK
 
 
 def _ritz(K: Array, AK: Array, count: int) -> tuple[Array, Array, Array]:

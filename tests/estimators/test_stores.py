@@ -95,7 +95,7 @@ def test_clicks_with_counts_and_pairs_that_come_twice(data, tmp_path):
     rows, cols, _ = (part[data[2] > 3] for part in data)
     counts = np.random.default_rng(2).poisson(0.7, rows.size).astype(np.float32) + 1
     twice = np.concatenate([rows, rows[:40]]), np.concatenate([cols, cols[:40]]), np.concatenate([counts, counts[:40]])
-    settings = {"n_components": 4, "unobserved": 0.1, "alpha": 0.02, "item_share": 0, "tol": 1e-6, "random_state": 0}
+    settings = {"n_components": 4, "unobserved": 0.1, "alpha": 0.02, "item_share": 0, "tol": 1e-8, "random_state": 0}
     inside = bf.Recommender(**settings).fit(twice)
     blocks = bf.Recommender(**settings).fit(partition(twice, tmp_path / "b"))
     assert blocks.result_.objective == pytest.approx(inside.result_.objective, rel=1e-5)

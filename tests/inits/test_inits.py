@@ -42,6 +42,39 @@ def test_spectral_is_the_truncated_svd_of_the_gradient(make_problem, dtype):
     assert all(problem.f.value(t * x) >= best * (1 - 1e-6) for t in (0.8, 0.98, 1.02, 1.3))
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_sketch_is_close_to_the_truncated_svd_of_an_evened_gradient(symmetric):
+    rng = np.random.default_rng(0)
+    m, n, popular = 120, 100 + 20 * symmetric, 1 / (np.arange(100 + 20 * symmetric) + 2.0)
+    i, j = rng.integers(0, m, 6000), rng.choice(n, 6000, p=popular / popular.sum())
+    U, V = rng.standard_normal((m, 2)), rng.standard_normal((n, 2))
+    X = U @ (U if symmetric else V).T
+    problem = bf.Problem(bf.losses.Squared(), bf.operators.Entries(i, j, (m, n)), X[i, j], symmetric=symmetric)
+    x = bf.inits.Spectral(sketch=True)(problem, 2, np.random.default_rng(0))
+    G = -(problem.gradient_at_zero() @ np.eye(n))
+    rows, cols = (np.bincount(at, minlength=k).astype(float) for at, k in ((i, m), (j, n)))
+    if symmetric:
+        G, rows, cols = (G + G.T) / 2, (rows + cols) / 2, (rows + cols) / 2
+    a, b = ((w + w.mean()) ** -0.5 for w in (rows, cols))
+    A, s, B = np.linalg.svd(a[:, None] * G * b)
+    wanted = a[:, None] * ((A[:, :2] * s[:2]) @ B[:2]) * b
+    found = x.left @ x.right.T
+
+    def cosine(one, other):
+        return np.vdot(one, other) / np.linalg.norm(one) / np.linalg.norm(other)
+
+    assert cosine(found, wanted) > 0.999
+    # And closer to X than without: there, what is popular is all that counts.
+    plain = bf.inits.Spectral()(problem, 2, np.random.default_rng(0))
+    assert cosine(found, X) > cosine(plain.left @ plain.right.T, X) + 0.05
+
+
+@pytest.mark.parametrize("asked", [{"fit": "yes"}, {"sketch": 3}])
+def test_bad_settings_of_spectral_are_refused(asked):
+    with pytest.raises(InputError, match=f"{next(iter(asked))}="):
+        bf.inits.Spectral(**asked)
+
+
 def test_spectral_is_the_positive_part_where_x_is_uu(make_problem):
     problem = make_problem(30, rank=2, symmetric=True, noiseless=True)
     x = bf.inits.Spectral()(problem, 2, np.random.default_rng(0))

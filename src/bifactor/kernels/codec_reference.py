@@ -10,6 +10,12 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels.hash_reference import begun, bound, drawn
 
+LONG = 255
+"""The mark that stands for so many entries, none of them held out."""
+
+COPIED = 32
+"""Entries that are copied at once."""
+
 
 def order(keys: Array, bits: int) -> tuple[Array, Array]:
     """The stable order of keys of this many bits, and the sorted keys; the given keys may be overwritten."""
@@ -43,28 +49,34 @@ def look_up(codes: Array, table: Array, y: Array) -> None:
     y[:] = table[codes]
 
 
-def sift(
-    arrays: list[Array],
-    tiles: Array,
-    first: int,
-    flipped: bool,
-    sums: tuple[Array, Array],
-    seed: int,
-    fraction: float,
-    held: bool,
-) -> Array:
-    """Move the entries that the hash holds out, or all others, to the front of all arrays; return starts of tiles.
+def marked(
+    counts: Array, columns: Array, width: int, first: int, flipped: bool, seed: int, fraction: float
+) -> tuple[Array, Array, int]:
+    """Which entries the hash holds out, how many of each run, and how many entries there are in all runs.
 
-    The arrays are the coordinates, with `first` to be added to those of the outer side, and the data of entries. The
-    numbers of entries of each row and column are written to `sums`.
+    `first` is to be added to the rows of the block. Marks are the numbers of others before each that is held out, in
+    one byte; `LONG` stands for so many others and none that is held out. Others behind the last mark are not told.
     """
-    outer, inner = arrays[0], arrays[1]
-    sides = outer.astype(np.int64) + first, inner
-    rows, cols = sides[::-1] if flipped else sides
-    stay = (drawn(rows, cols, begun(seed)) < bound(fraction)) == held
-    size = int(np.count_nonzero(stay))
-    for array in arrays:
-        array[:size] = array[stay]
-    sums[0][:] = np.bincount(outer[:size], minlength=sums[0].size)
-    sums[1][:] = np.bincount(inner[:size], minlength=sums[1].size)
-    return np.concatenate([[0], np.cumsum(stay)])[tiles]
+    (n_tiles, rows), size = counts.shape, int(np.sum(counts, dtype=np.int64))
+    held = np.zeros_like(counts)
+    if size != columns.size:  # of a damaged file
+        return np.empty(0, np.uint8), held, size
+    run = np.repeat(np.arange(n_tiles * rows), counts.ravel())
+    sides = first + run % rows, width * (run // rows) + columns
+    i, j = sides[::-1] if flipped else sides
+    out = np.flatnonzero(drawn(i, j, begun(seed)) < bound(fraction))
+    held += np.bincount(run[out], minlength=n_tiles * rows).reshape(counts.shape).astype(counts.dtype)
+    between = np.diff(out, prepend=-1) - 1
+    whole, rest = between // LONG, between % LONG
+    gaps = np.full(int(np.sum(whole + 1)), LONG, np.uint8)
+    gaps[np.cumsum(whole + 1) - 1] = rest
+    return gaps, held, size
+
+
+def sift(gaps: Array, held: bool, source: Array, out: Array) -> None:
+    """Entries that are held out, or all others, to the front of `out`, which has room for `COPIED` more than stay."""
+    ends = np.cumsum(gaps.astype(np.int64) + (gaps < LONG))
+    aside = np.zeros(source.size, bool)
+    aside[ends[gaps < LONG] - 1] = True
+    some = source[aside if held else ~aside]
+    out[: some.size] = some

@@ -42,8 +42,8 @@ class Layout:
     n_outer: int
     n_inner: int
     tiles: Array
-    given: tuple[Array, Array] | None = field(default=None, repr=False)
-    """The numbers of entries in each row of both sides, if they are known."""
+    given: tuple[Array, Array | None] | None = field(default=None, repr=False)
+    """The numbers of entries in each row of both sides, or of the outer side only, if they are known."""
     _spans: dict[int, list[tuple[Array, Array]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -57,8 +57,8 @@ class Layout:
 
     def sums(self, weights: Array | None) -> tuple[Array, Array]:
         """The sums of the weights, or the numbers of entries, over each row of the outer side and of the inner one."""
-        if weights is None and self.given is not None:
-            return self.given
+        if weights is None and self.given is not None and self.given[1] is not None:
+            return self.given[0], self.given[1]
         outer, inner = np.zeros(self.n_outer), np.zeros(self.n_inner)
         for start in range(0, self.size, COUNTED):
             part = slice(start, start + COUNTED)
@@ -79,12 +79,17 @@ class Layout:
         """The start of each row of the outer side, and the end; None if tiles divide rows."""
         if np.any(self.outer[1:] < self.outer[:-1]):
             return None
-        return np.concatenate([[0], np.cumsum(self.counts[0])]).astype(self.inner.dtype)
+        return np.concatenate([[0], np.cumsum(self.row_counts)]).astype(self.inner.dtype)
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
         """The numbers of entries in each row of both sides."""
         return self.sums(None)
+
+    @property
+    def row_counts(self) -> Array:
+        """The numbers of entries in each row of the outer side alone."""
+        return self.counts[0] if self.given is None else self.given[0]
 
     def spans(self, threads: int) -> list[tuple[Array, Array]]:
         """For each thread, the (start, stop) of its rows in every tile, balanced by entries."""
@@ -100,7 +105,7 @@ class Layout:
 
         Start and stop bound the entries of a part in each tile; on the inner side, others lie among them.
         """
-        ends = np.cumsum(self.counts[1 if inner else 0][first:last])
+        ends = np.cumsum((self.counts[1] if inner else self.row_counts)[first:last])
         shares = ends[-1] * np.arange(1, parts) / parts if ends.size else np.zeros(0)
         cuts = np.unique(np.r_[first, first + np.searchsorted(ends, shares, side="right"), last])
         if inner:
@@ -116,7 +121,7 @@ class Layout:
         return edges
 
     def _cut(self, count: int) -> list[tuple[Array, Array]]:
-        row_ends = np.cumsum(self.counts[0])
+        row_ends = np.cumsum(self.row_counts)
         shares = np.arange(1, count) * self.size // count
         cuts = np.r_[0, np.searchsorted(row_ends, shares, side="right"), self.n_outer]
         return list(pairwise(self._edges(cuts)))

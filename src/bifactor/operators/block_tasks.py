@@ -129,10 +129,9 @@ def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Pa
 
 
 def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """Sᵀ S B, with the block read once."""
-    (P,), (Q, B) = tall, shared
-    S = Slopes(bound, _pair(P, Q))
-    return Passed(sums=(S.rmatmul(S.matmul(B)),))
+    """Sᵀ S B, with the block read once; of diag(w)·S in the place of S, where w are given."""
+    (P, *rows), (Q, B) = tall, shared
+    return Passed(sums=(Slopes(bound, _pair(P, Q)).normal(B, *rows),))
 
 
 def bent(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:

@@ -246,6 +246,8 @@ class BlockCurve(Curve):
 class BlockSlopes(LinearMap):
     """∇f(X), or its transpose where blocks are of columns: its rows are those of blocks."""
 
+    expensive = True
+
     def __init__(self, bound: Partitioned, x: Factors):
         self.bound, (self.P, self.Q) = bound, bound._outer_inner(x)
         self.shape = bound.sides(*bound.shape)
@@ -265,7 +267,8 @@ class BlockSlopes(LinearMap):
         (left,), (right,), _ = self.bound.over(tasks.sloped, (self.P, U), (self.Q, host(V)))
         return left, right
 
-    def normal(self, V: Array) -> Array:
+    def normal(self, V: Array, rows: Array | None = None) -> Array:
         require_rows(V, self.shape[1])
-        found: Array = self.bound.over(tasks.normal, (self.P,), (self.Q, host(V))).sums[0]
+        tall = (self.P,) if rows is None else (self.P, rows)
+        found: Array = self.bound.over(tasks.normal, tall, (self.Q, host(V))).sums[0]
         return found

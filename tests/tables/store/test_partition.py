@@ -10,6 +10,7 @@ from bifactor.executors.sizes import bytes_of
 from bifactor.kernels.layout import arrange
 from bifactor.tables.collector import Words
 from bifactor.tables.store import census, plan, sources
+from bifactor.tables.store import part as part_module
 from bifactor.tables.store.plan import LEAST_BUDGET
 
 
@@ -415,3 +416,22 @@ def test_arrays_may_be_mapped_files_or_strided(small_pieces, tmp_path):
     require_same(store, bf.tables.matrices.from_triples((rows, cols, values)))
     strided = tuple(np.column_stack([array, array])[:, 1] for array in (rows, cols, values))
     assert bf.tables.partition(strided, tmp_path / "strided").fingerprint == store.fingerprint
+
+
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_where_held_out_observations_lie_is_found_once_if_there_is_room(tmp_path, monkeypatch, most):
+    rng = np.random.default_rng(0)
+    store = bf.tables.partition(
+        (rng.integers(0, 90, 3000), rng.integers(0, 40, 3000), rng.random(3000)), tmp_path / "b"
+    )
+    found, remember = [], part_module._remember
+    monkeypatch.setattr(part_module, "_marks", {})
+    monkeypatch.setattr(part_module, "MOST", most)
+    monkeypatch.setattr(part_module, "_remember", lambda *given: found.append(given) or remember(*given))
+    sizes = [[part.load().y.size for part in view.parts] for view in 2 * [store.train(0.2, 1), store.held(0.2, 1)]]
+    assert sizes[:2] == sizes[2:]
+    assert sum(sizes[0]) + sum(sizes[1]) == 3000
+    assert len(found) == len(store.parts) * (1 if most else 4)
+    monkeypatch.setattr(part_module, "MOST", sum(marks.bytes for marks in part_module._marks.values()))
+    store.held(0.1, 2).parts[0].load()  # others give way to those that are asked for now
+    assert {name[2:] for name in part_module._marks} == ({(0.1, 2)} if most else set())

@@ -49,7 +49,7 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     if some and problem.invariant:
         x = x.balanced()
     left, right = (beside(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
-    new = start_faint(new, np.zeros(new.width, dtype=bool), (G @ right, G.H @ left), rng)
+    new = start_faint(new, np.zeros(new.width, dtype=bool), G.products(left, right), rng)
     return x.joined(new) if some else problem.kind.start(new.left, new.right)
 
 

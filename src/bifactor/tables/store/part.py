@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,43 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError
 from bifactor.executors import Loaded, Workspace
 from bifactor.kernels.census_reference import LEVELS
+from bifactor.kernels.codec_reference import COPIED
 from bifactor.kernels.layout import Layout, index_type
 from bifactor.tables.store.block_file import ADVICE, HEADER, Header, digest, read_block
 
 _checked: set[tuple[str, int, str]] = set()
 """Files whose checksum this process has verified: name, time of the last change and checksum."""
+
+
+class Marks(NamedTuple):
+    """Which entries of a block are held out."""
+
+    gaps: Array
+    """Others between them, as `kernels.codec_reference.marked` tells."""
+    held: Array
+    """How many in each run."""
+
+    @property
+    def bytes(self) -> int:
+        return int(self.gaps.nbytes + self.held.nbytes)
+
+
+MOST = 1 << 28
+"""Bytes of marks that a process keeps: a hash takes twice as long as reading all the rest. Of a tenth that is held out
+they take about a fifth of a byte for each observation."""
+
+_marks: dict[tuple[str, bool, float, int], Marks] = {}
+_lock = Lock()
+
+
+def _remember(name: tuple[str, bool, float, int], marks: Marks) -> None:
+    """Keep marks as long as there is room. Those of other fractions and seeds give way, and the first ones stay."""
+    with _lock:
+        if sum(one.bytes for one in _marks.values()) + marks.bytes > MOST:
+            for other in [other for other in _marks if other[2:] != name[2:]]:
+                del _marks[other]
+        if sum(one.bytes for one in _marks.values()) + marks.bytes <= MOST:
+            _marks[name] = marks
 
 
 class Sieve(NamedTuple):
@@ -95,25 +128,47 @@ class Part:
             name: buffer[at : at + length * dtype.itemsize].view(dtype)
             for name, (at, length, dtype) in header.sections.items()
         }
-        rows, size, index = self.stop - self.start, header.size, index_type(self.stop - self.start, header.n_inner)
+        codec = kernels.find("codec", np.float32, header.size)
+        rows = self.stop - self.start
+        column["runs"] = column["runs"].reshape(header.n_tiles, rows)
+        if self.sieve is not None:
+            column = self._sifted(column, self.sieve, codec, space)
+        size, index = column["columns"].size, index_type(rows, header.n_inner)
         outer, inner = space.take("outer", size, index), space.take("inner", size, index)
-        sums = space.take("rows", rows, np.float64), space.take("cols", header.n_inner, np.float64)
-        codec = kernels.find("codec", np.float32, size)
-        counts = column["runs"].reshape(header.n_tiles, rows)
-        tiles = codec.decode(counts, column["columns"], header.width, outer, inner, sums[0])
+        sums = space.take("rows", rows, np.float64)
+        tiles = codec.decode(column["runs"], column["columns"], header.width, outer, inner, sums)
         if tiles[-1] != size:
-            raise FileError(f"{self.path} is damaged: its rows do not have {size} entries. {ADVICE}")
-        y, weights = self._numbers(column, codec, space), None
+            raise self._uneven()
+        y, weights, marginals = self._numbers(column, codec, space), None, None
         if "weights" in column:
             weights = column["weights"].astype(self.dtype, copy=False)
-        if self.sieve is None:
-            sums[1][:] = column["marginals"]
-            return Loaded(Layout(outer, inner, rows, header.n_inner, tiles, given=sums), y, weights)
-        arrays = [outer, inner, y, *([] if weights is None else [weights])]
-        tiles = codec.sift(arrays, tiles, self.start, self.flipped, sums, *self._settings())
-        left = slice(int(tiles[-1]))
-        layout = Layout(outer[left], inner[left], rows, header.n_inner, tiles, given=sums)
-        return Loaded(layout, y[left], None if weights is None else weights[left])
+        if "marginals" in column:
+            marginals = space.take("cols", header.n_inner, np.float64)
+            marginals[:] = column["marginals"]
+        return Loaded(Layout(outer, inner, rows, header.n_inner, tiles, given=(sums, marginals)), y, weights)
+
+    def _sifted(self, column: dict[str, Array], sieve: Sieve, codec: Any, space: Workspace) -> dict[str, Array]:
+        """The columns of a block that has only what the sieve leaves. What each column has is not told."""
+        name = (self.header.fingerprint, self.flipped, sieve.fraction, sieve.seed)
+        marks = _marks.get(name)
+        if marks is None:
+            settings = self.header.width, self.start, self.flipped, sieve.seed, sieve.fraction
+            gaps, held, size = codec.marked(column["runs"], column["columns"], *settings)
+            if size != self.header.size:
+                raise self._uneven()
+            marks = Marks(gaps, held)
+            _remember(name, marks)
+        found = {"runs": marks.held if sieve.held else column["runs"] - marks.held}
+        size = int(np.sum(found["runs"], dtype=np.int64))
+        for name_of, source in column.items():
+            if name_of in ("values", "weights", "columns"):
+                out = space.take(f"sifted {name_of}", size + COPIED, source.dtype)
+                codec.sift(marks.gaps, sieve.held, source, out)
+                found[name_of] = out[:size]
+        return found
+
+    def _uneven(self) -> FileError:
+        return FileError(f"{self.path} is damaged: its rows do not have {self.header.size} entries. {ADVICE}")
 
     def _numbers(self, column: dict[str, Array], codec: Any, space: Workspace) -> Array:
         values = column["values"]
@@ -124,7 +179,3 @@ class Part:
         table[: len(self.table)] = self.table
         codec.look_up(values, table, y)
         return y
-
-    def _settings(self) -> tuple[int, float, bool]:
-        assert self.sieve is not None
-        return self.sieve.seed, self.sieve.fraction, self.sieve.held
