@@ -4,15 +4,17 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bifactor.arrays import Array
-from bifactor.executors.base import Part, Passed, Task, added
+from bifactor.executors.base import Part, Task, added
 from bifactor.executors.streamed import READ
 from bifactor.kernels.threads import threads
 
-Sums = tuple[tuple[Any, ...], list[tuple[Any, list[Array]]]]
-"""Sums over some blocks, and what is told of each of them, with its tall arrays but for their rows."""
+Sums = tuple[tuple[Any, ...], list[tuple[Any, Any, list[Array]]]]
+"""Sums over some blocks, and what is told of each of them."""
+
+T = TypeVar("T")
 
 
 class Work(NamedTuple):
@@ -23,19 +25,53 @@ class Work(NamedTuple):
     """How the block is opened, pickled."""
     task: Task
     settings: tuple[Any, ...]
+    tall: int
+    """Tall arrays that it takes."""
     threads: int
     memory: int
     """Bytes of blocks that a worker keeps."""
 
 
-def run_block(work: Work, tall: list[Array], shared: list[Array]) -> Passed:
+class Program(NamedTuple):
+    """Functions of the parts of tall arrays."""
+
+    pickled: bytes
+    """A `planned.Program`, which Dask need not look into."""
+    threads: int
+
+
+def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is kept of a part, and then what is asked of it."""
+    with threads(program.threads):
+        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+    return (*kept, *asked)
+
+
+def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Of some parts what is asked, without what is kept."""
+    return [value[count:] for value in values]
+
+
+class Visit(NamedTuple):
+    """What a pass makes of one block."""
+
+    tall: tuple[Array, ...]
+    """Of the task; then what was made on the way and is kept."""
+    sums: tuple[Any, ...]
+    told: tuple[Any, Any, list[Array]]
+    """What the task tells of this block; sums of tall arrays; and its tall arrays but for their rows."""
+
+
+def run_block(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
     with threads(work.threads):
-        return work.task(_opened(work), tuple(tall), tuple(shared), *work.settings)
+        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+        tall, sums = asked[: work.tall], asked[work.tall :]
+        passed = work.task(_opened(work), tall, tuple(shared), *work.settings)
+    return Visit((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
 
 
-def call(count: int, function: Callable[..., Any], *arguments: Any) -> Any:
-    with threads(count):
-        return function(*arguments)
+def tall_of(visit: Visit) -> tuple[Array, ...]:
+    return visit.tall
 
 
 def same(value: Any) -> Any:
@@ -47,16 +83,21 @@ def moved(base: Array, direction: Array, a: float) -> Array:
     return base + a * direction
 
 
-def tall_of(passed: Passed, k: int) -> Array:
-    return passed.tall[k]
-
-
-def sums_of(passed: Passed) -> Sums:
-    return passed.sums, [(passed.each, [a[:0] for a in passed.tall])]
+def sums_of(*visits: Visit) -> Sums:
+    """Of some blocks, by the same tree as `joined` makes."""
+    return tree([(visit.sums, [visit.told]) for visit in visits], joined)
 
 
 def joined(left: Sums, right: Sums) -> Sums:
     return added(left[0], right[0]), left[1] + right[1]
+
+
+def tree(values: list[T], join: Callable[[T, T], T]) -> T:
+    """All values joined, neighbours first: the order depends on their number alone."""
+    while len(values) > 1:
+        pairs = [values[k : k + 2] for k in range(0, len(values), 2)]
+        values = [pair[0] if len(pair) == 1 else join(*pair) for pair in pairs]
+    return values[0]
 
 
 _blocks: "OrderedDict[tuple[str, bytes], tuple[int, Any]]" = OrderedDict()
@@ -76,3 +117,7 @@ def _opened(work: Work) -> Any:
         while sum(size for size, _ in _blocks.values()) > work.memory and len(_blocks) > 1:
             _blocks.popitem(last=False)
     return opened
+
+
+TASKS = tuple(f.__name__ for f in (run_block, compute, behind, tall_of, sums_of, joined, same, moved))
+"""How the names begin that Dask gives to tasks."""

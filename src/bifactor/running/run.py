@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gathered, herm, inner
+from bifactor.arrays import Array, epsilon, foresee_grams, gathered, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.metrics import difference_norm
@@ -106,5 +106,7 @@ def _grams(old: Factors, new: Factors) -> tuple[tuple[Array, Array, Array], tupl
         a, ((UD, VE), (DD, EE)) = moved.step, (moved.cross, moved.own)
         return (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
     d = new - old
+    foresee_grams((new.left, new.left), (new.left, d.left), (d.left, d.left))
+    foresee_grams((old.right, old.right), (d.right, old.right), (d.right, d.right))
     left = gram(new.left, new.left), gram(new.left, d.left), gram(d.left, d.left)
     return left, (gram(old.right, old.right), gram(d.right, old.right), gram(d.right, d.right))

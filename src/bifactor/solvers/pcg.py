@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, foresee_inners
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
@@ -109,6 +109,7 @@ class PCG(Solver[Conjugate]):
         g = point.gradient
         blocks, used = self._blocks(problem, point.x, old)
         s = preconditioned(problem, point.x, g, self.damping * distance(problem, decrement), blocks)
+        foresee_inners((g, g), (g, s), *(() if old is None else ((old.point.gradient, s), (old.own.d, g))))
         size, beta, age = g.inner(s), 0.0, 0 if old is None else old.own.age + 1
         if old is not None and decrement > 0:
             beta = max(0.0, (size - old.point.gradient.inner(s)) / decrement)
