@@ -156,7 +156,7 @@ class Dask(Executor):
             return self.submit(on_workers.sums_of, *visits, home=homes[0])
         half = 1 << (len(visits) - 1).bit_length() - 1
         left, right = self._sum(visits[:half], homes[:half]), self._sum(visits[half:], homes[half:])
-        return self.submit(on_workers.joined, left, right)
+        return self.submit(on_workers.joined, left, right, home=homes[0])  # from right to left fewer sums travel
 
     def _copies(self, shared: Array | Moved, workers: list[str]) -> dict[str, Any]:
         """A copy of the array for each worker, made there where that is possible."""
