@@ -82,6 +82,14 @@ def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two)
     assert dead
 
 
+def test_blocks_that_share_a_task_are_what_they_were(store, two, monkeypatch):
+    apart = fitted(store, two, offsets=True)
+    monkeypatch.setattr("bifactor.executors.cluster.GROUPS", 3)
+    together = fitted(store, two, offsets=True)
+    np.testing.assert_allclose(together.objective, apart.objective, rtol=1e-5)
+    np.testing.assert_allclose(together.matrix(), apart.matrix(), atol=2e-2)
+
+
 @pytest.mark.parametrize(("noise", "offsets"), [("columns", True), ("both", False)])
 def test_a_cluster_finds_the_posterior_that_this_machine_finds(store, two, noise, offsets):
     solver, fits = bf.solvers.Variational(noise, tol=0), []

@@ -24,8 +24,11 @@ SHARED = 8
 GLANCE = 2.0
 """Seconds after which somebody who waits looks whether there is anybody to wait for."""
 
+GROUPS = 128
+"""Blocks beyond so many share a task with their neighbours: Dask takes about a millisecond for each task."""
+
 BRANCH = 8
-"""Blocks of one worker whose sums are added up in one task: their memory is held until then."""
+"""Tasks of one worker whose sums are added up in one more: their memory is held until then."""
 
 CONNECT = 20.0
 """Seconds that a scheduler may take to answer."""
@@ -86,9 +89,10 @@ class Dask(Executor):
         question = Question(placement, [spread(a, placement).noted for a in tall])
         plan, opened = question.plan, pickle.dumps(opening)
         copies = [self._copies(a, sorted(set(homes))) for a in shared]
-        works = [on_workers.Work(part, opened, task, settings, len(tall), self.threads, self.memory) for part in parts]
+        some = [tuple(parts[a:b]) for a, b in groups(len(parts))]
+        works = [on_workers.Work(group, opened, task, settings, len(tall), self.threads, self.memory) for group in some]
         near = [[copy[home] for copy in copies] for home in homes]
-        visits = self.map(on_workers.run_block, works, near, *placement.arguments(plan), homes=homes)
+        visits = self.map(on_workers.run_blocks, works, near, *placement.arguments(plan), homes=homes)
         # Sums take room until they are added up, so tall arrays part from them; that costs tasks where there are none.
         lasting = bool(plan.kept) or self._tall.get(task, 1) > 0
         kept = self.map(on_workers.tall_of, visits, homes=homes) if lasting else []
@@ -102,7 +106,7 @@ class Dask(Executor):
             return self.over(parts, opening, task, tall, shared, settings)
         bundle = plan.settle(kept, len(metas) + len(plan.kept), len(metas))
         found = tuple(Rows(Noted.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
-        return Gathered(found, sums, [each for each, _, _ in told])  # type: ignore[arg-type]
+        return Gathered(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]
 
     def values(self, futures: Sequence[Any]) -> list[Any]:
         """What futures stand for; `LostError` where it is lost, or does not come."""
@@ -201,14 +205,14 @@ class Dask(Executor):
         return found
 
     def _placement(self, parts: Sequence[Part]) -> "OnWorkers":
-        cuts = (*(part.start for part in parts), parts[-1].stop)
+        cuts = (*(parts[a].start for a, _ in groups(len(parts))), parts[-1].stop)
         if cuts not in self._placements:
             self._placements[cuts] = OnWorkers(self, cuts)
         return self._placements[cuts]
 
 
 class OnWorkers(Placement):
-    """Parts of arrays as futures, each where its block is."""
+    """Parts of arrays as futures, each where its blocks are."""
 
     def __init__(self, executor: Dask, cuts: tuple[int, ...]):
         super().__init__(cuts)
@@ -244,6 +248,12 @@ class OnWorkers(Placement):
 
     def __str__(self) -> str:
         return "workers of a Dask cluster"
+
+
+def groups(count: int) -> list[tuple[int, int]]:
+    """Where neighbours that one task works on begin and end, of so many blocks; workers have no part in it."""
+    most = min(count, GROUPS)
+    return [(k * count // most, (k + 1) * count // most) for k in range(most)]
 
 
 def runs(homes: Sequence[Any]) -> list[tuple[int, int]]:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from bifactor.arrays import Array
-from bifactor.executors.base import Part, Task, added
+from bifactor.executors.base import Gathered, Part, Task, added
 from bifactor.executors.streamed import READ
 from bifactor.kernels.threads import threads
 
@@ -18,11 +20,11 @@ T = TypeVar("T")
 
 
 class Work(NamedTuple):
-    """A task on one block."""
+    """A task on some blocks, neighbours of each other."""
 
-    part: Part
+    parts: tuple[Part, ...]
     opening: bytes
-    """How the block is opened, pickled."""
+    """How blocks are opened, pickled."""
     task: Task
     settings: tuple[Any, ...]
     tall: int
@@ -53,21 +55,34 @@ def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
 
 class Visit(NamedTuple):
-    """What a pass makes of one block."""
+    """What a pass makes of some blocks."""
 
     tall: tuple[Array, ...]
     """Of the task; then what was made on the way and is kept."""
     sums: tuple[Any, ...]
     told: tuple[Any, Any, list[Array]]
-    """What the task tells of this block; sums of tall arrays; and its tall arrays but for their rows."""
+    """What the task tells of each block; sums of tall arrays; and its tall arrays but for their rows."""
 
 
-def run_block(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
+def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
     with threads(work.threads):
         kept, asked = pickle.loads(program.pickled).run(each, bundles)
         tall, sums = asked[: work.tall], asked[work.tall :]
-        passed = work.task(_opened(work), tall, tuple(shared), *work.settings)
+        passed = _passed(work, tall, tuple(shared))
     return Visit((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
+
+
+def _passed(work: Work, tall: tuple[Array, ...], shared: tuple[Array, ...]) -> Gathered:
+    """The task on one block after the other."""
+    sums, cut, each, first = None, [], [], work.parts[0].start
+    for part in work.parts:
+        own = tuple(a[part.start - first : part.stop - first] for a in tall)
+        one = work.task(_opened(work, part), own, shared, *work.settings)
+        sums = one.sums if sums is None else added(sums, one.sums, into=True)
+        cut.append(one.tall)
+        each.append(one.each)
+    whole = cut[0] if len(cut) == 1 else tuple(np.concatenate(column) for column in zip(*cut, strict=True))
+    return Gathered(whole, sums or (), each)
 
 
 def tall_of(visit: Visit) -> tuple[Array, ...]:
@@ -84,7 +99,7 @@ def moved(base: Array, direction: Array, a: float) -> Array:
 
 
 def sums_of(*visits: Visit) -> Sums:
-    """Of some blocks, by the same tree as `joined` makes."""
+    """Of some visits, by the same tree as `joined` makes."""
     return tree([(visit.sums, [visit.told]) for visit in visits], joined)
 
 
@@ -104,20 +119,20 @@ _blocks: "OrderedDict[tuple[str, bytes], tuple[int, Any]]" = OrderedDict()
 _lock = Lock()
 
 
-def _opened(work: Work) -> Any:
+def _opened(work: Work, part: Part) -> Any:
     """The block, from memory where this worker has it."""
-    name = (work.part.fingerprint, work.opening)
+    name = (part.fingerprint, work.opening)
     with _lock:
         if name in _blocks:
             _blocks.move_to_end(name)
             return _blocks[name][1]
-    opened = pickle.loads(work.opening)(work.part, work.part.load())
+    opened = pickle.loads(work.opening)(part, part.load())
     with _lock:
-        _blocks[name] = READ * work.part.size, opened
+        _blocks[name] = READ * part.size, opened
         while sum(size for size, _ in _blocks.values()) > work.memory and len(_blocks) > 1:
             _blocks.popitem(last=False)
     return opened
 
 
-TASKS = tuple(f.__name__ for f in (run_block, compute, behind, tall_of, sums_of, joined, same, moved))
+TASKS = tuple(f.__name__ for f in (run_blocks, compute, behind, tall_of, sums_of, joined, same, moved))
 """How the names begin that Dask gives to tasks."""
