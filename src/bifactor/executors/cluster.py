@@ -171,11 +171,10 @@ class Dask(Executor):
             if base is not None and direction is not None:
                 both = [w for w in workers if w in base and w in direction]
                 found = {w: self.submit(on_workers.moved, base[w], direction[w], shared.a, home=w) for w in both}
-        found = found or {}
-        missing = [w for w in workers if w not in found]
-        if missing:
-            root = next(iter(found.values()), None) or self.submit(on_workers.same, value, home=missing[0])
-            found = found | {w: self.submit(on_workers.same, root, home=w) for w in missing}
+        found = dict(found or {})
+        for w in (w for w in workers if w not in found):
+            given = list(found.values())  # each is passed on to two others: no machine sends to all
+            found[w] = self.submit(on_workers.same, given[(len(given) - 1) // 2] if given else value, home=w)
         self._known = [(value, found), *(pair for pair in self._known if pair[0] is not value)][:SHARED]
         return found
 
