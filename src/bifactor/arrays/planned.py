@@ -108,6 +108,11 @@ class Plan:
             note.settle(bundle, before + k)
         return bundle
 
+    def settle_apart(self, columns: Sequence[Sequence[Handle]]) -> None:
+        """What is kept is there, each by handles of its own."""
+        for note, handles in zip(self.kept, columns, strict=True):
+            note.settle(Bundle(tuple(handles), 1), 0)
+
 
 def _is_made(operand: Any) -> bool:
     return isinstance(operand, Noted) and operand.bundle is not None

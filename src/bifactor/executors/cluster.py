@@ -238,7 +238,12 @@ class OnWorkers(Placement):
         made = executor.map(on_workers.compute, *self.arguments(plan), homes=anywhere if plan.bundles else homes)
         if not kept:
             return executor.values(made)
-        plan.settle(made, kept + len(plan.program.asked))
+        if kept == 1:
+            plan.settle(made, 1 + len(plan.program.asked))
+        else:  # one of them may be held for longer than others, whose memory is then free
+            plan.settle_apart(
+                [executor.map(on_workers.item, made, [k] * len(made), homes=anywhere) for k in range(kept)]
+            )
         some = [executor.submit(on_workers.behind, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
         return [part for told in executor.values(some) for part in told]
 

@@ -49,6 +49,11 @@ def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tup
     return (*kept, *asked)
 
 
+def item(values: tuple[Any, ...], k: int) -> tuple[Any]:
+    """One of the values, alone."""
+    return (values[k],)
+
+
 def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Of some parts what is asked, without what is kept."""
     return [value[count:] for value in values]
@@ -134,5 +139,5 @@ def _opened(work: Work, part: Part) -> Any:
     return opened
 
 
-TASKS = tuple(f.__name__ for f in (run_blocks, compute, behind, tall_of, sums_of, joined, same, moved))
+TASKS = tuple(f.__name__ for f in (run_blocks, compute, item, behind, tall_of, sums_of, joined, same, moved))
 """How the names begin that Dask gives to tasks."""
