@@ -47,15 +47,14 @@ def added(values: Sequence[Any]) -> Any:
 
 
 class Question:
-    """A plan for some arrays, and for the sums that are foreseen."""
+    """A plan for some arrays and sums, and for the sums that are foreseen."""
 
-    def __init__(self, device: Any, asked: Sequence[Noted]):
-        foreseen = {one.key: one for one in device.foreseen}.values()
+    def __init__(self, device: Any, asked: Sequence[Noted], *sums: Sum):
+        foreseen = {one.key: one for one in (*device.foreseen, *sums)}.values()
         device.foreseen = []  # also where the answer is lost
         pairs = [(one, one.noted) for one in foreseen]
         self.sums = [(one, noted) for one, noted in pairs if noted is not None]
         self.plan = Plan([*asked, *(noted for _, noted in self.sums)])
-        self.count = len(asked)
 
     def learn(self, told: Sequence[tuple[Any, ...]]) -> None:
         """Note the sums, of which each part has told its share, after what else was asked."""

@@ -117,17 +117,20 @@ class Rows:
             return added(self.told(function, *others))
         asked = Sum(function, self, *others)
         if not asked.known:
-            self.device.foreseen.append(asked)
-            _told(self.device)
+            _ask(self.device, [], asked)
         return asked.value
 
 
-def _told(device: Placement, *asked: Noted) -> list[Any]:
-    """The value of the one array that is asked for in each part, and all sums that are foreseen."""
-    question = Question(device, asked)
+def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
+    """What each part tells of arrays; sums are learned, with those that are foreseen."""
+    question = Question(device, arrays, *sums)
     told = device.run(question.plan)
     question.learn(told)
-    return [part[0] for part in told] if asked else []
+    return told
+
+
+def _told(device: Placement, asked: Noted) -> list[Any]:
+    return [part[0] for part in _ask(device, [asked])]
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
