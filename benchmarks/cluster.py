@@ -1,13 +1,15 @@
-"""Blocks on a Dask cluster of this machine: one and two workers, traffic, and workers that are killed during a run.
+"""Blocks on a Dask cluster of this machine: one to three workers, traffic, and workers and drivers that are killed.
 
 BIFACTOR_OBSERVATIONS is the number of observations (20 million by default), BIFACTOR_KILLS that of runs that lose a
-worker.
+worker, and of runs that lose their driver.
 """
 
 import logging
 import os
 import random
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -34,10 +36,10 @@ def clustered(workers: int) -> Any:
     return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
 
 
-def fitted(store: bf.tables.BlockStore, client: Any, callback: Any = None) -> bf.Result:
+def fitted(store: bf.tables.BlockStore, client: Any, callback: Any = None, **asked: Any) -> bf.Result:
     f = bf.operators.Partitioned("squared", store, bf.executors.Dask(client, patience=60))
     problem = bf.Objective(f, bf.penalties.Ridge(2.0))
-    asked = {"max_iter": ITERATIONS, "checkpoint_every": EVERY, "callback": callback, "tol": 0}
+    asked = {"max_iter": ITERATIONS, "checkpoint_every": EVERY, "callback": callback, "tol": 0, **asked}
     return bf.solve(problem, planted.RANK, bf.solvers.PCG(), bf.inits.Random(), rng=0, **asked)
 
 
@@ -49,8 +51,8 @@ def sent(dask_worker: Any) -> int:
 def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
     from distributed import Client
 
-    found = []
-    for workers in (1, 2):
+    found, known = [], None
+    for workers in (1, 2, 3):
         with clustered(workers) as cluster, Client(cluster) as client:
             marks: list[tuple[float, int]] = []
 
@@ -62,6 +64,8 @@ def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
         factor = min(store.shape) * planted.RANK * 4  # which the caller sends once
         numbers = {"seconds": float(np.median(seconds)), "bytes": float(np.median(got)) + factor}
         numbers["formula"] = 2 * factor * workers + 64_000
+        known = known or result
+        numbers["same_bits"] = np.array_equal(result.U, known.U) and np.array_equal(result.V, known.V)
         found.append(row("an iteration", f"{store.size:,} observations", f"{workers} workers", **numbers))
     return found, result
 
@@ -95,9 +99,55 @@ def kills(store: bf.tables.BlockStore, known: bf.Result) -> list[Row]:
     return found
 
 
+def drive(address: str, folder: str, checkpoint: str, every: str, answer: str) -> None:
+    """What a driver runs, in a process of its own."""
+    result = fitted(bf.tables.BlockStore.open(folder), address, checkpoint=checkpoint, checkpoint_every=int(every))
+    np.savez(answer, U=result.U, V=result.V)
+
+
+def drivers(store: bf.tables.BlockStore, known: bf.Result, scratch: Path) -> list[Row]:
+    """The calling process is killed at a random moment and the same call made again; scheduler and workers live on."""
+    code = "import sys; from benchmarks.cluster import drive; drive(*sys.argv[1:])"
+    chance, found = random.Random(1), []
+    with clustered(2) as cluster:
+
+        def started(k: int, every: int) -> subprocess.Popen:
+            names = (scratch / f"{k}.checkpoint", every, scratch / f"{k}.npz")
+            command = [sys.executable, "-c", code, cluster.scheduler_address, store.folder, *names]
+            return subprocess.Popen([str(part) for part in command])
+
+        begun = time.perf_counter()
+        started(-1, EVERY).wait()
+        usual = time.perf_counter() - begun
+        for k in range(KILLS):
+            every = 1 if k % 2 else EVERY  # with 1, much of the time is spent writing
+            driver, moment = started(k, every), chance.uniform(0.1, 0.98) * usual
+            time.sleep(moment)
+            driver.kill()
+            early = driver.wait() == -signal.SIGKILL
+            begun = time.perf_counter()
+            started(k, every).wait()
+            seconds = time.perf_counter() - begun
+            left = left_over(cluster)
+            with np.load(scratch / f"{k}.npz") as answer:
+                same = np.array_equal(answer["U"], known.U) and np.array_equal(answer["V"], known.V)
+            numbers = {"same_bits": same, "seconds": seconds, "usual_seconds": usual, "moment": moment}
+            numbers |= {"tasks_left": left, "killed": early}
+            found.append(row("a run", f"{store.size:,} observations", "driver killed", draw=k, **numbers))
+    return found
+
+
+def left_over(cluster: Any, patience: float = 20.0) -> int:
+    """Tasks that a scheduler remembers of clients that are gone, after some seconds to forget them."""
+    ends = time.perf_counter() + patience
+    while cluster.scheduler.tasks and time.perf_counter() < ends:
+        time.sleep(0.2)
+    return len(cluster.scheduler.tasks)
+
+
 def run() -> list[Row]:
     with tempfile.TemporaryDirectory(dir=os.environ.get("BIFACTOR_SCRATCH")) as scratch:
         planted.write(Path(scratch) / "source", SIZE, shape())
         store = bf.tables.partition(Path(scratch) / "source", Path(scratch) / "blocks")
         found, known = speeds(store)
-        return [*found, *kills(store, known)]
+        return [*found, *kills(store, known), *drivers(store, known, Path(scratch))]

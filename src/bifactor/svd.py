@@ -48,7 +48,7 @@ def truncated_svd(
     """The `rank` leading singular triplets (A, s, B) with G ≈ A diag(s) Bᴴ.
 
     Singular vectors are accurate to about `tol` relative to s₁ and the gaps; if `rank` exceeds min(m, n) of G,
-    only min(m, n) triplets are returned. With `restarts=0` they are a sketch of unknown accuracy, by three products with
+    only min(m, n) triplets are returned. With `restarts=0` they are a sketch, by three products with
     GᴴG and one with G.
     """
     m, n = G.shape

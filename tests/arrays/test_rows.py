@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bifactor import arrays
-from bifactor.arrays.rows import Each, Placement, Rows, spread
+from bifactor.arrays.rows import Placement, Rows, mapped, spread
 from bifactor.kernels.blas import gram, matmul, wide_gram
 
 
@@ -12,19 +12,18 @@ class Nearby(Placement):
     """Parts in a list."""
 
     def __init__(self, cuts):
-        self.cuts = cuts
+        super().__init__(cuts)
+        self.questions = 0
 
-    def apply(self, function, operands):
-        def at(a, k):
-            return a.handles[k] if isinstance(a, Rows) else a[k] if isinstance(a, Each) else a
-
-        return [function(*(at(a, k) for a in operands)) for k in range(len(self.cuts) - 1)]
-
-    def collect(self, handles):
-        return list(handles)
+    def run(self, plan):
+        self.questions += 1
+        count = len(self.cuts) - 1
+        both = [plan.program.run(plan.each_of(k), [a.handles[k] for a in plan.bundles]) for k in range(count)]
+        plan.settle([kept for kept, _ in both], len(plan.kept))
+        return [asked for _, asked in both]
 
     def spread(self, parts):
-        return list(parts)
+        return [(part,) for part in parts]
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -91,3 +90,60 @@ def test_rows_are_not_taken_one_by_one(pairs):
     _, _, (A, _) = pairs
     with pytest.raises(TypeError, match="host"):
         A[3:5]
+
+
+def counted(calls):
+    def function(part):
+        calls.append(part)
+        return part + 1
+
+    return function
+
+
+def test_functions_run_when_a_number_is_asked_for(pairs):
+    near, (a, b), (A, B) = pairs
+    C = A + B
+    for _ in range(3000):
+        C = C * 1.0
+    assert near.questions == 0
+    np.testing.assert_allclose(arrays.inner(C, A), arrays.inner(a + b, a), rtol=1e-5)
+    assert near.questions == 1
+
+
+def test_what_is_held_is_made_once_and_what_is_not_is_not_kept(pairs):
+    _, (a, b), (A, B) = pairs
+    calls = []
+    held = mapped(counted(calls), A)
+    calls.clear()  # of its shape
+    for _ in range(2):
+        np.testing.assert_allclose(arrays.inner(held * 2 - B, B), arrays.inner(2 * (a + 1) - b, b), rtol=1e-4)
+    assert len(calls) == 3
+    assert held.noted.bundle.count == 2  # itself and the difference, which inner holds
+    assert not held.noted.operands
+
+
+def test_sums_that_are_foreseen_come_together_and_are_known_from_then_on(pairs):
+    near, (a, b), (A, B) = pairs
+    arrays.foresee_inners((A, B), (B, B), (a, b))
+    arrays.foresee_grams((A, B), (A, B))
+    for _ in range(2):
+        np.testing.assert_allclose(arrays.inner(A, A), arrays.inner(a, a), rtol=1e-5)
+        np.testing.assert_allclose(arrays.inner(A, B), arrays.inner(a, b), rtol=1e-5)
+        np.testing.assert_allclose(arrays.norm(B), arrays.norm(b), rtol=1e-5)
+        np.testing.assert_allclose(gram(A, B), gram(a, b), rtol=1e-5)
+    assert near.questions == 1
+
+
+def test_sums_of_arrays_that_are_gone_are_not_asked_for(pairs):
+    near, _, (A, B) = pairs
+    arrays.foresee_inners((A, A + B), (A + B, A))
+    assert [one.noted for one in near.foreseen] == [None, None]
+    assert arrays.inner(A, A + A) == arrays.inner(A, A + A) != arrays.inner(A, A + B)
+
+
+def test_small_operands_may_be_written_to_afterwards(pairs):
+    _, (a, _), (A, _) = pairs
+    small = np.eye(3, dtype=a.dtype)
+    product = A @ small
+    small[:] = 7
+    np.testing.assert_array_equal(arrays.host(product), a)

@@ -1,14 +1,19 @@
 """A Dask cluster finds what this machine finds, whoever of its workers dies."""
 
 import logging
+import operator
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError, LostError
+from bifactor.executors import Passed
 from bifactor.operators import Partitioned
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
@@ -36,12 +41,11 @@ def cluster(workers):
     return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
 
 
-def fitted(store, client, loss="squared", callback=None, iterations=5, **asked):
+def fitted(store, client, loss="squared", callback=None, iterations=5, offsets=False, **asked):
     f = Partitioned(loss, store, bf.executors.Dask(client, patience=60))
-    problem = bf.Objective(f, bf.penalties.Ridge(1.0), **asked)
-    return bf.solve(
-        problem, 3, bf.solvers.PCG(), rng=0, max_iter=iterations, checkpoint_every=4, callback=callback, tol=0
-    )
+    problem = bf.Objective(f, bf.penalties.Ridge(1.0), offsets=offsets)
+    asked |= {"max_iter": iterations, "checkpoint_every": 4, "callback": callback, "tol": 0}
+    return bf.solve(problem, 3, bf.solvers.PCG(), rng=0, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +82,14 @@ def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two)
     assert dead
 
 
+def test_blocks_that_share_a_task_are_what_they_were(store, two, monkeypatch):
+    apart = fitted(store, two, offsets=True)
+    monkeypatch.setattr("bifactor.executors.cluster.GROUPS", 3)
+    together = fitted(store, two, offsets=True)
+    np.testing.assert_allclose(together.objective, apart.objective, rtol=1e-5)
+    np.testing.assert_allclose(together.matrix(), apart.matrix(), atol=2e-2)
+
+
 @pytest.mark.parametrize(("noise", "offsets"), [("columns", True), ("both", False)])
 def test_a_cluster_finds_the_posterior_that_this_machine_finds(store, two, noise, offsets):
     solver, fits = bf.solvers.Variational(noise, tol=0), []
@@ -90,6 +102,54 @@ def test_a_cluster_finds_the_posterior_that_this_machine_finds(store, two, noise
     np.testing.assert_allclose(there.matrix(), here.matrix(), atol=1e-3)
     i, j = np.array([1, 888, 300]), np.array([5, 6, 7])
     np.testing.assert_allclose(there.posterior.std(i, j), here.posterior.std(i, j), rtol=1e-3)
+
+
+DRIVER = """
+import os, sys
+import bifactor as bf
+
+def die(iteration, state):
+    if iteration == 5:
+        os.kill(os.getpid(), 9)
+
+address, folder, checkpoint = sys.argv[1:]
+f = bf.operators.Partitioned("squared", bf.tables.BlockStore.open(folder), bf.executors.Dask(address))
+problem, solver = bf.Objective(f, bf.penalties.Ridge(1.0)), bf.solvers.PCG()
+bf.solve(problem, 3, solver, rng=0, max_iter=7, checkpoint_every=4, callback=die, tol=0, checkpoint=checkpoint)
+"""
+
+
+def test_a_driver_that_dies_leaves_a_run_to_go_on_with_and_nothing_else(store, two, tmp_path):
+    scheduler, file = two.cluster.scheduler, tmp_path / "run.checkpoint"
+    tasks, clients = len(scheduler.tasks), len(scheduler.clients)
+    command = [sys.executable, "-c", DRIVER, scheduler.address, str(store.folder), str(file)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    ends = time.monotonic() + 10
+    while (len(scheduler.tasks) > tasks or len(scheduler.clients) > clients) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert len(scheduler.tasks) <= tasks
+    assert len(scheduler.clients) == clients
+    seen = []
+    resumed = fitted(store, two, iterations=7, checkpoint=file, callback=lambda k, state: seen.append(k))
+    whole = fitted(store, two, iterations=7)
+    assert seen == [5, 6, 7]
+    assert np.array_equal(resumed.U, whole.U)
+    assert np.array_equal(resumed.V, whole.V)
+
+
+def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypatch):
+    monkeypatch.setattr("bifactor.executors.cluster.GLANCE", 0.1)
+    executor = bf.executors.Dask(two, patience=0.8)
+
+    def nap(opened, tall, shared, seconds):
+        time.sleep(seconds)
+        return Passed(sums=(1,))
+
+    began = time.monotonic()
+    assert executor.over(store.parts, operator.is_, nap, settings=(0.4,)).sums == (len(store.parts),)
+    assert time.monotonic() - began > executor.patience
+    with pytest.raises(LostError, match=r"finished no task for 0\.8 s"):
+        executor.over(store.parts, operator.is_, nap, settings=(2.0,))
 
 
 def test_an_error_in_a_block_is_told_as_it_is(store, two):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.arrays.rows import Each, Placement, Rows, spread
+from bifactor.arrays.foreseen import Question
+from bifactor.arrays.planned import Bundle, Noted
+from bifactor.arrays.rows import Placement, Rows, spread
 from bifactor.errors import LostError
 from bifactor.executors import Executor, Gathered
 from bifactor.executors.base import added, value_of
@@ -16,7 +18,7 @@ class Fragile(Executor, Placement):
     """Parts in lists; some of its answers are lost."""
 
     def __init__(self, parts, lost=()):
-        self.cuts = (*(part.start for part in parts), parts[-1].stop)
+        Placement.__init__(self, (*(part.start for part in parts), parts[-1].stop))
         self.lost, self.asked = set(lost), 0
 
     def _answer(self):
@@ -25,32 +27,31 @@ class Fragile(Executor, Placement):
             raise LostError("A worker is gone.")
 
     def like(self, parts):
-        return Rows((), self, np.empty(0))
+        return Rows(None, self, np.empty(0))
 
-    def apply(self, function, operands):
-        def at(a, k):
-            return a.handles[k] if isinstance(a, Rows) else a[k] if isinstance(a, Each) else a
-
-        return [function(*(at(a, k) for a in operands)) for k in range(len(self.cuts) - 1)]
-
-    def collect(self, handles):
+    def run(self, plan):
         self._answer()
-        return list(handles)
+        count = len(self.cuts) - 1
+        both = [plan.program.run(plan.each_of(k), [a.handles[k] for a in plan.bundles]) for k in range(count)]
+        plan.settle([kept for kept, _ in both], len(plan.kept))
+        return [asked for _, asked in both]
 
     def spread(self, parts):
-        return list(parts)
+        return [(part,) for part in parts]
 
     def over(self, parts, opening, task, tall=(), shared=(), settings=()):
-        self._answer()
-        cut, whole = [spread(a, self) for a in tall], tuple(map(value_of, shared))
+        question = Question(self, [spread(a, self).noted for a in tall])
+        told, whole = self.run(question.plan), tuple(map(value_of, shared))
+        question.learn(told)
         passed = [
-            task(opening(part, part.load()), tuple(a.handles[k] for a in cut), whole, *settings)
-            for k, part in enumerate(parts)
+            task(opening(part, part.load()), own[: len(tall)], whole, *settings)
+            for part, own in zip(parts, told, strict=True)
         ]
         sums = passed[0].sums
         for one in passed[1:]:
             sums = added(sums, one.sums)
-        found = [Rows(column, self, column[0][:0]) for column in zip(*(one.tall for one in passed), strict=True)]
+        bundle = Bundle(tuple(one.tall for one in passed), len(passed[0].tall))
+        found = [Rows(Noted.made(bundle, k), self, a[:0]) for k, a in enumerate(passed[0].tall)]
         return Gathered(tuple(found), sums, [one.each for one in passed])
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays import rows
+from bifactor.arrays import on_parts, rows
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
 
 COPIED = 1 << 20
@@ -153,6 +153,17 @@ def inner(a: Array, b: Array) -> float:
         return sum(float(np.vdot(_double(x), _double(y)).real) for x, y in zip(_cut(a), _cut(b), strict=True))
     a, b = _double(a), _double(b)
     return float(namespace(a, b).sum(real(conj(a) * b)))
+
+
+def foresee_inners(*pairs: tuple[Any, Any]) -> None:
+    """Inner products of these arrays, or factors, are asked for next: they then travel together from other machines."""
+    for pair in pairs:
+        rows.foresee(on_parts.dot, *zip(*(getattr(a, "arrays", (a,)) for a in pair), strict=True))
+
+
+def foresee_grams(*pairs: tuple[Array, Array]) -> None:
+    """The same of AᵀB, where arrays are real."""
+    rows.foresee(on_parts.transposed_product, *pairs)
 
 
 def norm(a: Array) -> float:

@@ -3,23 +3,21 @@
 `Rows` is one more array library: it has the functions of the array standard that factors need, and no others. What
 comes out small is NumPy's. The parts are cut where blocks of observations are; an array that is as long as all blocks
 together is spread over them, and any other one stays NumPy's.
+
+Functions whose results are tall are noted, see `planned`. They run when a sum is asked for, or a pass needs them.
 """
 
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-Handle = Any
-"""What stands for a part: only its placement looks inside."""
-
-
-class Each(tuple[Any, ...]):
-    """An operand that differs from part to part, one small value for each."""
+from bifactor.arrays import on_parts
+from bifactor.arrays.foreseen import Question, Sum, added
+from bifactor.arrays.planned import Bundle, Each, Handle, Noted, Plan
 
 
 class Placement(ABC):
@@ -28,43 +26,47 @@ class Placement(ABC):
     cuts: tuple[int, ...]
     """The first row of each part, and the end."""
 
+    def __init__(self, cuts: tuple[int, ...]):
+        self.cuts = cuts
+        self.foreseen: list[Sum] = []
+        """Sums that somebody will ask for: they come with the answer to the next question."""
+
     @property
     def rows(self) -> int:
         return self.cuts[-1]
 
     @abstractmethod
-    def apply(self, function: Callable[..., Any], operands: Sequence[Any]) -> list[Handle]:
-        """The function of each part; operands are `Rows`, `Each`, or values that all parts share."""
-
-    @abstractmethod
-    def collect(self, handles: Sequence[Handle]) -> list[Any]:
-        """The values of parts, here and in their order."""
+    def run(self, plan: Plan) -> list[tuple[Any, ...]]:
+        """Run the plan's program on each part, settle what it keeps, and tell what it is asked for."""
 
     @abstractmethod
     def spread(self, parts: Sequence[np.ndarray]) -> list[Handle]:
-        """Arrays that are here, taken there."""
+        """Arrays that are here, taken there; each handle stands for a tuple of one."""
 
     def __str__(self) -> str:
         return "parts elsewhere"
 
 
-@dataclass(frozen=True, eq=False)
 class Rows:
-    """An array of as many rows as a placement has."""
-
-    handles: tuple[Handle, ...]
-    device: Placement
-    meta: np.ndarray
-    """An array without rows that is alike otherwise."""
+    """An array of as many rows as a placement has; of none where nothing is noted."""
 
     __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def __init__(self, noted: Noted | None, device: Placement, meta: np.ndarray):
+        self.noted, self.device = noted, device
+        self.meta = meta
+        """An array without rows that is alike otherwise."""
+        self.known: dict[Any, tuple[Any, Any]] = {}
+        """Sums with other arrays, while these live."""
+        if noted is not None:
+            noted.held_by(self)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return NAMESPACE
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (self.device.rows if self.handles else 0, *self.meta.shape[1:])
+        return (0 if self.noted is None else self.device.rows, *self.meta.shape[1:])
 
     @property
     def ndim(self) -> int:
@@ -88,7 +90,7 @@ class Rows:
     def __getitem__(self, chosen: Any) -> "Rows":
         first = chosen[0] if isinstance(chosen, tuple) else chosen
         if first == slice(0) and isinstance(first, slice):
-            return Rows((), self.device, self.meta)
+            return Rows(None, self.device, self.meta)
         if not isinstance(chosen, tuple) or first != slice(None):
             raise TypeError("Rows are held in parts elsewhere. Gather them with host first.")
         return mapped(operator.getitem, self, chosen)
@@ -100,15 +102,35 @@ class Rows:
         return mapped(operator.neg, self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if not self.handles:
+        if self.noted is None:
             return self.meta
-        whole = np.concatenate(self.device.collect(self.handles))
+        whole = np.concatenate(_told(self.device, self.noted))
         return whole if dtype is None else whole.astype(dtype)
 
+    def told(self, function: Callable[..., Any], *others: Any) -> list[Any]:
+        """A small function of each part."""
+        return _told(self.device, _noted(function, _placed((self, *others), self.device)))
+
     def total(self, function: Callable[..., Any], *others: Any) -> Any:
-        """The sum over all parts of a small function of each, in their order."""
-        values = self.device.collect(self.device.apply(function, (self, *others)))
-        return sum(values[1:], values[0])
+        """The sum of a small function of each part, in their order; remembered where others are arrays as this one."""
+        if not all(isinstance(a, Rows) for a in others):
+            return added(self.told(function, *others))
+        asked = Sum(function, self, *others)
+        if not asked.known:
+            _ask(self.device, [], asked)
+        return asked.value
+
+
+def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
+    """What each part tells of arrays; sums are learned, with those that are foreseen."""
+    question = Question(device, arrays, *sums)
+    told = device.run(question.plan)
+    question.learn(told)
+    return told
+
+
+def _told(device: Placement, asked: Noted) -> list[Any]:
+    return [part[0] for part in _ask(device, [asked])]
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
@@ -134,16 +156,16 @@ class Transposed:
         self.rows = rows
 
     def __matmul__(self, other: Rows) -> np.ndarray:
-        found: np.ndarray = self.rows.total(_transposed_product, other)
+        found: np.ndarray = self.rows.total(on_parts.transposed_product, other)
         return found
 
 
 def mapped(function: Callable[..., Any], *operands: Any) -> Rows:
     """The function of each part, as an array of the same placement."""
     device = next(a.device for a in operands if isinstance(a, Rows))
-    operands = tuple(_placed(a, device) for a in operands)
-    meta = function(*(a.meta if isinstance(a, Rows) else a[0] if isinstance(a, Each) else a for a in operands))
-    return Rows(tuple(device.apply(function, operands)), device, meta)
+    placed = _placed(operands, device)
+    meta = function(*(a.meta if isinstance(a, Rows) else a[0] if isinstance(a, Each) else a for a in placed))
+    return Rows(_noted(function, placed), device, meta)
 
 
 def spread(array: Any, device: Placement) -> Any:
@@ -152,78 +174,38 @@ def spread(array: Any, device: Placement) -> Any:
         return array
     array = np.asarray(array)
     parts = [array[a:b] for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True)]
-    return Rows(tuple(device.spread(parts)), device, array[:0])
+    return Rows(Noted.made(Bundle(tuple(device.spread(parts)), 1), 0), device, array[:0])
 
 
-def _placed(operand: Any, device: Placement) -> Any:
-    return operand if isinstance(operand, Each) else spread(operand, device)
+def _placed(operands: Sequence[Any], device: Placement) -> list[Any]:
+    return [a if isinstance(a, Each) else spread(a, device) for a in operands]
 
 
-# What runs where a part is.
+def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Noted:
+    """The function, for later; small arrays are copied, for they might be written to by then."""
+    copied = (np.array(a) if isinstance(a, np.ndarray) else a for a in placed)
+    return Noted(function, tuple(a.noted if isinstance(a, Rows) else a for a in copied))
 
 
-def _transposed_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a.T @ b
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.vdot(_wide(a), _wide(b)).real)
-
-
-def _squares(a: np.ndarray) -> np.ndarray:
-    wide = _wide(a)
-    found: np.ndarray = np.sum((wide * wide.conj()).real, axis=0)
-    return found
-
-
-def _sum(a: np.ndarray, dtype: Any) -> Any:
-    return np.sum(a, dtype=dtype)
-
-
-def _wide(a: np.ndarray) -> np.ndarray:
-    return a.astype(np.result_type(a.dtype, np.float64), copy=False)
-
-
-def _joined(*arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate(arrays, axis=1)
-
-
-def _taken(a: np.ndarray, index: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(a[:, index])
-
-
-def _cast(a: np.ndarray, dtype: Any) -> np.ndarray:
-    return a.astype(dtype, copy=False)
-
-
-def _row_norms(a: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(a, axis=1, keepdims=True)
-
-
-def _top(a: np.ndarray) -> Any:
-    return a.max(initial=-np.inf)
-
-
-def _times_q(a: np.ndarray, piece: np.ndarray) -> np.ndarray:
-    return np.linalg.qr(a)[0] @ piece
-
-
-def _r(a: np.ndarray) -> Any:
-    return np.linalg.qr(a, mode="r")
+def foresee(function: Callable[..., Any], *pairs: tuple[Any, Any]) -> None:
+    """Sums of a function of these pairs will be asked for; nothing is done where arrays are on this machine."""
+    for a, b in pairs:
+        if isinstance(a, Rows) and isinstance(b, Rows):
+            a.device.foreseen.append(Sum(function, a, b))
 
 
 def dot(a: Rows, b: Rows) -> float:
     """Re⟨a, b⟩, in double precision."""
-    return float(a.total(_dot, b))
+    return float(a.total(on_parts.dot, b))
 
 
 def triangular(a: Rows) -> Any:
     """R of the QR factorisation: that of the R of all parts, one below the other."""
-    return _r(_stacked(a)[0])
+    return on_parts.triangle(_stacked(a)[0])
 
 
 def _stacked(a: Rows) -> tuple[np.ndarray, list[int]]:
-    parts = a.device.collect(a.device.apply(_r, (a,)))
+    parts = a.told(on_parts.triangle)
     return np.concatenate(parts), [len(part) for part in parts]
 
 
@@ -234,20 +216,19 @@ def _orthonormal(a: Rows, mode: str = "reduced") -> tuple[Rows, np.ndarray]:
     below, lengths = _stacked(a)
     Q, R = np.linalg.qr(below)
     pieces = Each(np.split(Q, np.cumsum(lengths)[:-1]))
-    found = Rows(tuple(a.device.apply(_times_q, (a, pieces))), a.device, a.meta)
-    return found, R
+    return Rows(_noted(on_parts.times_q, (a, pieces)), a.device, a.meta), R
 
 
 def _vector_norm(a: Rows, axis: int | None = None, keepdims: bool = False) -> Any:
     if axis == 1:
-        return mapped(_row_norms, a)
-    squares = a.total(_squares)
+        return mapped(on_parts.row_norms, a)
+    squares = a.total(on_parts.squares)
     return np.sqrt(squares if axis == 0 else np.sum(squares))
 
 
 def _asarray(array: Any, dtype: Any = None, device: Placement | None = None, copy: bool | None = None) -> Any:
     if isinstance(array, Rows):  # parts are never written to
-        return array if dtype is None else mapped(_cast, array, np.dtype(dtype))
+        return array if dtype is None else mapped(on_parts.cast, array, np.dtype(dtype))
     assert device is not None
     return spread(np.asarray(array, dtype), device)
 
@@ -257,12 +238,8 @@ def _new_zeros(shape: tuple[int, ...], dtype: Any = None, device: Placement | No
     if shape[0] != device.rows:
         return np.zeros(shape, dtype)
     lengths = Each(b - a for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True))
-    handles = device.apply(_zero_part, (lengths, shape[1:], np.dtype(dtype)))
-    return Rows(tuple(handles), device, np.zeros((0, *shape[1:]), dtype))
-
-
-def _zero_part(length: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    return np.zeros((length, *shape), dtype)
+    noted = Noted(on_parts.zero_part, (lengths, shape[1:], np.dtype(dtype)))
+    return Rows(noted, device, np.zeros((0, *shape[1:]), dtype))
 
 
 def _isdtype(dtype: Any, kind: str) -> bool:
@@ -273,14 +250,14 @@ NAMESPACE = SimpleNamespace(
     __name__="bifactor.rows",
     asarray=_asarray,
     zeros=_new_zeros,
-    astype=lambda a, dtype, copy=True: mapped(_cast, a, np.dtype(dtype)),
-    concat=lambda arrays, axis=0: mapped(_joined, *arrays),
-    take=lambda a, index, axis: mapped(_taken, a, index),
+    astype=lambda a, dtype, copy=True: mapped(on_parts.cast, a, np.dtype(dtype)),
+    concat=lambda arrays, axis=0: mapped(on_parts.joined, *arrays),
+    take=lambda a, index, axis: mapped(on_parts.taken, a, index),
     conj=lambda a: mapped(np.conj, a),
     real=lambda a: mapped(np.real, a),
-    sum=lambda a, dtype=None: a.total(_sum, dtype),
-    max=lambda a: max(a.device.collect(a.device.apply(_top, (a,)))),
-    any=lambda a: any(a.device.collect(a.device.apply(np.any, (a,)))),
+    sum=lambda a, dtype=None: a.total(on_parts.sum_of, dtype),
+    max=lambda a: max(a.told(on_parts.top)),
+    any=lambda a: any(a.told(np.any)),
     where=lambda chosen, a, b: mapped(np.where, chosen, a, b),
     isdtype=_isdtype,
     linalg=SimpleNamespace(vector_norm=_vector_norm, qr=_orthonormal),

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.arrays.rows import Each, Placement, Rows, spread
+from bifactor.arrays.foreseen import Question
+from bifactor.arrays.planned import Noted, Plan
+from bifactor.arrays.rows import Placement, Rows, spread
+from bifactor.caching import cached_property
 from bifactor.errors import InputError, LostError
 from bifactor.executors import on_workers
 from bifactor.executors.base import Executor, Gathered, Moved, Open, Part, Task, value_of
@@ -20,6 +23,12 @@ SHARED = 8
 
 GLANCE = 2.0
 """Seconds after which somebody who waits looks whether there is anybody to wait for."""
+
+GROUPS = 128
+"""Blocks beyond so many share a task with their neighbours: Dask takes about a millisecond for each task."""
+
+BRANCH = 8
+"""Tasks of one worker whose sums are added up in one more: their memory is held until then."""
 
 CONNECT = 20.0
 """Seconds that a scheduler may take to answer."""
@@ -44,7 +53,7 @@ class Dask(Executor):
     threads : int, optional
         Of each task; by default as many as the smallest worker has.
     patience : float
-        Seconds that a pass may take, and that there may be no workers, before `LostError` is raised.
+        Seconds without a task that is finished, or without workers, before `LostError` is raised.
     """
 
     def __init__(self, client: Any, memory: int | str = "8GB", threads: int | None = None, patience: float = 600.0):
@@ -54,14 +63,16 @@ class Dask(Executor):
         if threads is not None and not is_count(threads, 1):
             raise InputError(f"threads={threads!r} is not an integer ≥ 1.")
         self.threads = threads or min(self._nthreads().values())
-        self._placements: dict[tuple[int, ...], _OnWorkers] = {}
+        self._placements: dict[tuple[int, ...], OnWorkers] = {}
         self._known: list[tuple[Array, dict[str, Any]]] = []
+        self._tall: dict[Task, int] = {}
+        """The tall arrays that tasks have made, at most."""
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r}, threads={self.threads})"
 
     def like(self, parts: Sequence[Part]) -> Array:
-        none: Any = Rows((), self._placement(parts), np.empty(0))
+        none: Any = Rows(None, self._placement(parts), np.empty(0))
         return none
 
     def over(
@@ -74,80 +85,82 @@ class Dask(Executor):
         settings: tuple[Any, ...] = (),
     ) -> Gathered:
         placement = self._placement(parts)
-        homes = self._homes(len(parts))
-        cut = [spread(a, placement) for a in tall]
+        homes = placement.renewed_homes()
+        question = Question(placement, [spread(a, placement).noted for a in tall])
+        plan, opened = question.plan, pickle.dumps(opening)
         copies = [self._copies(a, sorted(set(homes))) for a in shared]
-        how = pickle.dumps(opening)
-        passed = []
-        for k, (part, home) in enumerate(zip(parts, homes, strict=True)):
-            work = on_workers.Work(part, how, task, settings, self.threads, self.memory)
-            own, near = [a.handles[k] for a in cut], [copy[home] for copy in copies]
-            passed.append(self._submit(on_workers.run_block, work, own, near, home=home))
-        sums, each = self.values([self._tree(self._map(on_workers.sums_of, passed))])[0]
-        found = [
-            Rows(tuple(self._map(on_workers.tall_of, passed, [k] * len(passed))), placement, meta)
-            for k, meta in enumerate(each[0][1])
-        ]
-        return Gathered(tuple(found), sums, [one for one, _ in each])  # type: ignore[arg-type]
-
-    def apply(self, function: Callable[..., Any], operands: Sequence[Any], count: int) -> list[Any]:
-        """The function of each part of the operands, as futures."""
-        columns = ([_at(a, k) for k in range(count)] for a in (self.threads, function, *operands))
-        return self._map(on_workers.call, *columns)
+        some = [tuple(parts[a:b]) for a, b in groups(len(parts))]
+        works = [on_workers.Work(group, opened, task, settings, len(tall), self.threads, self.memory) for group in some]
+        near = [[copy[home] for copy in copies] for home in homes]
+        visits = self.map(on_workers.run_blocks, works, near, *placement.arguments(plan), homes=homes)
+        # Sums take room until they are added up, so tall arrays part from them; that costs tasks where there are none.
+        lasting = bool(plan.kept) or self._tall.get(task, 1) > 0
+        kept = self.map(on_workers.tall_of, visits, homes=homes) if lasting else []
+        total = self._sum(visits, homes)
+        del visits
+        sums, told = self.values([total])[0]
+        metas = told[0][2]
+        self._tall[task] = max(len(metas), self._tall.get(task, 0))
+        question.learn([found for _, found, _ in told])
+        if metas and not lasting:  # a task that had none with other settings
+            return self.over(parts, opening, task, tall, shared, settings)
+        bundle = plan.settle(kept, len(metas) + len(plan.kept), len(metas))
+        found = tuple(Rows(Noted.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
+        return Gathered(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]
 
     def values(self, futures: Sequence[Any]) -> list[Any]:
         """What futures stand for; `LostError` where it is lost, or does not come."""
         from distributed import CancelledError, KilledWorker, TimeoutError, wait
-        from distributed.comm import CommClosedError
 
-        began = seen = time.monotonic()
+        alive, working = time.monotonic(), None
         try:
             while True:
                 try:
                     wait(futures, timeout=GLANCE)
                     break
                 except TimeoutError:
-                    now = time.monotonic()
-                    seen = now if self._nthreads() else seen
-                    if max(now - began, now - seen) > self.patience:
+                    now = self._working()
+                    alive, working = (alive if now == working else time.monotonic()), now
+                    if time.monotonic() - alive > self.patience:
                         raise
             found: list[Any] = self.client.sync(
                 self.client._gather, list(futures), direct=True, callback_timeout=self.patience
             )
             return found
-        except (CancelledError, KilledWorker, CommClosedError, TimeoutError) as error:
+        except (CancelledError, KilledWorker, OSError) as error:
             said = " ".join(str(error).split())[:120]
             raise LostError(
-                f"Workers of {self.client.scheduler.address} are lost, or did not answer for {self.patience:g} s "
+                f"Workers of {self.client.scheduler.address} are lost, or finished no task for {self.patience:g} s "
                 f"({type(error).__name__}: {said}). Start workers, and resume from the checkpoint."
             ) from error
 
-    def spread(self, parts: Sequence[Array]) -> list[Any]:
+    def spread(self, parts: Sequence[Array], homes: Sequence[str]) -> list[Any]:
         """Arrays of this machine, taken to where their blocks are."""
-        homes = self._homes(len(parts))
-        return [self._submit(on_workers.same, part, home=home) for part, home in zip(parts, homes, strict=True)]
+        return self.map(on_workers.same, [(part,) for part in parts], homes=homes)
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+    def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        """The function of arguments, as a future."""
+        return self.map(function, *([a] for a in arguments), homes=[home])[0]
+
+    def map(self, function: Callable[..., Any], *columns: Sequence[Any], homes: Sequence[str | None]) -> list[Any]:
+        """The function of each row of arguments, sent in one message for neighbours that have the same home."""
         import dask
 
-        where: dict[str, Any] = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        found: list[Any] = []
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
-            return self.client.submit(function, *arguments, pure=False, retries=3, **where)
-
-    def _map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
-        """The function of each row of arguments, sent in one message."""
-        import dask
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
-            found: list[Any] = self.client.map(function, *columns, pure=False, retries=3)
+            for start, stop in runs(homes):
+                where = {} if homes[start] is None else {"workers": [homes[start]], "allow_other_workers": True}
+                rows = [column[start:stop] for column in columns]
+                found += self.client.map(function, *rows, pure=False, retries=3, **where)
         return found
 
-    def _tree(self, futures: list[Any]) -> Any:
-        """Their sum, by a tree that depends on their number alone."""
-        while len(futures) > 1:
-            pairs = [futures[k : k + 2] for k in range(0, len(futures), 2)]
-            futures = [pair[0] if len(pair) == 1 else self._submit(on_workers.joined, *pair) for pair in pairs]
-        return futures[0]
+    def _sum(self, visits: Sequence[Any], homes: Sequence[str]) -> Any:
+        """The sums of a pass, by a tree that depends on the number of blocks alone, some branches of it in one task."""
+        if len(visits) <= BRANCH and homes[0] == homes[-1]:
+            return self.submit(on_workers.sums_of, *visits, home=homes[0])
+        half = 1 << (len(visits) - 1).bit_length() - 1
+        left, right = self._sum(visits[:half], homes[:half]), self._sum(visits[half:], homes[half:])
+        return self.submit(on_workers.joined, left, right, home=homes[0])  # from right to left fewer sums travel
 
     def _copies(self, shared: Array | Moved, workers: list[str]) -> dict[str, Any]:
         """A copy of the array for each worker, made there where that is possible."""
@@ -157,19 +170,18 @@ class Dask(Executor):
             base, direction = self._held(shared.base), self._held(shared.direction)
             if base is not None and direction is not None:
                 both = [w for w in workers if w in base and w in direction]
-                found = {w: self._submit(on_workers.moved, base[w], direction[w], shared.a, home=w) for w in both}
-        found = found or {}
-        missing = [w for w in workers if w not in found]
-        if missing:
-            root = next(iter(found.values()), None) or self._submit(on_workers.same, value, home=missing[0])
-            found = found | {w: self._submit(on_workers.same, root, home=w) for w in missing}
+                found = {w: self.submit(on_workers.moved, base[w], direction[w], shared.a, home=w) for w in both}
+        found = dict(found or {})
+        for w in (w for w in workers if w not in found):
+            given = list(found.values())  # each is passed on to two others: no machine sends to all
+            found[w] = self.submit(on_workers.same, given[(len(given) - 1) // 2] if given else value, home=w)
         self._known = [(value, found), *(pair for pair in self._known if pair[0] is not value)][:SHARED]
         return found
 
     def _held(self, array: Array) -> dict[str, Any] | None:
         return next((copies for known, copies in self._known if known is array), None)
 
-    def _homes(self, count: int) -> list[str]:
+    def homes(self, count: int) -> list[str]:
         """The worker of each block: neighbours have one, and all about as many."""
         workers = sorted(self._nthreads())
         began = time.monotonic()
@@ -182,38 +194,76 @@ class Dask(Executor):
             workers = sorted(self._nthreads())
         return [workers[k * len(workers) // count] for k in range(count)]
 
+    def _working(self) -> set[str]:
+        """The tasks of runs that workers have before them: while these change, somebody is alive."""
+        keys = (str(key) for some in self.client.processing().values() for key in some)
+        return {key for key in keys if key.startswith(on_workers.TASKS)}
+
     def _nthreads(self) -> dict[str, int]:
         found: dict[str, int] = self.client.nthreads()
         return found
 
-    def _placement(self, parts: Sequence[Part]) -> "_OnWorkers":
-        cuts = (*(part.start for part in parts), parts[-1].stop)
+    def _placement(self, parts: Sequence[Part]) -> "OnWorkers":
+        cuts = (*(parts[a].start for a, _ in groups(len(parts))), parts[-1].stop)
         if cuts not in self._placements:
-            self._placements[cuts] = _OnWorkers(self, cuts)
+            self._placements[cuts] = OnWorkers(self, cuts)
         return self._placements[cuts]
 
 
-class _OnWorkers(Placement):
-    """Parts of arrays as futures, each where its block is."""
+class OnWorkers(Placement):
+    """Parts of arrays as futures, each where its blocks are."""
 
     def __init__(self, executor: Dask, cuts: tuple[int, ...]):
-        self.executor, self.cuts = executor, cuts
+        super().__init__(cuts)
+        self.executor = executor
 
-    def apply(self, function: Callable[..., Any], operands: Sequence[Any]) -> list[Any]:
-        return self.executor.apply(function, operands, len(self.cuts) - 1)
+    @cached_property
+    def homes(self) -> list[str]:
+        return self.executor.homes(len(self.cuts) - 1)
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
-        return self.executor.values(handles)
+    def renewed_homes(self) -> list[str]:
+        """Those of the workers that there are now."""
+        self.homes = self.executor.homes(len(self.cuts) - 1)
+        return self.homes
+
+    def arguments(self, plan: Plan) -> list[Sequence[Any]]:
+        """The program, and of each part what it works on."""
+        program = on_workers.Program(pickle.dumps(plan.program), self.executor.threads)
+        count = len(self.homes)
+        return [[program] * count, [plan.each_of(k) for k in range(count)], *(a.handles for a in plan.bundles)]
+
+    def run(self, plan: Plan) -> list[tuple[Any, ...]]:
+        homes, executor, kept = self.homes, self.executor, len(plan.kept)
+        anywhere = [None] * len(homes)  # Dask knows best where arrays are
+        made = executor.map(on_workers.compute, *self.arguments(plan), homes=anywhere if plan.bundles else homes)
+        if not kept:
+            return executor.values(made)
+        if kept == 1:
+            plan.settle(made, 1 + len(plan.program.asked))
+        else:  # one of them may be held for longer than others, whose memory is then free
+            plan.settle_apart(
+                [executor.map(on_workers.item, made, [k] * len(made), homes=anywhere) for k in range(kept)]
+            )
+        some = [executor.submit(on_workers.behind, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
+        return [part for told in executor.values(some) for part in told]
 
     def spread(self, parts: Sequence[Array]) -> list[Any]:
-        return self.executor.spread(parts)
+        return self.executor.spread(parts, self.renewed_homes())
 
     def __str__(self) -> str:
         return "workers of a Dask cluster"
 
 
-def _at(operand: Any, k: int) -> Any:
-    return operand.handles[k] if isinstance(operand, Rows) else operand[k] if isinstance(operand, Each) else operand
+def groups(count: int) -> list[tuple[int, int]]:
+    """Where neighbours that one task works on begin and end, of so many blocks; workers have no part in it."""
+    most = min(count, GROUPS)
+    return [(k * count // most, (k + 1) * count // most) for k in range(most)]
+
+
+def runs(homes: Sequence[Any]) -> list[tuple[int, int]]:
+    """Where neighbours with the same home begin and end."""
+    starts = [k for k in range(len(homes)) if k == 0 or homes[k] != homes[k - 1]]
+    return list(zip(starts, [*starts[1:], len(homes)], strict=True))
 
 
 def _client(client: Any) -> Any:

@@ -4,38 +4,94 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.executors.base import Part, Passed, Task, added
+from bifactor.executors.base import Gathered, Part, Task, added
 from bifactor.executors.streamed import READ
 from bifactor.kernels.threads import threads
 
-Sums = tuple[tuple[Any, ...], list[tuple[Any, list[Array]]]]
-"""Sums over some blocks, and what is told of each of them, with its tall arrays but for their rows."""
+Sums = tuple[tuple[Any, ...], list[tuple[Any, Any, list[Array]]]]
+"""Sums over some blocks, and what is told of each of them."""
+
+T = TypeVar("T")
 
 
 class Work(NamedTuple):
-    """A task on one block."""
+    """A task on some blocks, neighbours of each other."""
 
-    part: Part
+    parts: tuple[Part, ...]
     opening: bytes
-    """How the block is opened, pickled."""
+    """How blocks are opened, pickled."""
     task: Task
     settings: tuple[Any, ...]
+    tall: int
+    """Tall arrays that it takes."""
     threads: int
     memory: int
     """Bytes of blocks that a worker keeps."""
 
 
-def run_block(work: Work, tall: list[Array], shared: list[Array]) -> Passed:
+class Program(NamedTuple):
+    """Functions of the parts of tall arrays."""
+
+    pickled: bytes
+    """A `planned.Program`, which Dask need not look into."""
+    threads: int
+
+
+def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is kept of a part, and then what is asked of it."""
+    with threads(program.threads):
+        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+    return (*kept, *asked)
+
+
+def item(values: tuple[Any, ...], k: int) -> tuple[Any]:
+    """One of the values, alone."""
+    return (values[k],)
+
+
+def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Of some parts what is asked, without what is kept."""
+    return [value[count:] for value in values]
+
+
+class Visit(NamedTuple):
+    """What a pass makes of some blocks."""
+
+    tall: tuple[Array, ...]
+    """Of the task; then what was made on the way and is kept."""
+    sums: tuple[Any, ...]
+    told: tuple[Any, Any, list[Array]]
+    """What the task tells of each block; sums of tall arrays; and its tall arrays but for their rows."""
+
+
+def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
     with threads(work.threads):
-        return work.task(_opened(work), tuple(tall), tuple(shared), *work.settings)
+        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+        tall, sums = asked[: work.tall], asked[work.tall :]
+        passed = _passed(work, tall, tuple(shared))
+    return Visit((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
 
 
-def call(count: int, function: Callable[..., Any], *arguments: Any) -> Any:
-    with threads(count):
-        return function(*arguments)
+def _passed(work: Work, tall: tuple[Array, ...], shared: tuple[Array, ...]) -> Gathered:
+    """The task on one block after the other."""
+    sums, cut, each, first = None, [], [], work.parts[0].start
+    for part in work.parts:
+        own = tuple(a[part.start - first : part.stop - first] for a in tall)
+        one = work.task(_opened(work, part), own, shared, *work.settings)
+        sums = one.sums if sums is None else added(sums, one.sums, into=True)
+        cut.append(one.tall)
+        each.append(one.each)
+    whole = cut[0] if len(cut) == 1 else tuple(np.concatenate(column) for column in zip(*cut, strict=True))
+    return Gathered(whole, sums or (), each)
+
+
+def tall_of(visit: Visit) -> tuple[Array, ...]:
+    return visit.tall
 
 
 def same(value: Any) -> Any:
@@ -47,32 +103,41 @@ def moved(base: Array, direction: Array, a: float) -> Array:
     return base + a * direction
 
 
-def tall_of(passed: Passed, k: int) -> Array:
-    return passed.tall[k]
-
-
-def sums_of(passed: Passed) -> Sums:
-    return passed.sums, [(passed.each, [a[:0] for a in passed.tall])]
+def sums_of(*visits: Visit) -> Sums:
+    """Of some visits, by the same tree as `joined` makes."""
+    return tree([(visit.sums, [visit.told]) for visit in visits], joined)
 
 
 def joined(left: Sums, right: Sums) -> Sums:
     return added(left[0], right[0]), left[1] + right[1]
 
 
+def tree(values: list[T], join: Callable[[T, T], T]) -> T:
+    """All values joined, neighbours first: the order depends on their number alone."""
+    while len(values) > 1:
+        pairs = [values[k : k + 2] for k in range(0, len(values), 2)]
+        values = [pair[0] if len(pair) == 1 else join(*pair) for pair in pairs]
+    return values[0]
+
+
 _blocks: "OrderedDict[tuple[str, bytes], tuple[int, Any]]" = OrderedDict()
 _lock = Lock()
 
 
-def _opened(work: Work) -> Any:
+def _opened(work: Work, part: Part) -> Any:
     """The block, from memory where this worker has it."""
-    name = (work.part.fingerprint, work.opening)
+    name = (part.fingerprint, work.opening)
     with _lock:
         if name in _blocks:
             _blocks.move_to_end(name)
             return _blocks[name][1]
-    opened = pickle.loads(work.opening)(work.part, work.part.load())
+    opened = pickle.loads(work.opening)(part, part.load())
     with _lock:
-        _blocks[name] = READ * work.part.size, opened
+        _blocks[name] = READ * part.size, opened
         while sum(size for size, _ in _blocks.values()) > work.memory and len(_blocks) > 1:
             _blocks.popitem(last=False)
     return opened
+
+
+TASKS = tuple(f.__name__ for f in (run_blocks, compute, item, behind, tall_of, sums_of, joined, same, moved))
+"""How the names begin that Dask gives to tasks."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, digest, host, is_complex
+from bifactor.arrays import Array, digest, foresee_inners, host, is_complex
 from bifactor.blocks import Exact
 from bifactor.caching import cached_property
 from bifactor.describe import describe
@@ -120,6 +120,7 @@ class Partitioned(Bound):
         return self._evaluated(outer, Moved(inner, base, direction, a) if same else inner)
 
     def _evaluated(self, outer: Array, inner: Array | Moved) -> Evaluated:
+        foresee_inners((outer, outer))  # which penalties ask for
         (left,), (f, right), _ = self.over(tasks.evaluated, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 

@@ -1,8 +1,12 @@
 """The distribution of the curvature of a function over the rows and columns of X."""
 
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
 import numpy as np
 
-from bifactor.arrays import Array, beside, dtype_of
+from bifactor.arrays import HERE, Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.kernels.blas import gram
 
@@ -11,6 +15,7 @@ class Shares:
     """Sums of the curvature over each row and over each column, in the library of `like`."""
 
     def __init__(self, marginals: tuple[Array, Array], like: Array):
+        self._last: list[tuple[Callable[[], Any], Array]] = [(lambda: None, HERE)] * 2
         self._sums = [beside(sums, like) for sums in marginals]
         self._totals = [float(sums.sum()) for sums in marginals]
         # Rows without any count as average.
@@ -26,8 +31,16 @@ class Shares:
 
     def blocks(self, other: Array, side: int, alone: bool) -> Shared:
         """For each row its curvature, times the mean of vⱼᴴvⱼ over the observed rows of the `other` factor."""
-        mean = gram(other, other, self._sums[1 - side]) / self._totals[1 - side]
+        mean = self._mean(other, 1 - side)
         if alone:
             return Shared(((self._filled[side], mean),))
         # Next to other functions the mean becomes a sum, as theirs are, so that damping is the same for all.
         return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))
+
+    def _mean(self, factor: Array, side: int) -> Array:
+        """The mean of vⱼᴴvⱼ over observations, which may be asked for twice in a row."""
+        of, known = self._last[side]
+        if of() is not factor:
+            known = gram(factor, factor, self._sums[side]) / self._totals[side]
+            self._last[side] = ref(factor), known
+        return known

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon
+from bifactor.arrays import Array, epsilon, foresee_inners
 from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.operators.bound import Ahead, Curve
@@ -29,7 +29,9 @@ class Path:
     @cached_property
     def slope(self) -> float:
         """The derivative of F at a = 0; below 0 where the path descends."""
-        return self.point.gradient.inner(self.d)
+        x, g, d = self.point.x, self.point.gradient, self.d
+        foresee_inners((g, d), (x, x), (x, d), (d, d))  # what terms along the path ask for comes with it
+        return g.inner(d)
 
     def factors(self, a: float) -> Factors:
         return self.problem.projected(self.point.x.plus(a, self.d))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, gathered, herm, inner
+from bifactor.arrays import Array, epsilon, foresee_grams, foresee_inners, gathered, herm, inner
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.kernels.combine import rows_of, some_rows
@@ -54,6 +54,7 @@ class Run:
     def advance(self, state: State, scale: float, seconds: float) -> bool:
         """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
         point = state.point
+        foresee_inners((point.gradient, point.gradient))
         change, size = relative_change(self.state.point.x, point.x)
         record = Record(point.value, point.gradient.norm(), change, seconds)
         magnitude = scale * size**2
@@ -119,5 +120,6 @@ def _moments(F: Array, other: Array, sign: float) -> tuple[Array, Array, Array]:
     parts = []
     for rows in some_rows(F):
         own, d = rows_of(F, rows), sign * (rows_of(F, rows) - rows_of(other, rows))
+        foresee_grams((own, own), (own, d), (d, d))
         parts.append((gram(own, own), gram(own, d), gram(d, d)))
     return tuple(sum(each[1:], each[0]) for each in zip(*parts, strict=True))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import Array
+from bifactor.arrays import Array, foresee_inners
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
@@ -94,6 +94,7 @@ class PCG(Solver[Conjugate]):
             return state
         own = self._with_blocks(problem, state.point.x, own)
         s = preconditioned(problem, state.point.x, g, self.damping * distance(problem, own.decrement), own.blocks)
+        foresee_inners((g, s), *(() if own.last is None else ((own.last[0], s), (own.last[1], g))))
         size, beta, d = g.inner(s), 0.0, None
         if own.last is not None and own.decrement > 0:
             before, d = own.last

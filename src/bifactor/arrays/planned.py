@@ -1,0 +1,134 @@
+"""Functions of arrays in parts: noted first, and run together, once for each part, when somebody asks for a number.
+
+`Noted` stands for an array, `Plan` gathers what a question needs, and a `Program` is what runs where a part is. Arrays
+that somebody still holds when a plan is made are kept there, for they may be asked for again; others are not.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+Handle = Any
+"""What stands for a tuple of arrays, or of numbers, of one part: only its placement looks inside."""
+
+
+class Each(tuple[Any, ...]):
+    """An operand that differs from part to part, one small value for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Arrays that were made together: for each part, they are there as long as one of them is held."""
+
+    handles: tuple[Handle, ...]
+    count: int
+    """Values in what each handle stands for."""
+
+
+class Noted:
+    """An array by the function that makes it, and, once it has been made, by where it is."""
+
+    def __init__(self, function: Callable[..., Any] | None, operands: tuple[Any, ...] = ()):
+        self.function, self.operands = function, operands
+        self.bundle: Bundle | None = None
+        self.index = 0
+        self.holder: Callable[[], Any] = _nobody
+
+    @classmethod
+    def made(cls, bundle: Bundle, index: int) -> "Noted":
+        found = cls(None)
+        found.settle(bundle, index)
+        return found
+
+    def settle(self, bundle: Bundle, index: int) -> None:
+        """From now on it is there; what it was made of is not held on its behalf."""
+        self.function, self.operands, self.bundle, self.index = None, (), bundle, index
+
+    def held_by(self, holder: Any) -> None:
+        self.holder = ref(holder)
+
+
+def _nobody() -> None:
+    return None
+
+
+class Slot(int):
+    """The number of a value of a program."""
+
+
+class Program(NamedTuple):
+    """Functions of values: those given, and those of functions before."""
+
+    steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+    kept: tuple[int, ...]
+    """The values that stay where they are."""
+    asked: tuple[int, ...]
+    """Those that the question is about."""
+
+    def run(self, each: Sequence[Any], bundles: Iterable[Sequence[Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Of one part, what is kept and what is asked."""
+        values = [*each, *(value for bundle in bundles for value in bundle)]
+        for function, operands in self.steps:
+            values.append(function(*(values[a] if isinstance(a, Slot) else a for a in operands)))
+        return tuple(values[k] for k in self.kept), tuple(values[k] for k in self.asked)
+
+
+class Plan:
+    """All that has to run for some arrays, or sums, to be known."""
+
+    def __init__(self, asked: Sequence[Noted]):
+        ahead = _in_order(asked)
+        given = [one.bundle for one in (*asked, *(a for note in ahead for a in note.operands)) if _is_made(one)]
+        self.bundles: list[Bundle] = list(dict.fromkeys(given))
+        self.each = [a for note in ahead for a in note.operands if isinstance(a, Each)]
+        self.kept = [note for note in ahead if note.holder() is not None]
+        starts = np.cumsum([len(self.each), *(bundle.count for bundle in self.bundles)]).tolist()
+        first = dict(zip(map(id, self.bundles), starts, strict=False))
+        slots: dict[int, Slot] = {id(a): Slot(k) for k, a in enumerate(self.each)}
+        slots |= {id(note): Slot(starts[-1] + k) for k, note in enumerate(ahead)}
+
+        def at(operand: Any) -> Any:
+            if _is_made(operand):
+                return Slot(first[id(operand.bundle)] + operand.index)
+            return slots.get(id(operand), operand)
+
+        steps = tuple((note.function, tuple(at(a) for a in note.operands)) for note in ahead)
+        self.program = Program(steps, tuple(at(a) for a in self.kept), tuple(at(a) for a in asked))  # type: ignore[arg-type]
+
+    def each_of(self, part: int) -> list[Any]:
+        return [a[part] for a in self.each]
+
+    def settle(self, handles: Sequence[Handle], count: int, before: int = 0) -> Bundle:
+        """What is kept is among so many values that handles stand for, after some others."""
+        bundle = Bundle(tuple(handles), count)
+        for k, note in enumerate(self.kept):
+            note.settle(bundle, before + k)
+        return bundle
+
+    def settle_apart(self, columns: Sequence[Sequence[Handle]]) -> None:
+        """What is kept is there, each by handles of its own."""
+        for note, handles in zip(self.kept, columns, strict=True):
+            note.settle(Bundle(tuple(handles), 1), 0)
+
+
+def _is_made(operand: Any) -> bool:
+    return isinstance(operand, Noted) and operand.bundle is not None
+
+
+def _in_order(asked: Sequence[Noted]) -> list[Noted]:
+    """What has to be made, each once, and after all that it is made of."""
+    found: dict[int, Noted] = {}
+    ahead = [(note, False) for note in reversed(asked)]
+    while ahead:
+        note, ready = ahead.pop()
+        if id(note) in found or _is_made(note):
+            continue
+        if ready:
+            found[id(note)] = note
+        else:
+            ahead.append((note, True))
+            ahead += [(a, False) for a in note.operands if isinstance(a, Noted)]
+    return list(found.values())
