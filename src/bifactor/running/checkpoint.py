@@ -17,8 +17,8 @@ from bifactor.running.result import Status
 from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
-FORMAT = 2
-"""Of the file. Those without a number were written before states had types."""
+FORMAT = 3
+"""Of the file. Those without a number were written before states had types; 2 did not keep the order of arrays."""
 
 
 class Checkpoint:
@@ -117,14 +117,19 @@ def _checked(run: Run) -> Run:
 
 
 def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:
-    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `names` tells which are there."""
+    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `names` tells which are there.
+
+    Matrices that run by columns stay so: the order decides how BLAS adds, and so the last bit of what follows.
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_array(value):
+        here = host(value)
+        by_columns = here.ndim == 2 and here.flags.fnc
         if id(value) not in names:
             names[id(value)] = f"array{len(arrays)}"
-            arrays[names[id(value)]] = host(value)
-        return {"array": names[id(value)]}
+            arrays[names[id(value)]] = here.T if by_columns else here
+        return {"array": names[id(value)], **({"by_columns": True} if by_columns else {})}
     if isinstance(value, Factors):
         known = {"carried": value.carried, "grams": packed(value.wide_grams, arrays, names)} if value.carried else {}
         return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)], **known}
@@ -141,7 +146,8 @@ def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
-        return arrays[tree["array"]]
+        array = arrays[tree["array"]]
+        return array.T if tree.get("by_columns") else array
     if "factors" in tree:
         left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
         x = Factors(left, right, kind)
