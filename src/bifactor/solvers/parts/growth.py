@@ -19,8 +19,8 @@ OVERSHOT = 0.2
 """The share of their length that would be best for new columns, below which they are cut back to it.
 
 Where directions live on rows with few entries, as under a ridge by frequency, it was 0.001 to 0.06, and the objective
-rose a hundredfold. With one weight for all rows they keep their length: it was 0.04 to 0.9 where entries are scarce, the
-objective rose up to eightfold, and the answer was found; cut back, these runs ended elsewhere.
+rose a hundredfold. With one weight for all rows columns keep their length: where entries are scarce it was 0.04 to 0.9,
+the objective rose up to eightfold, and the answer was found; cut back, some of these runs ended elsewhere.
 """
 
 
