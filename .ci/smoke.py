@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from pathlib import Path
 
@@ -32,7 +33,9 @@ def smoke(wheel: Path) -> None:
 
         def run(*command: str) -> None:
             print("$", " ".join(part if "\n" not in part else "…" for part in command), flush=True)
+            began = time.monotonic()
             subprocess.run([str(tools / command[0]), *command[1:]], cwd=folder, env=clean, check=True)
+            print(f"# {time.monotonic() - began:.1f} s", flush=True)
 
         run("python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel.resolve()}[plot]")
         run("python", "-c", "import bifactor; print(bifactor.__file__)")

@@ -74,7 +74,7 @@ html_css_files = ["site.css"]
 html_favicon = html_logo = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "changelog": [], "citing": [], "glossary": []}
+html_sidebars = {"index": [], "benchmarks": [], "changelog": [], "citing": [], "glossary": []}
 html_theme_options = {
     "logo": {"text": "bifactor"},
     "header_links_before_dropdown": 7,

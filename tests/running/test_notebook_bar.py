@@ -1,5 +1,6 @@
 """Bars in notebooks, with a notebook that only takes notes."""
 
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -43,6 +44,17 @@ def test_a_run_has_one_bar_that_vanishes(shown, capsys):
     assert f"{result.n_iter}/8" in shown[-2][1]["text/plain"]
     assert "objective" in shown[-2][1]["text/plain"]
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_time_limit_that_comes_first_is_what_is_left(shown):
+    problem = bf.Problem("squared", bf.operators.Full((6, 5)), np.random.default_rng(0).standard_normal((6, 5)))
+    asked = {"rng": 0, "tol": 0, "gradient_tol": 0, "objective_tol": 0, "progress": True}
+    bf.solve(problem, 2, bf.solvers.BFGD(), max_iter=10**9, time_limit=0.3, **asked)
+    require_one_bar_that_vanished(shown)
+    assert "left at most 0:00:00" in shown[-2][1]["text/plain"]
+    shares = [float(re.search(r'value="([\d.]+)"', data["text/html"])[1]) for _, data in shown[:-1]]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.9
 
 
 def test_it_vanishes_after_an_error_too(shown):

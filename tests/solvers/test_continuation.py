@@ -490,3 +490,16 @@ def test_directions_on_rows_with_few_entries_are_not_blown_up():
     least = bf.solve(problem, 6, PCG(), bf.inits.Random(), rng=0, max_iter=400).objective
     assert bf.solve(problem, 6, rng=0, max_iter=400, objective_tol=1e-5).objective < 1.01 * least
     assert least < 0.8 * offsets.objective
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_scarce_entries_of_a_steep_spectrum_are_enough(seed):
+    """1.5 entries per degree of freedom, κ = 1000: columns that are cut back to the best length end elsewhere."""
+    n, rank = 1000, 10
+    rng = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(rng.standard_normal((n, rank)))[0] * np.geomspace(1, 1e-3, rank) ** 0.5 for _ in range(2))
+    i, j = np.divmod(rng.choice(n * n, int(1.5 * rank * (2 * n - rank)), replace=False), n)
+    y = n * np.einsum("tk,tk->t", U[i], V[j])
+    problem = bf.Problem("squared", bf.operators.Entries(i, j, (n, n)), y)
+    result = bf.solve(problem, rank, RankContinuation(), rng=0, tol=1e-12, max_iter=600)
+    assert bf.metrics.relative_error(result.U, result.V, n * U, V) < 1e-9

@@ -246,7 +246,13 @@ def _isdtype(dtype: Any, kind: str) -> bool:
     return np.isdtype(dtype, kind)
 
 
-NAMESPACE = SimpleNamespace(
+class _Namespace(SimpleNamespace):
+    """Hashable, as modules are: array-api-compat 1.11 collects namespaces in a set."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+NAMESPACE = _Namespace(
     __name__="bifactor.rows",
     asarray=_asarray,
     zeros=_new_zeros,

@@ -18,7 +18,7 @@ from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
 FORMAT = 3
-"""Of the file. Those without a number were written before states had types."""
+"""Of the file. Those without a number were written before states had types; 2 did not keep the order of arrays."""
 
 
 class Checkpoint:
@@ -71,8 +71,8 @@ class Checkpoint:
 
     def _write(self, run: Run, path: Path) -> None:
         arrays: dict[str, Array] = {"records": run.columns()}
-        names: dict[int, str] = {}
-        trees = {"state": packed(run.state, arrays, names), "best": packed(run.best, arrays, names)}
+        known: dict[int, Any] = {}
+        trees = {"state": packed(run.state, arrays, known), "best": packed(run.best, arrays, known)}
         numbers = {"best_value": run.best_value, "magnitude": run.magnitude}
         metadata = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers, **trees}
         files.write(path, "checkpoint", arrays, metadata)
@@ -116,22 +116,27 @@ def _checked(run: Run) -> Run:
     return run
 
 
-def packed(value: Any, arrays: dict[str, Array], names: dict[int, str]) -> Any:
-    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `names` tells which are there."""
+def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
+    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `known` lists those that are there.
+
+    Matrices that run by columns stay so: the order decides how BLAS adds, and so the last bit of what follows.
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_array(value):
-        if id(value) not in names:
-            names[id(value)] = f"array{len(arrays)}"
-            arrays[names[id(value)]] = host(value)
-        return {"array": names[id(value)]}
+        if id(value) not in known:
+            here = host(value)
+            by_columns = here.ndim == 2 and here.flags.fnc
+            known[id(value)] = {"array": f"array{len(arrays)}", **({"by_columns": True} if by_columns else {})}
+            arrays[f"array{len(arrays)}"] = here.T if by_columns else here
+        return known[id(value)]
     if isinstance(value, Factors):
-        known = {"carried": value.carried, "grams": packed(value.wide_grams, arrays, names)} if value.carried else {}
-        return {"factors": [packed(side, arrays, names) for side in (value.left, value.right)], **known}
+        grams = {"carried": value.carried, "grams": packed(value.wide_grams, arrays, known)} if value.carried else {}
+        return {"factors": [packed(side, arrays, known) for side in (value.left, value.right)], **grams}
     if isinstance(value, tuple):
-        return {"tuple": [packed(item, arrays, names) for item in value]}
+        return {"tuple": [packed(item, arrays, known) for item in value]}
     if isinstance(value, Value):
-        parts = {name: packed(part, arrays, names) for name, part in value.parts().items()}
+        parts = {name: packed(part, arrays, known) for name, part in value.parts().items()}
         return {"value": f"{type(value).__module__}.{type(value).__qualname__}", "parts": parts}
     raise InputError(f"A state holds a {type(value).__name__}, which no checkpoint can keep. See extend.Value.")
 
@@ -141,7 +146,8 @@ def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
-        return arrays[tree["array"]]
+        array = arrays[tree["array"]]
+        return array.T if tree.get("by_columns") else array
     if "factors" in tree:
         left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
         x = Factors(left, right, kind)

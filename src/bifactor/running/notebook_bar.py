@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID
 
+from bifactor.running.time_left import share_done
+
 PAUSE = 0.1
 """Seconds between two drawings."""
 
@@ -55,6 +57,7 @@ class NotebookProgress(Progress):
         with console.capture() as captured:
             console.print(self.get_renderable())
         text, task = captured.get().strip(), self.tasks[0]
-        shares = "" if not task.total else f' value="{task.completed / task.total:.4f}"'
+        done = share_done(task)
+        shares = "" if done is None else f' value="{done:.4f}"'
         line = f'<span style="font-family:monospace;white-space:pre">{escape(text)}</span>'
         return {"text/plain": text, "text/html": f"<progress{shares}></progress> {line}"}

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bifactor.running.run import Run
+from bifactor.running.stopping import Stopping
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -14,14 +15,20 @@ Stage = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress_bar(wanted: bool, max_iter: int, label: str) -> Iterator[Callable[[Run], None]]:
+def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Callable[[Run], None]]:
     """Yields a function that shows how a run stands; one that does nothing where no bar is wanted."""
     if not wanted:
         yield lambda run: None
         return
+    limit = stopping.time_limit
     with _counted("objective {task.fields[objective]:.4e}") as bar:
-        task = bar.add_task(label, total=max_iter, objective=float("nan"))
-        yield lambda run: bar.update(task, completed=run.iteration, objective=run.best_value)
+        task = bar.add_task(label, total=stopping.max_iter, objective=float("nan"), limit=limit)
+
+        def show(run: Run) -> None:
+            left = None if limit is None else max(limit - run.records[-1].seconds, 0.0)
+            bar.update(task, completed=run.iteration, objective=run.best_value, limit=left)
+
+        yield show
 
 
 @contextmanager
@@ -55,14 +62,16 @@ def turned(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> 
 
 def _counted(*more: str) -> "Progress":
     """A line that fits into 80 columns."""
-    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    from bifactor.running.time_left import TimeLeftColumn
 
     return _bar(
         TextColumn("[bold]{task.description}"),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left at most"),
-        TimeRemainingColumn(),
+        TimeLeftColumn(),
         *map(TextColumn, more),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bifactor.arrays import Array, beside
 from bifactor.arrays.rows import Rows
@@ -82,8 +82,8 @@ class Secured:
     def _moved(self, values: tuple[State, Factors], home: bool) -> tuple[State, Factors]:
         """The same values with arrays on this machine, or where the problem has them."""
         arrays: dict[str, Array] = {}
-        names: dict[int, str] = {}
-        trees = [packed(value, arrays, names) for value in values]
+        known: dict[int, Any] = {}
+        trees = [packed(value, arrays, known) for value in values]
         if not home:
             arrays = {name: beside(array, self.like) for name, array in arrays.items()}
         state, best = (unpacked(tree, arrays, self.kind) for tree in trees)

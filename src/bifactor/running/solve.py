@@ -114,7 +114,7 @@ def solve(
     store = Checkpoint(checkpoint, checkpoint_every, problem.kind, problem.f.like, *same)
     # How a Function multiplies is its own affair.
     threads = nullcontext() if isinstance(problem.f, Function) else blas_at_most(1)
-    bar = progress_bar(progress, max_iter, type(chosen).__name__)
+    bar = progress_bar(progress, stopping, type(chosen).__name__)
     # Overflow is an outcome that the loop looks for, not something to warn about.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:
         secured = Secured(problem, checkpoint_every)
