@@ -72,9 +72,11 @@ def test_a_process_that_is_killed_is_told(tmp_path):
 def test_ctrl_c_is_raised_and_leaves_no_processes(tmp_path):
     import multiprocessing
 
+    others = set(multiprocessing.active_children())  # of tests before this one
+
     def stop(running, ended):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_all([Task(Sensing(), replace(CELL, seed=seed)) for seed in range(4)], Sources(), Store(tmp_path), 2, stop)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= others

@@ -151,8 +151,8 @@ def test_panels_that_share_axes_have_numbers_of_their_own():
     assert len(panels(draw)) == 4
     for ax in figures[0].axes:
         assert all(label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels()))
-        assert ax.xaxis.get_tick_params()["labelbottom"]
-        assert ax.yaxis.get_tick_params()["labelleft"]
+        assert ax.xaxis.get_major_ticks()[0].label1.get_visible()
+        assert ax.yaxis.get_major_ticks()[0].label1.get_visible()
 
 
 def test_pyplot_and_its_settings_are_left_alone():

@@ -29,9 +29,9 @@ def number_all(figure: Any) -> None:
     """Numbers on each panel, also where matplotlib leaves them to the outer ones since axes are shared."""
     for ax in figure.axes:
         shared = (ax.get_shared_x_axes(), ax.get_shared_y_axes())
-        for (axis, *sides), group in zip(_sides(ax), shared, strict=True):
-            if len(group.get_siblings(ax)) > 1 and not _numbered(axis, *sides):
-                axis.set_tick_params(which="both", **{sides[0]: True})
+        for (axis, labels), group in zip(_sides(ax), shared, strict=True):
+            if len(group.get_siblings(ax)) > 1 and not _numbered(axis):
+                axis.set_tick_params(which="both", **{labels: True})
 
 
 def parts(figure: Any) -> Parts:
@@ -63,16 +63,17 @@ def _apart(figure: Any, axes: list[Any]) -> bool:
         return False
     if any(ax.get_label() == "<colorbar>" for ax in axes):
         return False
-    return all(not ax.axison or all(_numbered(*one) for one in _sides(ax)) for ax in axes)
+    return all(not ax.axison or all(_numbered(axis) for axis, _ in _sides(ax)) for ax in axes)
 
 
-def _sides(ax: Any) -> tuple[tuple[Any, str, str], ...]:
-    return (ax.xaxis, "labelbottom", "labeltop"), (ax.yaxis, "labelleft", "labelright")
+def _sides(ax: Any) -> tuple[tuple[Any, str], ...]:
+    return (ax.xaxis, "labelbottom"), (ax.yaxis, "labelleft")
 
 
-def _numbered(axis: Any, *sides: str) -> bool:
-    told = axis.get_tick_params()
-    return any(told.get(side, True) for side in sides) or not axis.get_visible() or not axis.get_major_ticks()
+def _numbered(axis: Any) -> bool:
+    """By the ticks themselves: get_tick_params of Matplotlib 3.9 has other names for those of x."""
+    ticks = axis.get_major_ticks()
+    return not axis.get_visible() or not ticks or ticks[0].label1.get_visible() or ticks[0].label2.get_visible()
 
 
 def _entries(legend: Any, renderer: Any) -> list[Any]:
