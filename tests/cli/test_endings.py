@@ -235,10 +235,10 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(folder):
     """The fit is written where there is room."""
     before = (
         "import errno\nfrom bifactor.running import files\nput = files.put\n"
-        "def full(path, blob):\n"
+        "def full(path, *parts):\n"
         "    if path.name == 'run':\n"
         "        raise files.FileError(f'Cannot write {path}: No space left on device.')\n"
-        "    put(path, blob)\n"
+        "    put(path, *parts)\n"
         "files.put = full\n"
     )
     done = run([*QUICK, "-o", "new", "--checkpoint", "run", "--json"], before)

@@ -263,7 +263,7 @@ def test_tables_of_new_rows(truth, table):
     np.testing.assert_allclose(model.transform(triples(table[100:])), factors, atol=1e-10)
     with pytest.raises(InputError, match=r"shape \(2, 2\).*4 columns"):
         model.inverse_transform(np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"A column 60 was given.*partial_fit"):
+    with pytest.raises(InputError, match=r"There is a column 60.*partial_fit"):
         model.transform(([0], [60], [1.0]))
 
 

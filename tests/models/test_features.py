@@ -72,7 +72,10 @@ def test_new_rows_are_found_from_features_and_entries(planted, model):
     bare = model.found(replace(one, row_features=None), 0)[0]
     assert np.all(np.isfinite(bare))
     assert np.ptp(bare[1:], axis=0).max() == 0
-    for bad, words in ((data.row_features[:3], "3 lines"), (data.row_features[:COLD, :2], "2 columns, and in the fit")):
+    for bad, words in (
+        (data.row_features[:3], "3 lines"),
+        (data.row_features[:COLD, :2], "2 columns, but the fit had 3"),
+    ):
         for size in (0, 1):
             with pytest.raises(InputError, match=words):
                 model.found(

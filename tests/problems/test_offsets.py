@@ -73,7 +73,7 @@ def test_a_start_may_hold_the_offsets_or_not():
     rng = np.random.default_rng(0)
     start = bf.inits.Given(rng.standard_normal((40, 2)), rng.standard_normal((30, 2)))
     assert bf.solve(problem, 2, init=start, rng=0).U.shape == (40, 4)
-    with pytest.raises(InputError, match="needs"):
+    with pytest.raises(InputError, match="Pass one of shape"):
         bf.solve(problem, 2, init=bf.inits.Given(np.ones((40, 3)), np.ones((30, 3))))
 
 

@@ -164,7 +164,7 @@ def test_folders_of_others_are_never_replaced(tmp_path, fit, content):
     folder.mkdir()
     for name, text in content.items():
         (folder / name).write_text(text)
-    with pytest.raises(InputError, match=r"folder holds .*\. Choose another name"):
+    with pytest.raises(InputError, match=r"folder contains .*\. Choose another name"):
         fit.save(folder, force=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == content
 
@@ -172,12 +172,12 @@ def test_folders_of_others_are_never_replaced(tmp_path, fit, content):
 def test_a_fit_with_a_folder_or_link_in_it_is_never_replaced(tmp_path, fit):
     fit.save(tmp_path / "fit")
     (tmp_path / "fit" / "report.html").mkdir()
-    with pytest.raises(InputError, match=r"holds report\.html, which is not part of a fit"):
+    with pytest.raises(InputError, match=r"contains report\.html, which is not part of a fit"):
         fit.save(tmp_path / "fit", force=True)
     (tmp_path / "fit" / "report.html").rmdir()
     (tmp_path / "thesis").write_text("years of work")
     (tmp_path / "fit" / "report.html").symlink_to(tmp_path / "thesis")
-    with pytest.raises(InputError, match=r"holds report\.html, which is not part of a fit"):
+    with pytest.raises(InputError, match=r"contains report\.html, which is not part of a fit"):
         fit.save(tmp_path / "fit", force=True)
     assert (tmp_path / "thesis").read_text() == "years of work"
 

@@ -15,7 +15,7 @@ class Shares:
     """Sums of the curvature over each row and over each column, in the library of `like`."""
 
     def __init__(self, marginals: tuple[Array, Array], like: Array):
-        self._last: list[tuple[Callable[[], Any], Array]] = [(lambda: None, HERE)] * 2
+        self._last: list[tuple[Callable[[], Any], Array]] = [(_nobody, HERE)] * 2
         self._sums = [beside(sums, like) for sums in marginals]
         self._totals = [float(sums.sum()) for sums in marginals]
         # Rows without any count as average.
@@ -23,6 +23,9 @@ class Shares:
             own if np.all(sums > 0) else beside(filled(sums), like)
             for own, sums in zip(self._sums, marginals, strict=True)
         ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": [(_nobody, HERE)] * 2}  # weak references cannot be pickled
 
     def centre(self, factor: Array, side: int) -> Array:
         """The mean of the rows of a factor, weighted by their shares of the curvature."""
@@ -44,3 +47,7 @@ class Shares:
             known = gram(factor, factor, self._sums[side]) / self._totals[side]
             self._last[side] = ref(factor), known
         return known
+
+
+def _nobody() -> None:
+    return None

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bifactor.arrays import Array, beside
 from bifactor.arrays.rows import Rows
 from bifactor.errors import LostError
@@ -33,10 +35,12 @@ class Secured:
         self.copy: Run | None = None
         self.losses = 0
 
-    def begun(self, begin: Callable[[], Run]) -> Run:
-        """A run from its start, which is tried again where it is lost."""
+    def begun(self, begin: Callable[[], Run], rng: np.random.Generator) -> Run:
+        """A run from its start, which is tried again with the same random numbers if it is lost."""
+        drawn = rng.bit_generator.state
         while True:
             try:
+                rng.bit_generator.state = drawn
                 run = begin()
                 self.keep(run, now=True)
                 return run

@@ -118,7 +118,7 @@ def solve(
     # Overflow is an outcome that the loop looks for, not something to warn about.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:
         secured = Secured(problem, checkpoint_every)
-        run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started))
+        run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
         status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
         result = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
         result = replace(result, rank_path=path, posterior=chosen.posterior(problem, run.state))
