@@ -173,6 +173,9 @@ def test_levels_are_those_of_all_blocks(tmp_path):
     close(f.evaluate(x).GhU, same.evaluate(x).GhU)
     with pytest.raises(InputError, match="levels"):
         Partitioned(["ordinal", "squared"], store, group=np.arange(30) % 2)
+    numbers = bf.tables.partition((rows, cols, rng.standard_normal(rows.size)), tmp_path / "numbers")
+    with pytest.raises(InputError, match="too many values"):
+        Partitioned("ordinal", numbers)
 
 
 def test_parameters_of_losses_are_fitted(tmp_path, draw_targets):

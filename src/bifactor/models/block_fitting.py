@@ -1,6 +1,7 @@
 """Models for data in blocks: open settings are chosen with some rows in memory, then all blocks are fitted."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,16 +21,18 @@ from bifactor.models.fitting import (
     constant_of,
     resumed,
     run,
+    run_with_ridge,
     until,
+    with_thresholds,
 )
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import MANY
 from bifactor.models.tuning import RidgePath, tuned, without_vanished
 from bifactor.operators import Partitioned
+from bifactor.operators.blocked import suited
 from bifactor.operators.entries_bound import SymbolicEntries
-from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
-from bifactor.solvers import PCG
+from bifactor.running.result import Result
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import picked
 
@@ -42,7 +45,8 @@ ENOUGH = 2_000_000
 
 def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
     """Choose open settings and fit: `fit_model` for data in blocks."""
-    settings = _possible(replace(settings, implicit=False))
+    loss = suited(settings.loss, data, False)
+    settings = _possible(replace(settings, implicit=False, loss=loss))
     loss, executor = settings.loss, settings.executor
     _check(data, loss)
     clip = _clip(data, settings)
@@ -65,26 +69,27 @@ def _possible(settings: Settings) -> Settings:
     """Raise `InputError` if these settings are not possible with blocks."""
     if settings.posterior and settings.noise in IN_MEMORY:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
-    if settings.loss.located:
-        raise InputError(
-            f"{type(settings.loss).__name__} fits thresholds, which estimators support for data in memory only. "
-            "Pass another loss, or use solvers.Refitted with operators.Partitioned."
-        )
     return settings
 
 
 def _with_ridge(
     data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
 ) -> Model:
-    rank, ridge, path = _tuned(data, intercept, settings)
-    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
-    init = resumed(start, penalized, rank)
-    solver = settings.solver if init is None or settings.solver is not None else PCG()
-    result = run(penalized, rank, solver, init, settings)
+    choice = _tuned(data, intercept, settings)
+    problem = problem.with_fitted(choice.thresholds) if choice.thresholds else problem
+    init = resumed(start, problem, choice.rank)
+    result = run_with_ridge(problem, choice.rank, choice.ridge, init, settings)
     x = problem.kind.pair(host(result.U), host(result.V))
     x = without_vanished(x) if settings.n_components is None else x
     fixed = OFFSETS if settings.offsets else (0, 0)
-    return Model(settings.loss, intercept, fixed, ridge, x.left, x.right, result, path)
+    loss = _loss_of(result) if settings.loss.located else settings.loss
+    return Model(loss, intercept, fixed, choice.ridge, x.left, x.right, result, choice.path)
+
+
+def _loss_of(result: Result) -> Loss:
+    assert result.problem is not None
+    assert isinstance(result.problem.f, Partitioned)
+    return result.problem.f.loss
 
 
 def _with_posterior(
@@ -100,22 +105,39 @@ def _with_posterior(
     return model.with_living() if settings.n_components is None else model
 
 
-def _tuned(data: BlockView, intercept: float, settings: Settings) -> tuple[int, float, RidgePath | None]:
+class Choice(NamedTuple):
+    """Settings that were chosen with some of the observations."""
+
+    rank: int
+    ridge: float
+    path: RidgePath | None = None
+    thresholds: tuple[float, ...] = ()
+    """Parameters of a loss with thresholds to begin with."""
+
+
+def _tuned(data: BlockView, intercept: float, settings: Settings) -> Choice:
     """Rank and ridge, chosen with some of the rows if there are many.
 
     A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations per row
     plus the root of those per column. A sample of rows has fewer per column, so its best ridge is scaled.
     """
     most = min(data.shape) if settings.n_components is None else min(*data.shape, settings.n_components)
+    given = None
     if settings.alpha is not None and (settings.alpha > 0 or settings.n_components is not None):
-        return most, settings.alpha, None
+        given = Choice(most, settings.alpha)
+        if not settings.loss.located:
+            return given
     rng = np.random.default_rng(settings.seed)
     some = some_of(data, ENOUGH, rng)
-    part = as_problem(some, settings, intercept)
+    part = with_thresholds(as_problem(some, settings, intercept), settings)
+    thresholds = part.f.fitted if settings.loss.located else ()
+    if given is not None:
+        return given._replace(thresholds=thresholds)
     with settings.choosing as stage:
         rank, ridge, path, _ = tuned(part, settings.n_components, settings.alpha, rng, stage=stage)
     factor = _spread(*data.store.marginals) / _spread(np.bincount(some.rows), np.bincount(some.cols))
-    return rank, ridge * factor, None if path is None else replace(path, ridges=path.ridges * factor)
+    path = None if path is None else replace(path, ridges=path.ridges * factor)
+    return Choice(rank, ridge * factor, path, thresholds)
 
 
 def _spread(rows: Array, cols: Array) -> float:
@@ -163,8 +185,11 @@ def _median(store: BlockStore) -> Array:
 def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> float:
     """argmin over a of Σ w ℓ(a; y), as in `fitting.constant`; by passes over the blocks if there are many values."""
     store = data.store
-    if data.levels is not None:
-        return constant_of(loss, data.levels[0].astype(np.float64), data.levels[1].astype(np.float64))
+    if loss.located:
+        return 0.0
+    levels, counts = data.levels, data.level_counts
+    if levels is not None and counts is not None and not data.weighted:
+        return constant_of(loss, levels.astype(np.float64), counts.astype(np.float64))
     if loss.quadratic and (not data.weighted or store.least == store.largest):
         return store.least if store.least == store.largest else store.mean
     f = Partitioned(loss, data, executor)

@@ -28,6 +28,8 @@ class Judge(NamedTuple):
     clip: tuple[float, float] | None
     null: float
     """The best constant, for comparison."""
+    null_loss: Loss
+    """The loss with the best thresholds for it, if it has some."""
     step: int
     """One in this many entries is returned."""
 
@@ -38,8 +40,12 @@ def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tu
     if held.store.size == 0:
         raise InputError("There are too few entries to hold some out. Leave out --holdout.")
     null = block_constant(data, model.loss, executor)
+    null_loss = model.loss
+    levels, counts = data.levels, data.level_counts
+    if model.loss.located and levels is not None and counts is not None:
+        null_loss = model.loss.refit(np.zeros(levels.size), levels, counts.astype(np.float64))
     f = Partitioned(model.loss, data, executor)
-    judge = Judge(model.loss, model.intercept, model.clip, null, -(-held.store.size // SHOWN))
+    judge = Judge(model.loss, model.intercept, model.clip, null, null_loss, -(-held.store.size // SHOWN))
     outer, inner = f.sides(model.U, model.V)
     _, sums, each = f.over(scored, (outer,), (inner,), (judge,))
     size, right, absolute, squares, losses, nothing, lowest = (float(one) for one in sums)
@@ -65,7 +71,7 @@ def scored(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array,
     predicted = loss.mean(z)
     error = predicted - y
     right = np.count_nonzero((predicted >= 0.5) == (y > 0))
-    losses = (loss.value(at, y) for at in (z.astype(np.float64), np.full(y.size, judge.null)))
+    losses = loss.value(z.astype(np.float64), y), judge.null_loss.value(np.full(y.size, judge.null), y)
     sums = y.size, right, np.abs(error).sum(), error @ error, *(one.sum() for one in losses), loss.lowest(y).sum()
     some = slice(None, None, judge.step)
     return Passed(sums=tuple(map(float, sums)), each=(y[some], predicted[some]))

@@ -124,12 +124,17 @@ class BlockView:
         return self.store.weighted and not self.plain
 
     @property
-    def levels(self) -> tuple[Array, Array] | None:
-        """Distinct values and their counts; None if there are many values, or weights."""
-        values, counts = self.store.levels, self.store.level_counts
-        if values is None or counts is None or self.weighted or isinstance(self.how, Chosen):
+    def levels(self) -> Array | None:
+        """The values that occur; None if there are many."""
+        values = self.store.levels
+        if values is None or isinstance(self.how, Chosen):
             return None
-        return (self.how.of(values) if isinstance(self.how, Labels) else values), counts
+        return self.how.of(values) if isinstance(self.how, Labels) else values
+
+    @property
+    def level_counts(self) -> Array | None:
+        """How often each of the `levels` occurs."""
+        return None if self.levels is None else self.store.level_counts
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:

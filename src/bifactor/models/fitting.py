@@ -105,33 +105,38 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
 
 def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
     rng = np.random.default_rng(settings.seed)
-    located = settings.loss.located
-    problem = _located(problem, settings) if located else problem
+    problem = with_thresholds(problem, settings)
     with settings.choosing as stage:
         rank, ridge, path, _ = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
-    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
-    init = resumed(start, penalized, rank, sides)
-    solver = settings.solver if init is None or settings.solver is not None else PCG()
-    if located and settings.solver is None:
-        init = init or _given(run(penalized, rank, None, None, _quiet(settings)))
-        solver = Refitted()
-    result = run(penalized, rank, solver, init, settings)
+    result = run_with_ridge(problem, rank, ridge, resumed(start, problem, rank, sides), settings)
     x = problem.kind.pair(result.U, result.V)
     U, V, side = sides.unfolded(without_vanished(x) if settings.n_components is None else x)
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = _problem_of(result).loss if located else settings.loss
+    loss = _problem_of(result).loss if settings.loss.located else settings.loss
     return Model(loss, intercept, fixed, ridge, U, V, result, path, side=side)
 
 
-def _located(problem: Problem, settings: Settings) -> Problem:
-    """The problem with the best thresholds, fitted together with factors under a conservative ridge.
+def with_thresholds(problem: Problem, settings: Settings) -> Problem:
+    """The problem with the best thresholds, if its loss has some, fitted with factors under a conservative ridge.
 
     Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies.
     """
+    if not settings.loss.located:
+        return problem
     ridge = CAUTIOUS * steepest(problem, problem.zero(0))
     rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
     result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
     return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
+
+
+def run_with_ridge(problem: Objective, rank: int, ridge: float, init: Given | None, settings: Settings) -> Result:
+    """Fit factors under a ridge, and thresholds if the loss has some."""
+    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
+    solver = settings.solver if init is None or settings.solver is not None else PCG()
+    if settings.loss.located and settings.solver is None:
+        init = init or _given(run(penalized, rank, None, None, _quiet(settings)))
+        solver = Refitted()
+    return run(penalized, rank, solver, init, settings)
 
 
 def _problem_of(result: Result) -> Problem:
