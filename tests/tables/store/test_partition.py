@@ -405,6 +405,19 @@ def test_names_change_from_an_array_to_a_table_and_grow():
         np.testing.assert_array_equal(found, np.r_[np.arange(distinct.size)[::-1], -1])
 
 
+def test_names_return_to_an_array_where_a_table_would_take_more_memory():
+    """Numbers of a moderate range in random order look sparse at first; a table of all would not fit."""
+    rng, size = np.random.default_rng(9), 3_000_000
+    order, known = rng.permutation(size) - 5, rng.random(size) < 0.5
+    side = census.Side("row", 9 * size)
+    for start in range(0, size, 200_000):
+        part = slice(start, start + 200_000)
+        side.add(order[part], known[part])
+    names, counts = side.done()
+    np.testing.assert_array_equal(names.values, np.sort(order[known]))
+    assert np.all(counts == 1)
+
+
 def test_arrays_may_be_mapped_files_or_strided(small_pieces, tmp_path):
     rng = np.random.default_rng(8)
     rows, cols, values = rng.integers(50, size=900), rng.integers(30, size=900), rng.integers(5, size=900)

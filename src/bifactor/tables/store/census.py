@@ -141,16 +141,14 @@ class _Integers:
         self.keys: Array | None = None
 
     def add(self, numbers: Array, known: Array) -> None:
-        if numbers.size == 0:
-            return
         self.seen += numbers.size
-        if self.keys is None and not self._reach(int(numbers.min()), int(numbers.max())):
-            self._become_table()
         census = kernels.find("census", np.float64, numbers.size)
-        if self.keys is None:
-            census.count(numbers, known, self.low, self.counts)
-            return
         while numbers.size:
+            if self.keys is None and self._reach(int(numbers.min()), int(numbers.max())):
+                census.count(numbers, known, self.low, self.counts)
+                return
+            if self.keys is None:
+                self._become_table()
             self.used, taken = census.enter(numbers, known, self.keys, self.counts, self.used)
             numbers, known = numbers[taken:], known[taken:]
             if numbers.size:
@@ -163,7 +161,7 @@ class _Integers:
             return True
         first, last = (min(low, self.low), max(high, self.low + size - 1)) if size else (low, high)
         span = last - first + 1
-        if span > max(SPARE, LOOSE * self.seen) or 8 * span > self.room:
+        if span > max(SPARE, LOOSE * self.seen, 2 * size) or 8 * span > self.room:
             return False
         # A little longer than needed, since the next piece may extend the range.
         more = min(span // 2, self.room // 8 - span, np.iinfo(np.int64).max - last)
@@ -177,9 +175,16 @@ class _Integers:
         self._make(_power(max(FIRST, 4 * numbers.size)), numbers, counts)
 
     def _grow(self) -> None:
+        """Double the table, or return to an array over the range if that takes no more memory."""
         assert self.keys is not None
-        there = self.counts != EMPTY
-        self._make(2 * self.keys.size, self.keys[there], self.counts[there])
+        size, there = 2 * self.keys.size, self.counts != EMPTY
+        keys, counts = self.keys[there], self.counts[there]
+        low, span = int(keys.min()), int(keys.max()) - int(keys.min()) + 1
+        if 8 * span > min(16 * size, self.room):
+            self._make(size, keys, counts)
+            return
+        self.keys, self.low, self.counts = None, low, np.full(span, EMPTY, np.int64)
+        self.counts[keys - low] = counts
 
     def _make(self, size: int, numbers: Array, counts: Array) -> None:
         if 16 * size > self.room:
