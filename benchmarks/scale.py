@@ -1,6 +1,7 @@
 """Observations on disk, in blocks: throughput of partition, time and memory of a streamed fit and of one in memory.
 
-BIFACTOR_OBSERVATIONS is their number (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SCRATCH the folder.
+BIFACTOR_OBSERVATIONS is their number (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SHAPE that of rows and
+columns (as 2000000x200000, which is the default for 1e9), BIFACTOR_SCRATCH the folder.
 """
 
 import os
@@ -13,17 +14,21 @@ import numpy as np
 
 import bifactor as bf
 from benchmarks.harness import planted
-from benchmarks.harness.measure import in_fresh_process
+from benchmarks.harness.measure import in_fresh_process, peak_bytes
 from benchmarks.harness.rows import Row, row
 
 SIZE = int(float(os.environ.get("BIFACTOR_OBSERVATIONS", "2e7")))
+SHAPE = os.environ.get("BIFACTOR_SHAPE")
 ITERATIONS, NEW, MEMORY = int(os.environ.get("BIFACTOR_ITERATIONS", "30")), 4_000_000, "1GB"
 IN_MEMORY = 100_000_000
 """Observations that are fitted in memory at most, to compare with."""
 
 
 def shape() -> tuple[int, int]:
-    """500 observations of each row, as a billion of 2,000,000 × 200,000 has."""
+    """By default 500 observations of each row, as a billion of 2,000,000 × 200,000 has."""
+    if SHAPE:
+        rows, cols = map(int, SHAPE.split("x"))
+        return rows, cols
     return max(SIZE // 500, 1000), max(SIZE // 5000, 200)
 
 
@@ -42,7 +47,9 @@ def streamed(folder: Path) -> list[Row]:
     found = _fitted(bf.Objective(f, bf.penalties.Ridge(2.0)), store.size)
     result = found.pop("result")
     errors = error_of_new(store, result.U, result.V)
-    return [row("least squares, ridge 2", f"{store.size:,} observations", "streamed", **found, **errors)]
+    pair = sum(store.shape) * planted.RANK * store.dtype.itemsize / 1e9
+    told = {**found, **errors, "pair_of_factors_gigabytes": pair}
+    return [row("least squares, ridge 2", f"{store.size:,} observations", "streamed", **told)]
 
 
 def in_memory(source: Path) -> list[Row]:
@@ -71,6 +78,7 @@ def _fitted(problem: bf.Objective, size: int, iterations: int = ITERATIONS) -> R
     )
     seconds = np.diff(result.history.seconds)
     return {
+        "peak_gigabytes": peak_bytes() / 1e9,
         "result": result,
         "iterations": result.n_iter,
         "seconds": float(result.history.seconds[-1]),

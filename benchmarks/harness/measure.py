@@ -40,17 +40,20 @@ def in_turns(
 
 
 def in_fresh_process(function: Callable[[], list[Row]]) -> list[Row]:
-    """The rows of `function`, the first with the peak memory of a process that does nothing else."""
+    """The rows of `function`, the first with the peak memory of a process that does nothing else.
+
+    A function that checks its answer in the same process notes the peak itself, before that.
+    """
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_weighed, (function,))
 
 
 def _weighed(function: Callable[[], list[Row]]) -> list[Row]:
     first, *rest = function()
-    return [{**first, "peak_gigabytes": _peak_bytes() / 1e9}, *rest]
+    return [{"peak_gigabytes": peak_bytes() / 1e9, **first}, *rest]
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss would begin at the size of the process that started this one
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
