@@ -1,7 +1,7 @@
 """`Factors`: points, directions and gradients are vectors of one space, the pairs (U, V) with X = UVᴴ.
 
-What is unknown in such a pair is its `Kind`, which the problem chooses. This file has the plain one, `Free`; `kinds`
-has X = UUᴴ and factors with fixed columns. Nothing outside the two files asks which kind it has before it.
+The `Kind` of such a pair, which the problem chooses, says what is unknown in it. This file has the plain one, `Free`;
+`kinds` has X = UUᴴ and factors with fixed columns. Most other code does not depend on the kind.
 """
 
 from abc import ABC, abstractmethod
@@ -60,12 +60,12 @@ class Factors(Carried):
 
     @property
     def dtype(self) -> Any:
-        """As NumPy names it."""
+        """The NumPy dtype."""
         return dtype_of(self.left)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays that are distinct: (U, V), or (U,) where X = UUᴴ."""
+        """The arrays that are distinct: (U, V), or (U,) if X = UUᴴ."""
         return self.kind.distinct(self)
 
     def __add__(self, other: "Factors") -> "Factors":
@@ -97,7 +97,7 @@ class Factors(Carried):
 
     @cached_property
     def wide_grams(self) -> tuple[Array, Array]:
-        """UᴴU and VᴴV in double precision, for those who need them again at the same factors."""
+        """UᴴU and VᴴV in double precision, cached because they are needed several times."""
         return self.kind.both(wide_gram, self, self)
 
     def times(self, P: Array, Q: Array) -> "Factors":
@@ -113,7 +113,7 @@ class Factors(Carried):
         return self.each(lambda a, b: contiguous(hstack(a, b)), other)
 
     def padded(self, width: int) -> "Factors":
-        """With columns of zeros at the end."""
+        """The factors with columns of zeros at the end, up to this width."""
         if self.width == width:
             return self
         return self.each(lambda a: hstack(a, zeros((a.shape[0], width - a.shape[1]), dtype_of(a), a)))
@@ -132,37 +132,37 @@ class Factors(Carried):
         return product_norm(self.left, self.right)
 
     def any(self) -> bool:
-        """Whether X is other than 0, as far as factors of zeros tell."""
+        """Whether neither factor is 0."""
         return norm(self.left) > 0 and norm(self.right) > 0
 
     def triplets(self) -> tuple[Array, Array, Array]:
-        """The singular triplets (A, s, B) of UVᴴ, through small matrices only."""
+        """The singular triplets (A, s, B) of UVᴴ, without forming it."""
         (QU, RU), (QV, RV) = self.kind.both(orthonormal, self)
         left, s, right = thin_svd(RU @ herm(RV))
         return matmul(QU, left), s, matmul(QV, herm(right))
 
     def balancing(self) -> tuple[Array, Array] | None:
-        """r×r (P, Q) with UP·(VQ)ᴴ = UVᴴ balanced; None where factors are not free, or X has a lower rank."""
+        """r×r (P, Q) with UP·(VQ)ᴴ = UVᴴ balanced; None if factors are not free, or X has a lower rank."""
         return self.kind.balancing(self)
 
     def balanced(self) -> "Factors":
-        """The same X with UᴴU = VᴴV, where the factors are free to be so."""
+        """The same X with UᴴU = VᴴV; unchanged if the factors are not free."""
         return self.kind.balanced(self)
 
     def gradient(self, left: Array, right: Array) -> "Factors":
-        """The gradient in this space of a function whose derivatives by U and V are given; these may be overwritten."""
+        """The gradient of a function in this space, from its derivatives in U and V, which may be overwritten."""
         return self.kind.gradient(left, right)
 
     def reversed_onto(self, a: float, d: "Factors") -> "Factors":
-        """−x + a·d, in the memory of x where it can be: x must not be used any more."""
+        """−x + a·d, in the memory of x if possible: x must not be used afterwards."""
         return self.each(lambda x, y: reversed_onto(x, a, y), d)
 
     def divided(self, blocks: Sides) -> "Factors":
-        """Each row divided by its block; what is fixed stays zero."""
+        """Each row divided by its block; fixed columns stay zero."""
         return self.kind.divided(self, blocks)
 
     def each(self, function: Callable[..., Array], *others: "Factors") -> "Factors":
-        """The function of each side."""
+        """The function applied to each side."""
         left, right = self.kind.both(function, self, *others)
         return Factors(left, right, self.kind)
 
@@ -171,18 +171,18 @@ class Kind(ABC):
     """What is unknown in a pair of factors."""
 
     fixed_columns: int = 0
-    """Columns of the factors beside the rank, in front."""
+    """The number of columns in addition to the rank; they come first."""
 
     @abstractmethod
     def check(self, shape: tuple[int, int]) -> None:
-        """Raise `InputError` where matrices of this shape have no such factors."""
+        """Raise `InputError` if matrices of this shape have no such factors."""
 
     @abstractmethod
     def describe(self) -> str:
         """The kind in words, for messages."""
 
     def same(self, other: "Kind") -> bool:
-        """Whether factors of one kind are those of the other."""
+        """Whether both kinds have the same factors."""
         return type(self) is type(other)
 
     def pair(self, U: Array, V: Array) -> Factors:
@@ -190,26 +190,26 @@ class Kind(ABC):
         return Factors(U, V, self)
 
     def start(self, U: Array, V: Array) -> Factors:
-        """The factors with these columns beside the fixed ones, whose partners are zero."""
+        """The factors with these columns besides the fixed ones, whose partners are zero."""
         return self.pair(U, V)
 
     def given(self, U: Array, V: Array | None, rank: int) -> Factors:
-        """A user's factors, with the fixed columns or without; `InputError` where they are not of this kind."""
+        """A user's factors, with or without the fixed columns; raises `InputError` if they are not of this kind."""
         if V is None or U.shape[1] != V.shape[1]:
             missing = "no V" if V is None else f"{U.shape[1]} columns in U and {V.shape[1]} in V"
             raise InputError(
-                f"The start has {missing}, but the problem looks for {self.describe()}. Pass both factors."
+                f"The start has {missing}, but the problem is to find {self.describe()}. Pass both factors."
             )
         return self.start(U, V)
 
     def zero(self, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE) -> Factors:
-        """X = 0 by so many columns beside the fixed ones, in the library of another array."""
+        """X = 0 with this many columns besides the fixed ones, in the library of another array."""
         return self.start(*(zeros((k, width), dtype, like) for k in shape))
 
     def random(
         self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE
     ) -> Factors:
-        """Gaussian columns, beside no fixed ones; drawn on the host, so that a seed means the same everywhere."""
+        """Gaussian columns, without fixed ones; drawn on the host, so that a seed gives the same numbers everywhere."""
         U, V = (beside(gaussian(rng, (k, width), dtype), like) for k in shape)
         return Factors(U, V, self)
 
@@ -217,7 +217,7 @@ class Kind(ABC):
         return x.left, x.right
 
     def both(self, function: Callable[..., Any], *pairs: Factors) -> tuple[Any, Any]:
-        """The function of the left sides, and that of the right sides."""
+        """The function applied to the left sides, and to the right sides."""
         return function(*(x.left for x in pairs)), function(*(x.right for x in pairs))
 
     def total(self, function: Callable[..., float], *pairs: Factors) -> float:
@@ -255,7 +255,7 @@ class Kind(ABC):
         sign: int = 1,
         start: Factors | None = None,
     ) -> tuple[Array, Array, Array]:
-        """The leading singular triplets (A, s, B) of ±G; where X = UUᴴ its largest eigenpairs, and A = B."""
+        """The leading singular triplets (A, s, B) of ±G; if X = UUᴴ, its largest eigenpairs, with A = B."""
         A, s, B = truncated_svd(G, count, rng, tol, restarts, None if start is None else (start.left, start.right))
         return sign * A, s, B
 
@@ -272,7 +272,7 @@ class Kind(ABC):
         return rank * (shape[0] + shape[1] - rank)
 
     def sided(self, x: Factors, ratio: float) -> Factors:
-        """(ratio·U, V/ratio), the same X, where the kind allows it."""
+        """(ratio·U, V/ratio), the same X, if the kind allows it."""
         return x if ratio == 1 else x.scaled(ratio, 1 / ratio)
 
     def nuclear(self, left: float, right: float) -> float:
@@ -280,11 +280,11 @@ class Kind(ABC):
         return (left * right) ** 0.5
 
     def marginals(self, rows: Any, cols: Any) -> tuple[Any, Any]:
-        """What is observed of each row of U and of V, from what is observed of each row and column of X."""
+        """How much of each row of U and of V is observed, from how much of each row and column of X is."""
         return rows, cols
 
     def curvature(self, typical: float, gradient: Callable[[Factors], LinearMap], x: Factors) -> float:
-        """The typical curvature of f over the X of this kind, from that over all; x is any pair of vectors."""
+        """The typical curvature of f over the X of this kind, from that over all X; x is any pair of vectors."""
         return typical
 
 

@@ -39,11 +39,11 @@ class Listing:
             The library; by default, the first of these that is installed.
         """
         if backend is not None and backend not in BACKENDS:
-            raise InputError(f"backend={backend!r} is not a library of frames. Choose one of {', '.join(BACKENDS)}.")
+            raise InputError(f"backend={backend!r} is not a data frame library. Choose one of {', '.join(BACKENDS)}.")
         installed = [name for name in BACKENDS if backend in (None, name) and find_spec(name) is not None]
         if not installed:
             raise BifactorError(
-                f"A frame needs {backend or 'pandas, polars or pyarrow'}, which is not installed. "
+                f"A data frame needs {backend or 'pandas, polars or pyarrow'}, which is not installed. "
                 "Install it, or use columns()."
             )
         import narwhals

@@ -132,15 +132,15 @@ def top_eigenpairs(
 
 
 def _sketched(G: LinearMap, rank: int, rng: np.random.Generator, start: Array | None) -> Array:
-    """An orthonormal basis of about the leading `rank` right singular vectors, of some columns more."""
+    """An orthonormal basis of approximately the leading `rank` right singular vectors, with some extra columns."""
     Q = _begun(rng, G.shape[1], rank, G.dtype, start, G.like)
     _, _, image = _ritz(*_krylov(G.normal, Q, G.normal(Q), SKETCH), rank + OVERSAMPLE)
-    # Not the Ritz vectors but GᴴG times these, which are known: a step of the power method for nothing.
+    # GᴴG times the Ritz vectors, which is known, instead of these: a step of the power method at no cost.
     return orthonormal(image)[0]
 
 
 def _begun(rng: np.random.Generator, n: int, rank: int, dtype: Any, start: Array | None, like: Array) -> Array:
-    """Where a search begins: random columns beside the start, to find what it has nothing of."""
+    """The initial basis of a search: the start, and random columns to find directions that it lacks."""
     Q = beside(gaussian(rng, (n, min(n, rank + OVERSAMPLE)), dtype), like)
     if start is not None:
         known = min(int(start.shape[1]), rank)
@@ -149,7 +149,7 @@ def _begun(rng: np.random.Generator, n: int, rank: int, dtype: Any, start: Array
 
 
 def _krylov(apply: Callable[[Array], Array], Q: Array, AQ: Array, depth: int) -> tuple[Array, Array]:
-    """An orthonormal basis K of the columns of Q, AQ, A²Q, … in so many blocks, and AK."""
+    """An orthonormal basis K of the columns of Q, AQ, A²Q, …, `depth` blocks of them, and AK."""
     K, AK = Q, AQ
     for _ in range(depth - 1):
         Q = _orthonormal_against(K, AQ)

@@ -577,7 +577,7 @@ def test_a_checksum_tells_what_has_changed(folder):
         path = folder / f"{name}.safetensors"
         whole = path.read_bytes()
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        assert refused(folder, f"{name}.safetensors is damaged: its content does not have its checksum")
+        assert refused(folder, f"{name}.safetensors is damaged: its content does not match its checksum")
         path.write_bytes(whole)
     assert bf.load(folder)
 

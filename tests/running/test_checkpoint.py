@@ -280,7 +280,7 @@ def test_a_folder_that_changes_in_the_run_costs_the_copies_only(make_problem, tm
         )
     assert result.n_iter == 8
     (told,) = shown
-    assert str(told.message).startswith("Iteration 4 is not in the checkpoint, nor may later ones be. Cannot write")
+    assert str(told.message).startswith("Iteration 4 is not in the checkpoint, and later ones may not be. Cannot write")
     assert became != "a file" or folder.read_text() == "mine"
 
 

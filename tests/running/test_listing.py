@@ -39,7 +39,7 @@ def test_frames_hold_the_columns(backend):
 
 
 def test_frames_that_cannot_be_made():
-    with pytest.raises(bf.errors.InputError, match="backend='excel' is not a library of frames"):
+    with pytest.raises(bf.errors.InputError, match="backend='excel' is not a data frame library"):
         HISTORY.to_frame("excel")
 
 

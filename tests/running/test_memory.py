@@ -161,7 +161,7 @@ def test_ranks_that_are_not_possible(make_problem, rank):
 
 
 def test_other_mistakes(make_problem):
-    with pytest.raises(InputError, match=r"rank='auto' is found on the way.* Pass the largest rank"):
+    with pytest.raises(InputError, match=r"rank='auto' is chosen in the run.* Pass the largest rank"):
         make_problem().memory("auto")
     with pytest.raises(InputError, match=r"solver is <class .*PCG"):
         make_problem().memory(2, bf.solvers.PCG)
@@ -266,7 +266,7 @@ def test_too_little_memory_is_refused_in_a_sentence(system):
     require_memory(14 * GB)
     with pytest.raises(InputError) as error:
         require_memory(21 * GB)
-    told = "This fit needs about 21 GB and 15 GB are free. Use fewer entries, a smaller rank or float32."
+    told = "This fit needs about 21 GB, but only 15 GB are free. Use fewer entries, a smaller rank or float32."
     assert str(error.value) == told
 
 

@@ -137,7 +137,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path, result, fit, make_problem, 
             call()
     with pytest.raises(FileError, match=rf"it is a {kind}, and only files are replaced"):
         result.save(target)
-    with pytest.raises(InputError, match="is a file, and a folder is to be written"):
+    with pytest.raises(InputError, match="is a file, but the output is a folder"):
         fit.save(target, force=True)
     with pytest.raises(FileError, match="was not written"):
         written(target)

@@ -180,7 +180,7 @@ def test_what_cannot_be_truncated(make_problem, tmp_path):
         with pytest.raises(InputError, match="is not possible"):
             result.truncated(rank)
     with_offsets = bf.Problem(problem.loss, problem.operator, problem.y, offsets=True)
-    with pytest.raises(InputError, match="fixed columns allow none"):
+    with pytest.raises(InputError, match="fixed columns cannot be truncated"):
         bf.solve(with_offsets, 2, rng=0, max_iter=3).truncated(1)
     result.save(tmp_path / "fit")
     with pytest.raises(InputError, match="read from a file"):

@@ -72,7 +72,7 @@ class Plan:
 def require_folder(folder: Path) -> None:
     """Raise `InputError` where `folder` is a file, or holds something that is no report of ours."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, and a folder is to be written. Choose another name.")
+        raise InputError(f"{folder} is a file, but the output is a folder. Choose another name.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / CELLS).is_dir():
         raise InputError(f"{folder} holds other things than a report. Choose another name, or an empty folder.")
 

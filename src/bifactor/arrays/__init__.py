@@ -1,8 +1,8 @@
-"""Array namespace, dtypes, inner products and randomness: the ground floor.
+"""Array namespaces, dtypes, inner products and randomness: the lowest layer.
 
-Tall arrays, with as many rows as X has rows, columns or measurements, live in the library and on the device that the
-data are in, and are touched through the array standard. Small ones, r×r, and numbers are NumPy's and Python's. `host`
-brings a small one over, `beside` takes one back.
+Tall arrays, with as many rows as X has rows, columns or measurements, stay in the library and on the device of the
+data, and are used through the array standard. Small ones, r×r, are NumPy arrays, and numbers are Python's. `host`
+converts to NumPy, and `beside` converts back.
 """
 
 from bifactor.arrays.algebra import (

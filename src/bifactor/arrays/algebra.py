@@ -1,4 +1,4 @@
-"""Linear algebra with tall arrays of any library; what comes out small is NumPy's."""
+"""Linear algebra with tall arrays of any library; small results are NumPy arrays."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from bifactor.arrays import on_parts, rows
 from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
 
 COPIED = 1 << 20
-"""Numbers of which a copy is made at a time."""
+"""The number of values that are copied at a time."""
 
 QR_ROWS = 1 << 16
-"""Rows of a tall array that are made orthonormal at a time."""
+"""The number of rows of a tall array that are factorised at a time."""
 
 
 def hstack(*arrays: Array) -> Array:
@@ -31,7 +31,7 @@ def columns(array: Array, chosen: Any) -> Array:
 
 
 def spread(array: Array, places: np.ndarray, width: int) -> Array:
-    """Columns at their places among zeros: what `columns` takes, given back."""
+    """Columns at their places among columns of zeros: the adjoint of `columns`."""
     if type(array) is np.ndarray:
         found = np.zeros((array.shape[0], width), array.dtype)
         found[:, places] = array
@@ -61,19 +61,19 @@ def _parts(array: np.ndarray) -> list[np.ndarray]:
 
 
 def _is_long(array: np.ndarray) -> bool:
-    """Whether parts save time, too; measured: 3 times as fast with 3 million rows, slower with 100,000."""
+    """Whether parts save time, too: they were 3 times as fast with 3 million rows, and slower with 100,000."""
     return len(array) > 4 * QR_ROWS >= 4 * array.shape[1]
 
 
 def _stacked(array: np.ndarray) -> np.ndarray:
-    """The R of some rows at a time, one below the other, which has the R of all; the array where it is short."""
+    """The R of some rows at a time, stacked, which have the same R as the array; the array itself if it is short."""
     if not _is_long(array):
         return array
     return np.concatenate([np.linalg.qr(part, mode="r") for part in _parts(array)])
 
 
 def _orthonormal_in_parts(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Q and R of a tall array: copies of all of it, of which LAPACK takes several, would be as large as factors."""
+    """Q and R of a tall array, in parts, because LAPACK makes several copies, which would be as large as factors."""
     Q, R = np.linalg.qr(_stacked(array))
     found, at = np.empty(array.shape, Q.dtype), 0
     for part, out in zip(_parts(array), _parts(found), strict=True):
@@ -126,13 +126,13 @@ def expit(a: Array) -> Array:
 
 def is_complex(array: Array) -> bool:
     """Whether an array holds complex numbers."""
-    if type(array) is np.ndarray:  # asked as often as the namespace
+    if type(array) is np.ndarray:  # called as often as `namespace`
         return array.dtype.kind == "c"
     return bool(namespace(array).isdtype(array.dtype, "complex floating"))
 
 
 def conj(a: Array) -> Array:
-    """The complex conjugate; real arrays as they are."""
+    """The complex conjugate; real arrays are unchanged."""
     return namespace(a).conj(a) if is_complex(a) else a
 
 
@@ -146,7 +146,7 @@ def herm(a: Array) -> Array:
 
 
 def inner(a: Array, b: Array) -> float:
-    """Re⟨a, b⟩, the inner product of the real vector space that factors live in."""
+    """Re⟨a, b⟩, the inner product of the real vector space of factors."""
     if isinstance(a, rows.Rows):
         return rows.dot(a, b)
     if is_numpy(a) and is_numpy(b):
@@ -156,13 +156,13 @@ def inner(a: Array, b: Array) -> float:
 
 
 def foresee_inners(*pairs: tuple[Any, Any]) -> None:
-    """Inner products of these arrays, or factors, are asked for next: they then travel together from other machines."""
+    """Announce inner products, of arrays or factors, that are needed next: other machines then send them together."""
     for pair in pairs:
         rows.foresee(on_parts.dot, *zip(*(getattr(a, "arrays", (a,)) for a in pair), strict=True))
 
 
 def foresee_grams(*pairs: tuple[Array, Array]) -> None:
-    """The same of AᵀB, where arrays are real."""
+    """The same for AᵀB of real arrays."""
     rows.foresee(on_parts.transposed_product, *pairs)
 
 
@@ -174,7 +174,7 @@ def norm(a: Array) -> float:
 
 
 def _cut(a: np.ndarray) -> list[np.ndarray]:
-    """Some rows at a time, where a copy in double precision of all of them would be large."""
+    """The array, some rows at a time if a copy in double precision of all of them would be large."""
     step = max(1, COPIED * len(a) // max(a.size, 1))
     if a.dtype.char in "dD" or step >= len(a):
         return [a]
@@ -182,7 +182,7 @@ def _cut(a: np.ndarray) -> list[np.ndarray]:
 
 
 def _double(a: Array) -> Array:
-    """In double precision: squares of single precision soon leave its range."""
+    """The array in double precision: squares easily leave the range of single precision."""
     if type(a) is np.ndarray and a.dtype.char in "dD":
         return a
     xp = namespace(a)
@@ -198,9 +198,9 @@ def product_norm(A: Array, B: Array) -> float:
 
 
 def thin_svd(a: Array) -> tuple[Array, Array, Array]:
-    """The thin SVD (A, s, Bᴴ) of a matrix that is there.
+    """The thin SVD (A, s, Bᴴ) of a dense matrix.
 
-    The fast routine of LAPACK gives up on some matrices that are perfectly finite; the slow one then does it.
+    The fast routine of LAPACK fails for some finite matrices; the slow one is then used.
     """
     try:
         A, s, Bh = np.linalg.svd(a, full_matrices=False)
@@ -223,7 +223,7 @@ def match_precision(a: Array, dtype: Any) -> Array:
 
 
 def weighted_median(a: Array, weights: Array | None) -> float:
-    """The least value that half of the weight is at or below."""
+    """The least value with half of the weight at or below it."""
     if weights is None:
         return float(np.median(a))
     order = np.argsort(a)

@@ -1,4 +1,4 @@
-"""Sums over the parts of tall arrays: several travel together, and what is known is not asked again."""
+"""Sums over the parts of tall arrays: several are requested together, and known ones are not requested again."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from bifactor.arrays.planned import Noted, Plan
 
 
 class Sum:
-    """The sum of a function of each part of some arrays, which it does not keep from being forgotten."""
+    """The sum of a function of each part of some arrays, to which it has weak references."""
 
     def __init__(self, function: Callable[..., Any], *arrays: Any):
         self.function, self.arrays = function, [ref(a) for a in arrays]
@@ -31,7 +31,7 @@ class Sum:
 
     @property
     def noted(self) -> Noted | None:
-        """To be asked; nothing where an array is gone."""
+        """The function to run; None if the sum is known or an array no longer exists."""
         arrays = [a() for a in self.arrays]
         gone = any(a is None for a in arrays)
         return None if gone or self.known else Noted(self.function, tuple(a.noted for a in arrays if a is not None))
@@ -51,12 +51,12 @@ class Question:
 
     def __init__(self, device: Any, asked: Sequence[Noted], *sums: Sum):
         foreseen = {one.key: one for one in (*device.foreseen, *sums)}.values()
-        device.foreseen = []  # also where the answer is lost
+        device.foreseen = []  # even if the answer is lost
         pairs = [(one, one.noted) for one in foreseen]
         self.sums = [(one, noted) for one, noted in pairs if noted is not None]
         self.plan = Plan([*asked, *(noted for _, noted in self.sums)])
 
     def learn(self, told: Sequence[tuple[Any, ...]]) -> None:
-        """Note the sums, of which each part has told its share, after what else was asked."""
+        """Store the sums, whose terms come last in the answer of each part."""
         for k, (one, _) in enumerate(self.sums, -len(self.sums)):
             one.learn([part[k] for part in told])

@@ -1,4 +1,4 @@
-"""What comes from outside: a user's arrays, and randomness."""
+"""Input from users: arrays and randomness."""
 
 import hashlib
 from typing import Any
@@ -9,13 +9,13 @@ from bifactor.arrays.libraries import Array, cast, dtype_of, host, is_foreign
 from bifactor.errors import InputError
 
 DRAWN = 1 << 22
-"""Numbers that are drawn in double precision at a time, to become single."""
+"""The number of values that are drawn in double precision at a time and converted to single."""
 
 
 def floating(array: Any, what: str) -> Array:
     """A floating copy-or-view of user data: integers and booleans become float64, half becomes single.
 
-    Arrays of other libraries stay there; what is no array becomes one of NumPy.
+    Arrays of other libraries stay there; everything else becomes a NumPy array.
     """
     if is_foreign(array):
         name = dtype_of(array).name
@@ -40,7 +40,7 @@ def floating(array: Any, what: str) -> Array:
 
 
 def digest(*arrays: Array) -> str:
-    """A short name for the content of some arrays, the same in every process."""
+    """A hash of the content of some arrays, the same in every process."""
     total = hashlib.blake2b(digest_size=16)
     for array in arrays:
         total.update(np.ascontiguousarray(host(array)).tobytes())
@@ -48,7 +48,7 @@ def digest(*arrays: Array) -> str:
 
 
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """The one way randomness enters: a Generator, a seed, or None for a fresh one."""
+    """The generator for `rng`: a Generator, a seed, or None for a new one. Randomness enters only here."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What an object holds in memory."""
+"""The memory that an object holds."""
 
 from math import prod
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -10,13 +10,13 @@ from bifactor.arrays.libraries import Array, dtype_of, is_array
 from bifactor.caching import cached_property
 
 CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
-"""What is not looked into. Functions are not, although they may hold arrays: nobody counts on these."""
+"""Types that are not searched; these include functions, although they may hold arrays."""
 
 
 def held(value: Any) -> int:
-    """Bytes of the arrays that an object holds, directly or in others, each once; what it caches is not counted.
+    """Bytes of the arrays that an object holds, directly or indirectly, each counted once; caches are not counted.
 
-    Of an array that is a view it is the one it looks at that counts: that is what stays in memory.
+    For a view, the array that it is a view of counts, since that stays in memory.
     """
     found, seen, ahead = 0, set(), [value]
     while ahead:
@@ -46,6 +46,6 @@ def _owner(array: Array) -> Array:
 
 
 def _is_cache(one: Any, name: str, part: Any) -> bool:
-    """Whether an attribute holds what can be made again; so a private dict is understood, too."""
+    """Whether an attribute is a cache: a cached property or a private dict."""
     private = name.startswith("_") and isinstance(part, dict)
     return private or isinstance(getattr(type(one), name, None), cached_property)

@@ -1,6 +1,6 @@
-"""Arrays of several libraries: which one, on which device, and how to get from one to another.
+"""Arrays of several libraries: their library and device, and conversions between them.
 
-This is the only importer of array-api-compat.
+Only this module imports array-api-compat.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from bifactor.arrays.rows import Rows
 from bifactor.errors import InputError
 
 Array = NDArray[Any]
-"""An array of any library that follows the array standard; checkers of types see NumPy's, which most users have."""
+"""An array of any library that follows the array standard; type checkers see NumPy's, which most users have."""
 
 HERE = np.empty(0)
-"""An array of NumPy, where nothing says otherwise."""
+"""A NumPy array, the default library."""
 
 
 def namespace(*arrays: Array) -> Any:
     """The array namespace that all of `arrays` share."""
-    if all(type(a) is np.ndarray for a in arrays):  # asked dozens of times per iteration
+    if all(type(a) is np.ndarray for a in arrays):  # called dozens of times per iteration
         return array_api_compat.numpy
     return array_api_compat.array_namespace(*arrays)
 
@@ -38,7 +38,7 @@ def is_array(value: Any) -> bool:
 
 def is_foreign(array: Any) -> bool:
     """Whether it is an array of a library other than NumPy."""
-    if type(array) is np.ndarray or not hasattr(array, "dtype"):  # asked of every argument of a kernel
+    if type(array) is np.ndarray or not hasattr(array, "dtype"):  # called for every argument of a kernel
         return False
     return array_api_compat.is_array_api_obj(array) and not is_numpy(array)
 
@@ -61,7 +61,7 @@ def where(array: Any) -> str:
 
 
 def host(array: Any) -> Any:
-    """As a NumPy array: itself, a view where memory can be shared, else a copy. Numbers stay numbers."""
+    """The array as a NumPy array: itself, a view if memory can be shared, otherwise a copy. Numbers stay numbers."""
     if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
         return array
     if isinstance(array, Rows):
@@ -75,7 +75,7 @@ def host(array: Any) -> Any:
 
 
 def beside(array: np.ndarray, tall: Array) -> Array:
-    """A NumPy array in the library and on the device of a tall one; a view where memory can be shared."""
+    """A NumPy array in the library and on the device of a tall one; a view if memory can be shared."""
     if type(tall) is np.ndarray:
         return array
     xp = namespace(tall)
@@ -83,9 +83,9 @@ def beside(array: np.ndarray, tall: Array) -> Array:
 
 
 def on_host(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """What a kernel for NumPy's arrays makes of arrays of another library, given back in that library.
+    """The result of a NumPy kernel for arrays of another library, as arrays of that library.
 
-    torch's tensors on the host share their memory with NumPy both ways. Elsewhere the device needs its own kernel.
+    Tensors of torch on the host share their memory with NumPy in both directions. Other devices need their own kernels.
     """
     foreign = None
     for argument in arguments:
@@ -111,12 +111,12 @@ def dtype_of(array: Array) -> np.dtype:
 
 
 def common_dtype(*arrays: Array) -> np.dtype:
-    """The dtype that arrays have together."""
+    """The common dtype of arrays."""
     return np.result_type(*(dtype_of(a) for a in arrays))
 
 
 def cast(array: Array, dtype: Any) -> Array:
-    """In another dtype, named as NumPy does; itself where it has that."""
+    """The array in another dtype, named as in NumPy; the array itself if it has that dtype."""
     if type(array) is np.ndarray:
         return array.astype(dtype, copy=False)
     xp = namespace(array)
@@ -124,7 +124,7 @@ def cast(array: Array, dtype: Any) -> Array:
 
 
 def zeros(shape: tuple[int, ...], dtype: Any, like: Array) -> Array:
-    """Zeros in the library and on the device of another array; the dtype is named as NumPy does."""
+    """Zeros in the library and on the device of another array; the dtype is named as in NumPy."""
     if type(like) is np.ndarray:
         return np.zeros(shape, dtype)
     xp = namespace(like)
@@ -140,7 +140,7 @@ def contiguous(array: Array) -> Array:
 
 
 def gathered(array: Array) -> Array:
-    """An array in parts elsewhere as one of NumPy; others as they are."""
+    """`Rows` as a NumPy array; other arrays are unchanged."""
     return host(array) if isinstance(array, Rows) else array
 
 

@@ -1,4 +1,4 @@
-"""What runs where a part of a tall array is: plain functions of NumPy's arrays."""
+"""The functions that run where a part of a tall array is stored: plain functions of NumPy arrays."""
 
 from typing import Any
 

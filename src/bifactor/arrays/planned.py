@@ -1,7 +1,7 @@
-"""Functions of arrays in parts: noted first, and run together, once for each part, when somebody asks for a number.
+"""Functions of arrays in parts: recorded first, and run together, once for each part, when a number is needed.
 
-`Noted` stands for an array, `Plan` gathers what a question needs, and a `Program` is what runs where a part is. Arrays
-that somebody still holds when a plan is made are kept there, for they may be asked for again; others are not.
+`Noted` stands for an array, `Plan` collects what a question needs, and a `Program` is what runs where a part is stored.
+Arrays that are still referenced when a plan is made are kept there, since they may be needed again; others are not.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,24 +12,24 @@ from weakref import ref
 import numpy as np
 
 Handle = Any
-"""What stands for a tuple of arrays, or of numbers, of one part: only its placement looks inside."""
+"""An object that stands for a tuple of arrays, or of numbers, of one part: only its placement looks inside."""
 
 
 class Each(tuple[Any, ...]):
-    """An operand that differs from part to part, one small value for each."""
+    """An operand with a different small value for each part."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """Arrays that were made together: for each part, they are there as long as one of them is held."""
+    """Arrays that were computed together: for each part, they stay in memory as long as one of them is referenced."""
 
     handles: tuple[Handle, ...]
     count: int
-    """Values in what each handle stands for."""
+    """The number of values that each handle stands for."""
 
 
 class Noted:
-    """An array by the function that makes it, and, once it has been made, by where it is."""
+    """An array, given by the function that computes it or, once it is computed, by where it is stored."""
 
     def __init__(self, function: Callable[..., Any] | None, operands: tuple[Any, ...] = ()):
         self.function, self.operands = function, operands
@@ -44,7 +44,7 @@ class Noted:
         return found
 
     def settle(self, bundle: Bundle, index: int) -> None:
-        """From now on it is there; what it was made of is not held on its behalf."""
+        """Mark the array as computed, and release its operands."""
         self.function, self.operands, self.bundle, self.index = None, (), bundle, index
 
     def held_by(self, holder: Any) -> None:
@@ -60,16 +60,16 @@ class Slot(int):
 
 
 class Program(NamedTuple):
-    """Functions of values: those given, and those of functions before."""
+    """Functions of given values and of the values of earlier functions."""
 
     steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
     kept: tuple[int, ...]
     """The values that stay where they are."""
     asked: tuple[int, ...]
-    """Those that the question is about."""
+    """The values that are asked for."""
 
     def run(self, each: Sequence[Any], bundles: Iterable[Sequence[Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Of one part, what is kept and what is asked."""
+        """The values of one part that are kept, and those that are asked for."""
         values = [*each, *(value for bundle in bundles for value in bundle)]
         for function, operands in self.steps:
             values.append(function(*(values[a] if isinstance(a, Slot) else a for a in operands)))
@@ -77,7 +77,7 @@ class Program(NamedTuple):
 
 
 class Plan:
-    """All that has to run for some arrays, or sums, to be known."""
+    """All functions that have to run to compute some arrays or sums."""
 
     def __init__(self, asked: Sequence[Noted]):
         ahead = _in_order(asked)
@@ -102,14 +102,14 @@ class Plan:
         return [a[part] for a in self.each]
 
     def settle(self, handles: Sequence[Handle], count: int, before: int = 0) -> Bundle:
-        """What is kept is among so many values that handles stand for, after some others."""
+        """Mark what is kept as computed: it follows the first `before` of the `count` values of each handle."""
         bundle = Bundle(tuple(handles), count)
         for k, note in enumerate(self.kept):
             note.settle(bundle, before + k)
         return bundle
 
     def settle_apart(self, columns: Sequence[Sequence[Handle]]) -> None:
-        """What is kept is there, each by handles of its own."""
+        """Mark what is kept as computed, each array with its own handles."""
         for note, handles in zip(self.kept, columns, strict=True):
             note.settle(Bundle(tuple(handles), 1), 0)
 
@@ -119,7 +119,7 @@ def _is_made(operand: Any) -> bool:
 
 
 def _in_order(asked: Sequence[Noted]) -> list[Noted]:
-    """What has to be made, each once, and after all that it is made of."""
+    """The arrays that have to be computed, each once and after its operands."""
     found: dict[int, Noted] = {}
     ahead = [(note, False) for note in reversed(asked)]
     while ahead:

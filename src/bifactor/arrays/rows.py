@@ -1,10 +1,10 @@
-"""Tall arrays whose rows are held in parts, somewhere else: on the workers of a cluster.
+"""Tall arrays whose rows are held in parts on other machines, the workers of a cluster.
 
-`Rows` is one more array library: it has the functions of the array standard that factors need, and no others. What
-comes out small is NumPy's. The parts are cut where blocks of observations are; an array that is as long as all blocks
-together is spread over them, and any other one stays NumPy's.
+`Rows` is another array library: it has the functions of the array standard that factors need, and no others. Small
+results are NumPy arrays. The parts are divided like the blocks of observations; an array that is as long as all blocks
+together is distributed over them, and any other one stays a NumPy array.
 
-Functions whose results are tall are noted, see `planned`. They run when a sum is asked for, or a pass needs them.
+Functions whose results are tall are recorded, see `planned`. They run when a sum or a pass needs them.
 """
 
 import operator
@@ -29,7 +29,7 @@ class Placement(ABC):
     def __init__(self, cuts: tuple[int, ...]):
         self.cuts = cuts
         self.foreseen: list[Sum] = []
-        """Sums that somebody will ask for: they come with the answer to the next question."""
+        """Sums that will be needed: they come with the answer to the next question."""
 
     @property
     def rows(self) -> int:
@@ -37,27 +37,27 @@ class Placement(ABC):
 
     @abstractmethod
     def run(self, plan: Plan) -> list[tuple[Any, ...]]:
-        """Run the plan's program on each part, settle what it keeps, and tell what it is asked for."""
+        """Run the plan's program on each part, settle what it keeps, and return what it is asked for."""
 
     @abstractmethod
     def spread(self, parts: Sequence[np.ndarray]) -> list[Handle]:
-        """Arrays that are here, taken there; each handle stands for a tuple of one."""
+        """Send arrays of this machine to where the parts are; each handle stands for a tuple of one."""
 
     def __str__(self) -> str:
         return "parts elsewhere"
 
 
 class Rows:
-    """An array of as many rows as a placement has; of none where nothing is noted."""
+    """An array with the rows of a placement, or without rows if `noted` is None."""
 
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, noted: Noted | None, device: Placement, meta: np.ndarray):
         self.noted, self.device = noted, device
         self.meta = meta
-        """An array without rows that is alike otherwise."""
+        """An array without rows that is otherwise alike."""
         self.known: dict[Any, tuple[Any, Any]] = {}
-        """Sums with other arrays, while these live."""
+        """Sums with other arrays, while these exist."""
         if noted is not None:
             noted.held_by(self)
 
@@ -92,7 +92,7 @@ class Rows:
         if first == slice(0) and isinstance(first, slice):
             return Rows(None, self.device, self.meta)
         if not isinstance(chosen, tuple) or first != slice(None):
-            raise TypeError("Rows are held in parts elsewhere. Gather them with host first.")
+            raise TypeError("Rows are held on other machines. Gather them with host first.")
         return mapped(operator.getitem, self, chosen)
 
     def __matmul__(self, other: np.ndarray) -> "Rows":
@@ -108,11 +108,11 @@ class Rows:
         return whole if dtype is None else whole.astype(dtype)
 
     def told(self, function: Callable[..., Any], *others: Any) -> list[Any]:
-        """A small function of each part."""
+        """The small result of a function for each part."""
         return _told(self.device, _noted(function, _placed((self, *others), self.device)))
 
     def total(self, function: Callable[..., Any], *others: Any) -> Any:
-        """The sum of a small function of each part, in their order; remembered where others are arrays as this one."""
+        """The sum of a small function of each part, in their order; it is remembered if the others are `Rows`, too."""
         if not all(isinstance(a, Rows) for a in others):
             return added(self.told(function, *others))
         asked = Sum(function, self, *others)
@@ -122,7 +122,7 @@ class Rows:
 
 
 def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
-    """What each part tells of arrays; sums are learned, with those that are foreseen."""
+    """The values of arrays for each part; sums are learned, including those that are foreseen."""
     question = Question(device, arrays, *sums)
     told = device.run(question.plan)
     question.learn(told)
@@ -169,7 +169,7 @@ def mapped(function: Callable[..., Any], *operands: Any) -> Rows:
 
 
 def spread(array: Any, device: Placement) -> Any:
-    """In parts, where it is as long as these together; else as it is."""
+    """The array in parts if it is as long as these together; otherwise unchanged."""
     if isinstance(array, Rows) or np.ndim(array) == 0 or len(array) != device.rows:
         return array
     array = np.asarray(array)
@@ -182,13 +182,13 @@ def _placed(operands: Sequence[Any], device: Placement) -> list[Any]:
 
 
 def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Noted:
-    """The function, for later; small arrays are copied, for they might be written to by then."""
+    """The function, to run later; small arrays are copied, since they may have changed by then."""
     copied = (np.array(a) if isinstance(a, np.ndarray) else a for a in placed)
     return Noted(function, tuple(a.noted if isinstance(a, Rows) else a for a in copied))
 
 
 def foresee(function: Callable[..., Any], *pairs: tuple[Any, Any]) -> None:
-    """Sums of a function of these pairs will be asked for; nothing is done where arrays are on this machine."""
+    """Announce that sums of a function of these pairs will be needed; does nothing for arrays on this machine."""
     for a, b in pairs:
         if isinstance(a, Rows) and isinstance(b, Rows):
             a.device.foreseen.append(Sum(function, a, b))
@@ -200,7 +200,7 @@ def dot(a: Rows, b: Rows) -> float:
 
 
 def triangular(a: Rows) -> Any:
-    """R of the QR factorisation: that of the R of all parts, one below the other."""
+    """R of the QR factorisation: that of the R of all parts, stacked."""
     return on_parts.triangle(_stacked(a)[0])
 
 

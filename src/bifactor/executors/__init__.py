@@ -1,4 +1,4 @@
-"""Where passes over blocks of observations run: on this machine, or on others."""
+"""Executors, which run passes over blocks of observations on this machine or on others."""
 
 from bifactor.executors.base import Executor, Gathered, Loaded, Part, Passed, Workspace
 from bifactor.executors.cluster import Dask

@@ -1,4 +1,4 @@
-"""Where passes over blocks of observations run."""
+"""The base class of executors, which run passes over blocks of observations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class Loaded(NamedTuple):
 
 
 class Part(Protocol):
-    """A block: some rows of the longer side of a matrix, and what is observed there. Small, and can be pickled."""
+    """A block: some rows of the longer side of a matrix, and the observations there. It is small and can be pickled."""
 
     @property
     def start(self) -> int:
@@ -31,29 +31,29 @@ class Part(Protocol):
 
     @property
     def size(self) -> int:
-        """Observations."""
+        """The number of observations."""
 
     @property
     def fingerprint(self) -> str:
-        """Tells its content from others."""
+        """Identifies its content."""
 
     def load(self, workspace: "Workspace | None" = None) -> Loaded:
-        """Read it; into arrays of the workspace, where there is one."""
+        """Read it, into arrays of the workspace if there is one."""
 
 
 class Passed(NamedTuple):
-    """What a pass makes of one block."""
+    """The result of a pass over one block."""
 
     tall: tuple[Array, ...] = ()
-    """With one row for each row of the block."""
+    """Arrays with one row for each row of the block."""
     sums: tuple[Any, ...] = ()
-    """To be added over all blocks."""
+    """Values that are added over all blocks."""
     each: Any = None
-    """Small, and told for each block."""
+    """A small value that is returned for each block."""
 
 
 class Gathered(NamedTuple):
-    """What a pass makes of all blocks."""
+    """The result of a pass over all blocks."""
 
     tall: tuple[Array, ...]
     sums: tuple[Any, ...]
@@ -61,7 +61,7 @@ class Gathered(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A shared array that is `base + a·direction`: who has these two already need not be sent it."""
+    """A shared array that is `base + a·direction`: it need not be sent to workers that have these two."""
 
     value: Array
     base: Array
@@ -74,14 +74,14 @@ def value_of(shared: "Array | Moved") -> Array:
 
 
 Open = Callable[[Part, Loaded], Any]
-"""Makes of a block what tasks work on. Can be pickled."""
+"""Converts a block to the object that tasks work on. Can be pickled."""
 
 Task = Callable[..., Passed]
 """`task(opened, tall, shared, *settings)`: `tall` are arrays with the rows of the block. A plain function."""
 
 
 class Executor(ABC):
-    """Runs tasks on all blocks, and adds up in the order of the blocks what they find."""
+    """Runs tasks on all blocks, and adds their results in the order of the blocks."""
 
     def __deepcopy__(self, memo: Any) -> "Executor":
         """Itself: a copy of an estimator runs on the same machines."""
@@ -97,19 +97,19 @@ class Executor(ABC):
         shared: Sequence[Array | Moved] = (),
         settings: tuple[Any, ...] = (),
     ) -> Gathered:
-        """The task on every block. Tall arrays have one row for each row of all blocks; shared ones are not cut."""
+        """Run a task on all blocks. Tall arrays have one row for each row of all blocks; shared ones are not cut."""
 
     def like(self, parts: Sequence[Part]) -> Array:
-        """An array of the library that tall arrays are in."""
+        """An array of the library of tall arrays."""
         return HERE
 
     def footprint(self, parts: Sequence[Part]) -> int:
-        """Bytes that blocks take on this machine while they are worked on."""
+        """Bytes that blocks take on this machine during a pass."""
         return 0
 
 
 def added(sums: tuple[Any, ...], more: tuple[Any, ...], into: bool = False) -> tuple[Any, ...]:
-    """Sums so far and those of one block more; arrays of the former are overwritten where they may be."""
+    """The sums so far plus those of one more block; arrays of the former are overwritten if `into`."""
     return tuple(_plus(a, b, into) for a, b in zip(sums, more, strict=True))
 
 
@@ -118,13 +118,13 @@ def _plus(a: Any, b: Any, into: bool) -> Any:
 
 
 class Workspace:
-    """Arrays that are used again for the next block."""
+    """Arrays that are reused for the next block."""
 
     def __init__(self) -> None:
         self._held: dict[str, Array] = {}
 
     def take(self, name: str, size: int, dtype: Any) -> Array:
-        """An array of this size and dtype, on the memory of the last one of this name where that is long enough."""
+        """An array of this size and dtype, in the memory of the last one of this name if that is large enough."""
         dtype = np.dtype(dtype)
         held = self._held.get(name)
         if held is None or held.size < size * dtype.itemsize:

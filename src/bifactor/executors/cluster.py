@@ -19,41 +19,41 @@ from bifactor.executors.sizes import bytes_of
 from bifactor.validation import is_count, positive
 
 SHARED = 8
-"""Arrays that are known to be on all workers."""
+"""The number of shared arrays whose copies on workers are remembered."""
 
 GLANCE = 2.0
-"""Seconds after which somebody who waits looks whether there is anybody to wait for."""
+"""Seconds between two checks of whether workers make progress, while waiting for results."""
 
 GROUPS = 128
-"""Blocks beyond so many share a task with their neighbours: Dask takes about a millisecond for each task."""
+"""The largest number of tasks in a pass; more blocks than this share them. Dask takes about a millisecond per task."""
 
 BRANCH = 8
-"""Tasks of one worker whose sums are added up in one more: their memory is held until then."""
+"""The largest number of tasks of one worker whose sums are added in one more task; their memory is held until then."""
 
 CONNECT = 20.0
 """Seconds that a scheduler may take to answer."""
 
 LARGE = "1TB"
-"""Of a graph, from which on Dask warns: arrays that are sent are meant."""
+"""The size of a graph above which Dask warns: here arrays are sent on purpose."""
 
 
 class Dask(Executor):
-    """Blocks are read and worked on by the workers of a Dask cluster, where the factor of their rows stays, too.
+    """Blocks are read and processed by the workers of a Dask cluster, which also hold the factor of their rows.
 
-    Tasks are plain functions of blocks that can be read again: what a worker takes with it when it dies is made again
-    by others, to the same bits. Sums are taken in the order of the blocks, so that the number of workers does not
-    change a bit of the result; the number of threads does.
+    Tasks are plain functions of blocks that can be read again: what is lost when a worker dies is computed again by
+    others, bit for bit. Sums are taken in the order of the blocks, so that the result does not depend on the number of
+    workers, not even in the last bit; it does depend on the number of threads.
 
     Parameters
     ----------
     client : distributed.Client or str
-        Or the address of a scheduler, as "tcp://127.0.0.1:8786".
+        The client, or the address of a scheduler, such as "tcp://127.0.0.1:8786".
     memory : int or str
-        Bytes of blocks that a worker keeps; the others it reads in every pass.
+        Bytes of blocks that a worker keeps; it reads the others in every pass.
     threads : int, optional
-        Of each task; by default as many as the smallest worker has.
+        The number of threads of each task; by default, that of the smallest worker.
     patience : float
-        Seconds without a task that is finished, or without workers, before `LostError` is raised.
+        Seconds without a finished task, or without workers, after which `LostError` is raised.
     """
 
     def __init__(self, client: Any, memory: int | str = "8GB", threads: int | None = None, patience: float = 600.0):
@@ -66,7 +66,7 @@ class Dask(Executor):
         self._placements: dict[tuple[int, ...], OnWorkers] = {}
         self._known: list[tuple[Array, dict[str, Any]]] = []
         self._tall: dict[Task, int] = {}
-        """The tall arrays that tasks have made, at most."""
+        """The largest number of tall arrays that each task has returned."""
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r}, threads={self.threads})"
@@ -93,7 +93,7 @@ class Dask(Executor):
         works = [on_workers.Work(group, opened, task, settings, len(tall), self.threads, self.memory) for group in some]
         near = [[copy[home] for copy in copies] for home in homes]
         visits = self.map(on_workers.run_blocks, works, near, *placement.arguments(plan), homes=homes)
-        # Sums take room until they are added up, so tall arrays part from them; that costs tasks where there are none.
+        # Tall arrays, if any, are separated from the sums, so that these can be freed once added; this takes tasks.
         lasting = bool(plan.kept) or self._tall.get(task, 1) > 0
         kept = self.map(on_workers.tall_of, visits, homes=homes) if lasting else []
         total = self._sum(visits, homes)
@@ -102,14 +102,14 @@ class Dask(Executor):
         metas = told[0][2]
         self._tall[task] = max(len(metas), self._tall.get(task, 0))
         question.learn([found for _, found, _ in told])
-        if metas and not lasting:  # a task that had none with other settings
+        if metas and not lasting:  # with other settings, the task returned none
             return self.over(parts, opening, task, tall, shared, settings)
         bundle = plan.settle(kept, len(metas) + len(plan.kept), len(metas))
         found = tuple(Rows(Noted.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
         return Gathered(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]
 
     def values(self, futures: Sequence[Any]) -> list[Any]:
-        """What futures stand for; `LostError` where it is lost, or does not come."""
+        """The results of futures; raises `LostError` if they are lost or do not arrive."""
         from distributed import CancelledError, KilledWorker, TimeoutError, wait
 
         alive, working = time.monotonic(), None
@@ -135,15 +135,15 @@ class Dask(Executor):
             ) from error
 
     def spread(self, parts: Sequence[Array], homes: Sequence[str]) -> list[Any]:
-        """Arrays of this machine, taken to where their blocks are."""
+        """Send arrays of this machine to where their blocks are."""
         return self.map(on_workers.same, [(part,) for part in parts], homes=homes)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
-        """The function of arguments, as a future."""
+        """Call the function on a worker; returns a future."""
         return self.map(function, *([a] for a in arguments), homes=[home])[0]
 
     def map(self, function: Callable[..., Any], *columns: Sequence[Any], homes: Sequence[str | None]) -> list[Any]:
-        """The function of each row of arguments, sent in one message for neighbours that have the same home."""
+        """Call the function for each row of arguments, with one message for neighbours that have the same home."""
         import dask
 
         found: list[Any] = []
@@ -155,15 +155,15 @@ class Dask(Executor):
         return found
 
     def _sum(self, visits: Sequence[Any], homes: Sequence[str]) -> Any:
-        """The sums of a pass, by a tree that depends on the number of blocks alone, some branches of it in one task."""
+        """The sums of a pass, by a tree that depends only on the number of blocks; some branches are one task."""
         if len(visits) <= BRANCH and homes[0] == homes[-1]:
             return self.submit(on_workers.sums_of, *visits, home=homes[0])
         half = 1 << (len(visits) - 1).bit_length() - 1
         left, right = self._sum(visits[:half], homes[:half]), self._sum(visits[half:], homes[half:])
-        return self.submit(on_workers.joined, left, right, home=homes[0])  # from right to left fewer sums travel
+        return self.submit(on_workers.joined, left, right, home=homes[0])  # the right half has fewer sums to send
 
     def _copies(self, shared: Array | Moved, workers: list[str]) -> dict[str, Any]:
-        """A copy of the array for each worker, made there where that is possible."""
+        """A copy of the array for each worker, computed there if possible."""
         value = value_of(shared)
         found = self._held(value)
         if found is None and isinstance(shared, Moved):
@@ -173,7 +173,7 @@ class Dask(Executor):
                 found = {w: self.submit(on_workers.moved, base[w], direction[w], shared.a, home=w) for w in both}
         found = dict(found or {})
         for w in (w for w in workers if w not in found):
-            given = list(found.values())  # each is passed on to two others: no machine sends to all
+            given = list(found.values())  # each is passed on to two others, so no machine sends to all
             found[w] = self.submit(on_workers.same, given[(len(given) - 1) // 2] if given else value, home=w)
         self._known = [(value, found), *(pair for pair in self._known if pair[0] is not value)][:SHARED]
         return found
@@ -182,7 +182,7 @@ class Dask(Executor):
         return next((copies for known, copies in self._known if known is array), None)
 
     def homes(self, count: int) -> list[str]:
-        """The worker of each block: neighbours have one, and all about as many."""
+        """The worker of each block: neighbours share one, and all have about the same number of blocks."""
         workers = sorted(self._nthreads())
         began = time.monotonic()
         while not workers:
@@ -195,7 +195,7 @@ class Dask(Executor):
         return [workers[k * len(workers) // count] for k in range(count)]
 
     def _working(self) -> set[str]:
-        """The tasks of runs that workers have before them: while these change, somebody is alive."""
+        """The tasks of runs that are assigned to workers: while these change, workers make progress."""
         keys = (str(key) for some in self.client.processing().values() for key in some)
         return {key for key in keys if key.startswith(on_workers.TASKS)}
 
@@ -211,7 +211,7 @@ class Dask(Executor):
 
 
 class OnWorkers(Placement):
-    """Parts of arrays as futures, each where its blocks are."""
+    """Parts of arrays as futures, each on the worker of its blocks."""
 
     def __init__(self, executor: Dask, cuts: tuple[int, ...]):
         super().__init__(cuts)
@@ -222,12 +222,12 @@ class OnWorkers(Placement):
         return self.executor.homes(len(self.cuts) - 1)
 
     def renewed_homes(self) -> list[str]:
-        """Those of the workers that there are now."""
+        """The homes among the workers that are available now."""
         self.homes = self.executor.homes(len(self.cuts) - 1)
         return self.homes
 
     def arguments(self, plan: Plan) -> list[Sequence[Any]]:
-        """The program, and of each part what it works on."""
+        """The program, and its operands for each part."""
         program = on_workers.Program(pickle.dumps(plan.program), self.executor.threads)
         count = len(self.homes)
         return [[program] * count, [plan.each_of(k) for k in range(count)], *(a.handles for a in plan.bundles)]
@@ -240,7 +240,7 @@ class OnWorkers(Placement):
             return executor.values(made)
         if kept == 1:
             plan.settle(made, 1 + len(plan.program.asked))
-        else:  # one of them may be held for longer than others, whose memory is then free
+        else:  # one may be held for longer than the others, whose memory is then freed
             plan.settle_apart(
                 [executor.map(on_workers.item, made, [k] * len(made), homes=anywhere) for k in range(kept)]
             )
@@ -255,13 +255,13 @@ class OnWorkers(Placement):
 
 
 def groups(count: int) -> list[tuple[int, int]]:
-    """Where neighbours that one task works on begin and end, of so many blocks; workers have no part in it."""
+    """The ranges of neighbouring blocks that share a task, for this many blocks; they do not depend on workers."""
     most = min(count, GROUPS)
     return [(k * count // most, (k + 1) * count // most) for k in range(most)]
 
 
 def runs(homes: Sequence[Any]) -> list[tuple[int, int]]:
-    """Where neighbours with the same home begin and end."""
+    """The ranges of neighbours with the same home."""
     starts = [k for k in range(len(homes)) if k == 0 or homes[k] != homes[k - 1]]
     return list(zip(starts, [*starts[1:], len(homes)], strict=True))
 

@@ -1,4 +1,4 @@
-"""What the workers of a cluster run: plain functions of their arguments, so that whatever is lost can be made again."""
+"""Functions that the workers of a cluster run: they depend only on arguments, so lost results can be computed again."""
 
 import pickle
 from collections import OrderedDict
@@ -14,21 +14,21 @@ from bifactor.executors.streamed import READ
 from bifactor.kernels.threads import threads
 
 Sums = tuple[tuple[Any, ...], list[tuple[Any, Any, list[Array]]]]
-"""Sums over some blocks, and what is told of each of them."""
+"""Sums over some blocks, and what is reported for each visit to them."""
 
 T = TypeVar("T")
 
 
 class Work(NamedTuple):
-    """A task on some blocks, neighbours of each other."""
+    """A task on some neighbouring blocks."""
 
     parts: tuple[Part, ...]
     opening: bytes
-    """How blocks are opened, pickled."""
+    """The function that opens blocks, pickled."""
     task: Task
     settings: tuple[Any, ...]
     tall: int
-    """Tall arrays that it takes."""
+    """The number of tall arrays that it takes."""
     threads: int
     memory: int
     """Bytes of blocks that a worker keeps."""
@@ -38,35 +38,35 @@ class Program(NamedTuple):
     """Functions of the parts of tall arrays."""
 
     pickled: bytes
-    """A `planned.Program`, which Dask need not look into."""
+    """A `planned.Program`, pickled so that Dask does not look into it."""
     threads: int
 
 
 def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What is kept of a part, and then what is asked of it."""
+    """The values of a part that are kept, followed by those that are asked for."""
     with threads(program.threads):
         kept, asked = pickle.loads(program.pickled).run(each, bundles)
     return (*kept, *asked)
 
 
 def item(values: tuple[Any, ...], k: int) -> tuple[Any]:
-    """One of the values, alone."""
+    """A tuple of one of the values."""
     return (values[k],)
 
 
 def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Of some parts what is asked, without what is kept."""
+    """The values of some parts that are asked for, without those that are kept."""
     return [value[count:] for value in values]
 
 
 class Visit(NamedTuple):
-    """What a pass makes of some blocks."""
+    """The result of a pass over some blocks."""
 
     tall: tuple[Array, ...]
-    """Of the task; then what was made on the way and is kept."""
+    """The tall arrays of the task, followed by others that were computed for it and are kept."""
     sums: tuple[Any, ...]
     told: tuple[Any, Any, list[Array]]
-    """What the task tells of each block; sums of tall arrays; and its tall arrays but for their rows."""
+    """The values of the task for each block, sums of tall arrays, and its tall arrays without their rows."""
 
 
 def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
@@ -78,7 +78,7 @@ def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any
 
 
 def _passed(work: Work, tall: tuple[Array, ...], shared: tuple[Array, ...]) -> Gathered:
-    """The task on one block after the other."""
+    """Run the task on one block after the other."""
     sums, cut, each, first = None, [], [], work.parts[0].start
     for part in work.parts:
         own = tuple(a[part.start - first : part.stop - first] for a in tall)
@@ -99,12 +99,12 @@ def same(value: Any) -> Any:
 
 
 def moved(base: Array, direction: Array, a: float) -> Array:
-    """As `Factors.plus` has it, to the last bit."""
+    """The same as `Factors.plus`, to the last bit."""
     return base + a * direction
 
 
 def sums_of(*visits: Visit) -> Sums:
-    """Of some visits, by the same tree as `joined` makes."""
+    """The sums of some visits, by the same tree as with `joined`."""
     return tree([(visit.sums, [visit.told]) for visit in visits], joined)
 
 
@@ -113,7 +113,7 @@ def joined(left: Sums, right: Sums) -> Sums:
 
 
 def tree(values: list[T], join: Callable[[T, T], T]) -> T:
-    """All values joined, neighbours first: the order depends on their number alone."""
+    """All values joined, neighbours first: the order depends only on their number."""
     while len(values) > 1:
         pairs = [values[k : k + 2] for k in range(0, len(values), 2)]
         values = [pair[0] if len(pair) == 1 else join(*pair) for pair in pairs]
@@ -125,7 +125,7 @@ _lock = Lock()
 
 
 def _opened(work: Work, part: Part) -> Any:
-    """The block, from memory where this worker has it."""
+    """The block, from memory if this worker has kept it."""
     name = (part.fingerprint, work.opening)
     with _lock:
         if name in _blocks:
@@ -140,4 +140,4 @@ def _opened(work: Work, part: Part) -> Any:
 
 
 TASKS = tuple(f.__name__ for f in (run_blocks, compute, item, behind, tall_of, sums_of, joined, same, moved))
-"""How the names begin that Dask gives to tasks."""
+"""The beginnings of the names that Dask gives to tasks."""

@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them."""
+"""Amounts of memory in text, such as "2GB"."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Blocks one after the other on this machine, in bounded memory."""
+"""Passes over blocks on this machine, one after the other, in bounded memory."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,18 +12,18 @@ from bifactor.executors.sizes import bytes_of
 from bifactor.kernels.memory import empty
 
 READ = 16
-"""Bytes that an observation takes in memory, weights aside: where it is, its value, and what is read from the disk."""
+"""Bytes of an observation in memory, without its weight: its coordinates, its value, and what is read from disk."""
 
 
 class Streamed(Executor):
-    """Blocks are read one after the other, the next one while one is worked on; tall arrays are NumPy's.
+    """Blocks are read one after the other, each while the one before is processed; tall arrays are NumPy arrays.
 
-    Blocks that fit into the budget together stay in memory, the others are read in every pass.
+    As many blocks as fit into the budget stay in memory; the others are read in every pass.
 
     Parameters
     ----------
     memory : int or str
-        Bytes for blocks, as 2_000_000_000 or "2GB". Factors come on top of it. Two blocks are held in any case.
+        Bytes for blocks, such as 2_000_000_000 or "2GB", in addition to the factors. Two blocks are always held.
     """
 
     def __init__(self, memory: int | str = "2GB"):
@@ -79,7 +79,7 @@ class Streamed(Executor):
 
     @contextmanager
     def _spaces(self) -> Iterator[list[Workspace]]:
-        """Two workspaces that nobody else has."""
+        """Two workspaces that no other pass uses."""
         spaces = [self._idle.pop() if self._idle else Workspace() for _ in range(2)]
         try:
             yield spaces
@@ -87,7 +87,7 @@ class Streamed(Executor):
             self._idle += spaces
 
     def _room(self, parts: Sequence[Part]) -> set[str]:
-        """Blocks that are to stay, too: the first ones that fit, beside two that come and go if there are more."""
+        """More blocks to keep in memory: the first ones that fit, besides two of the others if there are any."""
         sizes = [READ * part.size for part in parts]
         memory = self.memory - sum(size for held in self._kept.values() for size, _ in held.values())
         if sum(sizes) <= memory:
@@ -107,7 +107,7 @@ def _ahead(reader: ThreadPoolExecutor, parts: list[Part], spaces: list[Workspace
     def read(k: int) -> "Future[Loaded] | None":
         if k >= len(parts):
             return None
-        # What stays has memory of its own.
+        # Blocks that stay in memory have their own arrays.
         return reader.submit(parts[k].load, None if parts[k].fingerprint in stay else spaces[k % 2])
 
     coming = read(0)

@@ -52,7 +52,7 @@ class Spectral(Init):
 
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         m, n = problem.shape
-        G = problem.f.data.gradient(problem.zero())  # what weighs all entries has no gradient at 0
+        G = problem.f.data.gradient(problem.zero())  # a term on all entries has no gradient at 0
         right, left = (beside(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
         seen = G.products(left, right)
         if not all(np.isfinite(norm(side)) for side in seen):
@@ -76,12 +76,12 @@ class Spectral(Init):
 
 
 def _evening(problem: Objective) -> Weights:
-    """Makes all rows and columns of ∇f(0) count about alike, however often they are observed.
+    """Weights with which all rows and columns of ∇f(0) count about equally, however often they are observed.
 
-    Where popularity differs much, the leading singular vectors of ∇f(0) itself live on what is popular. In three sets
-    of two million ratings by Zipf's law, PCG came within 1 % of the least objective after 3 to 8 iterations from this
-    start, and after 22 to 33 from the other, however accurate. Means are added so that rows and columns that are
-    rarely observed do not take over in their turn.
+    If the numbers of observations differ much, the leading singular vectors of ∇f(0) itself are concentrated on the
+    rows and columns that have most of them. In three sets of two million ratings by Zipf's law, PCG came within 1 % of
+    the least objective after 3 to 8 iterations from this start, and after 22 to 33 from the other, however accurate.
+    Means are added so that rarely observed rows and columns do not dominate instead.
     """
     marginals = problem.f.data.marginals
     if marginals is None:

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 NOTHING = Shared()
 
 CACHED = {"curvature_of_kind"}
-"""What is computed once for each f and kind."""
+"""Cached properties that depend on f and the kind."""
 
 
 class Objective:
-    """A function f of X, over factors of one kind, and perhaps a penalty on these.
+    """A function f of X over factors of one kind, and optionally a penalty on the factors.
 
-    `Problem` makes one from a loss, an operator and data. Two objectives over the same factors can be added, and a
-    `Bound` can be added to one: several data sets, each with its own loss, or a function of your own beside them;
-    and `all_cells` can.
+    `Problem` makes one from a loss, an operator and data. Two objectives over the same factors can be added, for
+    several data sets with their own losses. A `Bound`, such as a function of your own, and `all_cells` can be added to
+    an objective, too.
 
     Parameters
     ----------
     f : Bound
-        E.g. `Function(value, gradient, shape)`.
+        The function f, e.g. `Function(value, gradient, shape)`.
     penalty : Penalty or sequence of them, optional
-        Added to f by every solver, e.g. `penalties.Ridge(rho)`.
+        A term on the factors that is added to f, e.g. `penalties.Ridge(rho)`.
     offsets, symmetric, fixed
-        Which factors of X are looked for; see `Problem`.
+        The kind of factors to find; see `Problem`.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class Objective:
         self.penalties = _penalties(penalty, f.shape)
         self.kind = kind_of(self.shape, self.dtype, symmetric, offsets, fixed, f.measured_shape)
         self.added: tuple[Term, ...] = ()
-        """What a solver minimises beside F."""
+        """Terms that a solver adds to F."""
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What F has beside f."""
+        """All terms besides f: the penalties, and those of a solver."""
         return (*self.penalties, *self.added)
 
     @property
     def least_rank(self) -> int:
-        """0 where fixed columns can be fitted alone, as offsets can; else 1."""
+        """0 if there are fixed columns, such as offsets, which can be fitted alone; otherwise 1."""
         return 0 if self.kind.fixed_columns else 1
 
     @property
@@ -82,7 +82,7 @@ class Objective:
 
     @property
     def nuclear(self) -> Weights | None:
-        """The weighted nuclear norm that the penalties stand for, but for fixed columns; None where there is none."""
+        """The weighted nuclear norm that the penalties amount to, without fixed columns; None if there is none."""
         known = [penalty.behind(self.kind.fixed_columns).nuclear for penalty in self.penalties]
         weights = [one for one in known if one is not None]
         total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
@@ -90,7 +90,7 @@ class Objective:
 
     @property
     def new_columns(self) -> Weights:
-        """What columns that are added to the factors pay, as far as the penalties tell."""
+        """The weights of the penalties for columns that are added to the factors, as far as they are known."""
         known = [penalty.new_columns for penalty in self.penalties]
         weights = [one for one in known if one is not None]
         total = sum(weights[1:], weights[0]).of(self.kind) if weights else Weights()
@@ -103,18 +103,18 @@ class Objective:
 
     @property
     def smoothness(self) -> float:
-        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` where there is none."""
+        """L, a Lipschitz constant of ∇f. Raises `SmoothnessError` if there is none."""
         return self.f.smoothness
 
     @property
     def least(self) -> float | None:
-        """A number that f never goes below, where one is known."""
+        """A lower bound of f, if one is known."""
         return self.f.least
 
     def oversampling(self, rank: int) -> float | None:
-        """Measurements per degree of freedom of a matrix of this rank, where each sees one entry of X; else None.
+        """Measurements per degree of freedom of a matrix of this rank, if each is of one entry of X; otherwise None.
 
-        Such measurements can miss what is in X, however many there are in theory: these problems ask for care.
+        Such measurements can miss parts of X even if there are enough of them in theory: these problems need care.
         """
         return None if self.f.seen is None else self.f.seen / self.kind.unknowns(self.shape, rank)
 
@@ -124,23 +124,23 @@ class Objective:
         return self.f.fingerprint
 
     def at(self, x: Factors) -> Point:
-        """The point at x, by one pass over the measurements; these are not kept."""
+        """The point at x, by one pass over the measurements, which are not kept."""
         return self.point(x, self.f.evaluate(x))
 
     def measured(self, x: Factors) -> Point:
-        """The point at x, with its measurements where f has explicit ones."""
+        """The point at x, with its measurements if f has explicit ones."""
         return self.point(x, self.f.evaluate(x, self.f.measure(x)))
 
     def known(self, x: Factors, f: float, slopes: Array, z: Array) -> Point:
-        """The point at x, where f, its slopes and z are known."""
+        """The point at x, for known f, slopes and z."""
         return self.point(x, Evaluated(f, *self.f.pull_back(slopes).products(x.left, x.right), z))
 
     def seen(self, point: Point) -> Point:
-        """A point of this F and terms that a solver has added, as one of F alone: no pass over the measurements."""
+        """A point of F plus terms of a solver, as a point of F alone, without a pass over the measurements."""
         return Point(point.x, point.f, point.z, *point.original, point.original)
 
     def converted(self, point: Point, source: "Objective") -> Point:
-        """A point of another objective with the same f, as one of this: no pass over the measurements."""
+        """A point of another objective with the same f, as one of this, without a pass over the measurements."""
         value, gradient = point.f, source.slope(point)
         for penalty in self.penalties:
             h, more = penalty.evaluate(point.x)
@@ -153,7 +153,7 @@ class Objective:
         return reduce(Factors.__sub__, own, point.original[1])
 
     def point(self, x: Factors, at: Evaluated) -> Point:
-        """The point at x, where f and its gradient are known."""
+        """The point at x, for known f and gradient."""
         value, gradient = at.f, x.gradient(at.GV, at.GhU)
         for penalty in self.penalties:
             h, gradient = penalty.added(x, gradient)
@@ -165,7 +165,7 @@ class Objective:
         return Point(x, at.f, at.z, value, gradient, original)
 
     def objective(self, x: Factors) -> float:
-        """F at x, alone."""
+        """The value of F at x."""
         return self.f.value(x) + sum(term.value(x) for term in self.terms)
 
     def blocks_of_terms(self, x: Factors, side: int) -> Shared:
@@ -173,11 +173,11 @@ class Objective:
         return sum((term.blocks(x, side) for term in self.terms), NOTHING)
 
     def curvature_of_terms(self, x: Factors) -> float:
-        """A bound of it."""
+        """A bound on the curvature that the terms add."""
         return max(self.blocks_of_terms(x, side).largest for side in (0, 1))
 
     def projected(self, x: Factors) -> Factors:
-        """x within the domains of all terms; x itself where it is."""
+        """x moved into the domains of all terms; x itself if it is there."""
         for term in self.terms:
             x = term.project(x)
         return x
@@ -187,12 +187,12 @@ class Objective:
         return self.kind.zero(self.shape, width, self.dtype, self.f.like)
 
     def gradient_at_zero(self) -> LinearMap:
-        """∇f(0), where starts come from."""
+        """∇f(0), from which starts are computed."""
         return self.f.gradient(self.zero())
 
     @cached_property
     def curvature_of_kind(self) -> float:
-        """The typical curvature of f over the X that the factors can make: articles take it as 1."""
+        """The typical curvature of f over the X that the factors can form; articles assume that it is 1."""
         probe = self.kind.random(np.random.default_rng(0), self.shape, 2, self.dtype, self.f.like)
         return self.kind.curvature(self.scale, self.f.gradient, probe)
 
@@ -204,17 +204,17 @@ class Objective:
         Parameters
         ----------
         rank : int
-            A rank that the data are to choose has no answer: pass the largest one that you expect.
+            The rank. If the data are to choose it, pass the largest one that you expect.
         solver : Solver, optional
-            By default the one that `solve` takes. The start is the solver's own.
+            By default that of `solve`. The start is the default of the solver.
 
         Returns
         -------
         Memory
-            `data`, the bytes of the arrays that the problem holds already, and `run`, those that a run takes at its
-            peak beyond them. An estimate: peaks were measured to lie between 0.6 and 1.25 of it.
+            `data`, the bytes of the arrays that the problem already holds, and `run`, the peak bytes of a run beyond
+            them. This is an estimate: measured peaks were between 0.6 and 1.25 times as large.
         """
-        # The answer is that of `solve`, some floors up, and is looked up when somebody asks.
+        # This is in a higher layer, so it is imported only when it is needed.
         home = import_module("bifactor.running.memory")
         found: Memory = home.solve_memory(self, rank, solver)
         return found
@@ -236,7 +236,7 @@ class Objective:
         return self._with(f=self.f.with_fitted(fitted))
 
     def plus(self, term: Term) -> Self:
-        """The same F and one more term, which is the solver's own."""
+        """The same F plus one more term of a solver."""
         return self._with(added=(*self.added, term))
 
     @overload
@@ -255,7 +255,7 @@ class Objective:
             return NotImplemented
         if not self.kind.same(other.kind):
             raise InputError(
-                f"One looks for {self.kind.describe()}, the other for {other.kind.describe()}. "
+                f"One objective is over {self.kind.describe()}, the other over {other.kind.describe()}. "
                 "Add objectives over the same factors."
             )
         return Objective._of(self.f + other.f, self.kind, (*self.penalties, *other.penalties))

@@ -1,4 +1,4 @@
-"""A curve of factors that leaves a point, with the function that is minimised along it."""
+"""A curve of factors that starts at a point, and the objective along it."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 
 COLLAPSED = 1e-10
-"""Where f falls to less than this share of itself in one step, the rounding of the old measurements shows in it."""
+"""If f falls below this share of itself in one step, the rounding of the old measurements is visible in it."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Path:
     point: Point
     d: Factors
     near: float | None = None
-    """A step to begin from, where `curve` need not hold for steps of any length."""
+    """A first step, if `curve` need not hold for steps of every length."""
 
     @cached_property
     def slope(self) -> float:
-        """The derivative of F at a = 0; below 0 where the path descends."""
+        """The derivative of F at a = 0; negative if the path descends."""
         x, g, d = self.point.x, self.point.gradient, self.d
-        foresee_inners((g, d), (x, x), (x, d), (d, d))  # what terms along the path ask for comes with it
+        foresee_inners((g, d), (x, x), (x, d), (d, d))  # the others are needed for the terms along the path
         return g.inner(d)
 
     def factors(self, a: float) -> Factors:
@@ -55,12 +55,12 @@ class Path:
 
     @cached_property
     def ahead(self) -> Ahead | None:
-        """The step `near` and the measurements there, where they save work."""
+        """The step `near` and the measurements there, if they save work."""
         f = self.problem.f
         if self.near is None or f.quick or not f.explicit:
             return None
         if self.near * self.d.norm() <= epsilon(self.d.left) ** 0.5 * self.point.x.norm():
-            return None  # a difference would not show so short a step
+            return None  # in a difference, so short a step would be lost in rounding
         return self.near, f.measure(self.factors(self.near))
 
     @cached_property
@@ -70,13 +70,13 @@ class Path:
 
     @cached_property
     def polynomial(self) -> Array:
-        """The terms along the path that are polynomials: five numbers c with Σₖ cₖ aᵏ their sum."""
+        """The sum of the terms that are polynomials along the path, Σₖ cₖ aᵏ: five numbers c."""
         known = (c for _, c in self._terms if c is not None) if self.problem.terms else ()
         return sum(known, np.zeros(5))
 
     @property
     def others(self) -> tuple[Term, ...]:
-        """The terms that are none."""
+        """The terms that are not polynomials along the path."""
         return tuple(term for term, c in self._terms if c is None) if self.problem.terms else ()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where an iteration stands: values that are passed in and returned, never changed."""
+"""The state of an iteration: values that are passed in and returned, never changed."""
 
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
@@ -8,10 +8,10 @@ from bifactor.factors import Factors
 
 
 class Value:
-    """A frozen dataclass that a checkpoint keeps field by field.
+    """A frozen dataclass that a checkpoint saves field by field.
 
-    Fields hold numbers, strings, None, arrays, `Factors`, tuples of these, and other values. A subclass is known by its
-    name, so a run is resumed only where the solver that wrote its state is imported.
+    Fields hold numbers, strings, None, arrays, `Factors`, tuples of these, and other values. Subclasses are identified
+    by name, so a run can be resumed only if the solver that wrote its state is imported.
     """
 
     known: ClassVar[dict[str, type["Value"]]] = {}
@@ -25,16 +25,16 @@ class Value:
 
 
 class Phase(Value):
-    """What a solver says of its own progress."""
+    """The progress of a solver, as reported by itself."""
 
     staged: ClassVar[bool] = False
-    """Whether stages are still to come: until then, having come to rest is not the end."""
+    """Whether further stages follow: the run then does not end when X comes to rest."""
     at_rest: ClassVar[bool] = False
     """Whether another step would change nothing."""
     provisional: ClassVar[bool] = False
-    """Whether values are those of a function that will be another one."""
+    """Whether the function that is minimised will still change."""
     fitting: ClassVar[bool] = False
-    """Whether the function is fitted along with the factors: those of the last state go with it, and with no other."""
+    """Whether the function is fitted along with the factors: it then belongs to the factors of the last state only."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Moving(Phase):
 
 @dataclass(frozen=True)
 class Staged(Phase):
-    """Stages are still to come."""
+    """Further stages follow."""
 
     staged = True
 
@@ -66,14 +66,14 @@ class Settled(Phase):
 
 @dataclass(frozen=True)
 class Fitting(Moving):
-    """As `Moving`, where the function is fitted too."""
+    """Like `Moving`, if the function is fitted, too."""
 
     fitting = True
 
 
 @dataclass(frozen=True)
 class Fitted(Settled):
-    """As `Settled`, where the function is fitted too."""
+    """Like `Settled`, if the function is fitted, too."""
 
     fitting = True
 
@@ -83,26 +83,26 @@ class Stalled(Phase):
     """No step was found that lowers the objective."""
 
     promised: float
-    """The decrease that the last step length had promised."""
+    """The decrease that was predicted for the last step length."""
     level: float = 0.0
-    """The size of the function that was searched, in whose rounding the decrease may be lost; F's counts anyway."""
+    """The size of the function that was searched, in whose rounding the decrease may be lost; that of F counts, too."""
     at_rest = True
 
 
 @dataclass(frozen=True)
 class Point(Value):
-    """Factors, and there f, its gradient, and the objective F = f + the terms of a problem."""
+    """Factors, and the values there of f and of the objective F = f + the terms of a problem, with its gradient."""
 
     x: Factors
     f: float
     z: Any
-    """The measurements; None where they were not kept."""
+    """The measurements; None if they were not kept."""
     value: float
     """F."""
     gradient: Factors
     """∇F in the factors."""
     original: tuple[float, Factors]
-    """F and ∇F without the terms that a solver has added; the two above where it has added none."""
+    """F and ∇F without the terms that a solver has added; the same as the two above if there are none."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ Own = TypeVar("Own", bound=Value, covariant=True)
 
 @dataclass(frozen=True)
 class State(Value, Generic[Own]):
-    """A point, whose value is F of the problem given to `solve`, and what the solver itself carries along."""
+    """A point, whose value is F of the problem given to `solve`, and the solver's own state."""
 
     point: Point
     own: Own

@@ -1,1 +1,1 @@
-"""One run: the loop, when it stops, what it records and what it gives back."""
+"""One run: the loop, when it stops, what it records and what it returns."""

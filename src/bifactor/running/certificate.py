@@ -1,4 +1,4 @@
-"""Proof of optimality, or how far from it."""
+"""A proof of optimality, or a bound on the distance from it."""
 
 from dataclasses import dataclass
 
@@ -10,34 +10,35 @@ from bifactor.metrics import nuclear_norm
 from bifactor.problems.objective import Objective
 
 TOL, RESTARTS = 1e-8, 200
-"""Accuracy of ‖∇f(X)‖₂ relative to itself, and the work it may cost."""
+"""The relative accuracy of ‖∇f(X)‖₂, and the largest number of restarts."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What can be said about an answer X = UVᴴ without knowing another.
+    """What is known about the optimality of an answer X = UVᴴ.
 
     With a ridge of nuclear weight ρ, X is a global minimiser of the convex problem f(X) + ρ‖X‖_* if and only if the
     gradient in both factors vanishes, the factors are balanced and ‖∇f(X)‖₂ ≤ ρ. Without a ridge, ρ is 0 and the
     statement is that ∇f(X) = 0: X minimises f over all matrices. With weights of rows and columns, let a and b be these
     divided by their means, which multiply ρ_U and ρ_V. The norm is then that of A^½ X B^½, A = diag(a) and B = diag(b),
-    and A^{-½}∇f(X)B^{-½} takes the place of ∇f(X).
+    and A^{-½}∇f(X)B^{-½} replaces ∇f(X).
 
-    Where the penalty is not a nuclear norm in disguise, `dual_norm`, `rho` and `gap` are None: then it is known whether
-    X is a stationary point, and nothing more.
+    If the penalty does not amount to a nuclear norm, `dual_norm`, `rho` and `gap` are None: it is then known only
+    whether X is a stationary point.
 
     Attributes
     ----------
     gradient_norm : float
-        Of the function minimised, over both factors; and `relative_gradient`, beside what its parts amount to.
+        The gradient norm of the objective, over both factors. `relative_gradient` is its ratio to the size of its
+        parts.
     dual_norm : float or None
         ‖∇f(X)‖₂; for X = UUᴴ the largest eigenvalue of −∇f(X).
     rho : float or None
-        √(ρ_U ρ_V), or 0; for X = UUᴴ the mean of the two.
+        √(ρ_U ρ_V), or 0 without a ridge; for X = UUᴴ the mean of the two.
     gap : float or None
         f(X) + ρ‖X‖_* is at most this much above the least value over all matrices of any rank. By convexity that is
-        ⟨∇f(X), X⟩ + ρ‖X‖_* + (‖∇f(X)‖₂ − ρ)₊‖X*‖_*, with ‖X*‖_* ≤ (f(X) + ρ‖X‖_* − inf f)/ρ. None where there is no
-        ridge, or inf f is not known, or columns are fixed.
+        ⟨∇f(X), X⟩ + ρ‖X‖_* + (‖∇f(X)‖₂ − ρ)₊‖X*‖_*, with ‖X*‖_* ≤ (f(X) + ρ‖X‖_* − inf f)/ρ. None if there is no
+        ridge, inf f is not known, or columns are fixed.
     """
 
     gradient_norm: float
@@ -46,7 +47,7 @@ class Certificate:
     rho: float | None
     gap: float | None
     level: float = 0.0
-    """Without a ridge, what ∇f(X) is compared with: the typical curvature times ‖X‖_F."""
+    """Without a ridge, the size that ∇f(X) is compared with: the typical curvature times ‖X‖_F."""
 
     def stationary(self, tol: float = 1e-6) -> bool:
         """Whether the gradient in the factors vanishes, up to a relative `tol`."""
@@ -61,7 +62,7 @@ class Certificate:
     def __str__(self) -> str:
         gradient = f"relative gradient {self.relative_gradient:.2g}"
         if self.dual_norm is None or self.rho is None:
-            return f"{gradient}; the penalty is not a nuclear norm, so nothing is said about other matrices"
+            return f"{gradient}; the penalty is not a nuclear norm, so nothing is known about other matrices"
         bound = "" if self.gap is None else f"; at most {self.gap:.3g} above the least value"
         return f"{gradient}; ‖∇f(X)‖₂ = {self.dual_norm:.6g} against ρ = {self.rho:.6g}{bound}"
 
@@ -76,7 +77,7 @@ def certify(problem: Objective, x: Factors) -> Certificate:
     G = weights.gradient(problem.f.gradient(x))
     try:
         dual = max(float(kind.leading(G, 1, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[1][0]), 0.0)
-    except np.linalg.LinAlgError:  # where a run has diverged, squares of the gradient may overflow
+    except np.linalg.LinAlgError:  # if a run has diverged, squares of the gradient may overflow
         dual = np.inf
     rho, lifted = weights.rho(kind), weights.lifted(x)
     gap = None

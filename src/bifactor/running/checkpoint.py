@@ -1,4 +1,4 @@
-"""Where a run is kept while it goes on."""
+"""Checkpoints of a run."""
 
 import hashlib
 import os
@@ -18,13 +18,13 @@ from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
 FORMAT = 3
-"""Of the file. Those without a number were written before states had types; 2 did not keep the order of arrays."""
+"""The file format. Files without a number were written before states had types; 2 did not keep the order of arrays."""
 
 
 class Checkpoint:
     """Saves a run every `every` iterations and when it ends; without a path it does nothing.
 
-    A write that fails in a run warns, once, and lets the run go on: the answer is worth more than its copy.
+    If a write fails, the run continues after one warning: the answer is worth more than its copy.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, every: int, kind: Kind, like: Array, *identity: str):
@@ -39,7 +39,7 @@ class Checkpoint:
             files.require_writable(self.path)
 
     def load(self) -> Run | None:
-        """The run to go on with, if there is one."""
+        """The run to resume, if there is one."""
         if self.path is None or not self.path.exists():
             return None
         arrays, metadata = files.read(self.path, "checkpoint")
@@ -48,7 +48,7 @@ class Checkpoint:
         if metadata.get("fingerprint") != self.fingerprint:
             raise FileError(
                 f"{self.path} is a checkpoint of another problem, rank, solver, init or seed. "
-                "Delete it, or give this run a file of its own."
+                "Delete it, or use another name."
             )
         try:
             there = {name: beside(array, self.like) for name, array in arrays.items()}
@@ -66,7 +66,7 @@ class Checkpoint:
                 self._write(run, self.path)
             except Exception as error:
                 if not self.warned:
-                    _warn(f"Iteration {run.iteration} is not in the checkpoint, nor may later ones be. {error}")
+                    _warn(f"Iteration {run.iteration} is not in the checkpoint, and later ones may not be. {error}")
                 self.warned = True
 
     def _write(self, run: Run, path: Path) -> None:
@@ -79,7 +79,7 @@ class Checkpoint:
 
 
 def _warn(sentence: str) -> None:
-    """A warning that never ends the run: where warnings are made errors, it is shown instead."""
+    """Warn without ending the run: if warnings are errors, the warning is shown instead."""
     try:
         warnings.warn(sentence, stacklevel=5)
     except Warning as warning:
@@ -96,7 +96,7 @@ def _records(arrays: dict[str, Array]) -> list[Record]:
 
 
 def _checked(run: Run) -> Run:
-    """The run, or `ValueError` where it is none."""
+    """The run; raises `ValueError` if it is not valid."""
     state = run.state
     if not isinstance(state, State) or not isinstance(state.own, Value) or not isinstance(state.phase, Phase):
         raise ValueError("there is no state")
@@ -105,7 +105,7 @@ def _checked(run: Run) -> Run:
         raise ValueError("there is no point")
     for number in (run.best_value, run.magnitude, point.value, point.f):
         if not isinstance(number, float) or not np.isfinite(number):
-            raise ValueError(f"{str(number)[:40]!r} stands where a finite number should be")
+            raise ValueError(f"{str(number)[:40]!r} is not a finite number")
     for x in (point.x, point.gradient, point.original[1], run.best):
         if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
             raise ValueError("factors are missing")
@@ -117,9 +117,9 @@ def _checked(run: Run) -> Run:
 
 
 def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
-    """A value as plain data, by its fields. Its arrays go to `arrays`, each once; `known` lists those that are there.
+    """A value as plain data, field by field. Its arrays go to `arrays`, each once; `known` lists those already there.
 
-    Matrices that run by columns stay so: the order decides how BLAS adds, and so the last bit of what follows.
+    Matrices keep their order by rows or columns: it determines how BLAS sums, and so the last bit of later results.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -138,11 +138,11 @@ def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
     if isinstance(value, Value):
         parts = {name: packed(part, arrays, known) for name, part in value.parts().items()}
         return {"value": f"{type(value).__module__}.{type(value).__qualname__}", "parts": parts}
-    raise InputError(f"A state holds a {type(value).__name__}, which no checkpoint can keep. See extend.Value.")
+    raise InputError(f"A state holds a {type(value).__name__}, which cannot be saved. See extend.Value.")
 
 
 def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
-    """The value again; the kind of its factors is that of the problem."""
+    """The inverse of `packed`; factors get the kind of the problem."""
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:

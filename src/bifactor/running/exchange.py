@@ -1,4 +1,4 @@
-"""Two folders change places, in one step where the system can."""
+"""Exchange two folders, in one step if the system can."""
 
 import ctypes
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 from bifactor.running.temporaries import aside_of
 
 HERE, EXCHANGE = -100, 2
-"""Of Linux: AT_FDCWD and RENAME_EXCHANGE."""
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
 
 
 def exchange(new: Path, old: Path) -> None:
-    """Give each the name of the other.
+    """Exchange the names of two folders.
 
-    Elsewhere than on Linux, and on file systems that cannot do it in one step, it takes three: a process that is killed
-    between them leaves `old` under another name, from which `sweep` brings it back.
+    On systems other than Linux, and on file systems that cannot do this in one step, it takes three: a process that is
+    killed between them leaves `old` under another name, and `sweep` restores it.
     """
     if _exchanged(new, old):
         return
@@ -31,7 +31,7 @@ def exchange(new: Path, old: Path) -> None:
 
 
 def _exchanged(new: Path, old: Path) -> bool:
-    """Whether the system has done it."""
+    """Try it in one step, and return whether the system has done it."""
     if not sys.platform.startswith("linux"):
         return False
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and arrays with a little metadata in one of them."""
+"""Files that are written completely or not at all, and arrays with metadata in such a file."""
 
 import hashlib
 import json
@@ -16,31 +16,31 @@ from bifactor.errors import FileError, InputError
 from bifactor.running.temporaries import LONGEST, discard, sweep, temporary_for
 
 FORMAT = 2
-"""Of files. Those of earlier formats can be read, later ones are refused; one that names none is of the first.
+"""The file format. Files of earlier formats can be read, those of later ones cannot; without a number it is the first.
 
-From the second on there is a checksum.
+Files have a checksum from the second format on.
 """
 
 _COMPLEX = "complex:"
 
 _LETTERS = {"f": "F", "i": "I", "u": "U"}
-"""How safetensors spells kinds of numbers; lengths in bits follow."""
+"""The letters of safetensors for kinds of numbers; the number of bits follows."""
 
 _SPOKEN = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
-    stat.S_IFLNK: "a circle of links",
+    stat.S_IFLNK: "a circular link",
 }
-"""What has a name and is not a regular file."""
+"""Names for files that are not regular files."""
 
 _UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What safetensors, NumPy and json raise of files that are damaged."""
+"""What safetensors, NumPy and json raise for damaged files."""
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], metadata: dict[str, Any]) -> None:
     """Write arrays and metadata to one safetensors file, with a checksum of both."""
-    # safetensors has no double complex, so complex arrays travel as pairs of reals under a marked name.
+    # safetensors has no double complex, so complex arrays are stored as pairs of reals under a marked name.
     flat = {
         _COMPLEX + name if np.iscomplexobj(a) else name: _as_real(np.asarray(a, order="C"))
         for name, a in arrays.items()
@@ -51,10 +51,10 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
 
 
 def to_parts(arrays: dict[str, Array], metadata: dict[str, str]) -> list[bytes | memoryview]:
-    """What a safetensors file consists of: its header, and the arrays, of which no copies are made.
+    """The parts of a safetensors file: its header and the arrays, which are not copied.
 
-    The library's own `save` copies all of them at once: as much memory again as a run has. Longer items come first, so
-    that each array begins at a multiple of the length of its items.
+    The library's own `save` copies all of them at once, which takes as much memory again as the run. Arrays with longer
+    items come first, so that each array begins at a multiple of the length of its items.
     """
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     header: dict[str, Any] = {"__metadata__": metadata}
@@ -89,7 +89,7 @@ def put(path: Path, *parts: bytes | memoryview) -> None:
 
 
 def rename(temporary: Path, place: Path) -> None:
-    """Give a file its name; only a regular file may have had it before."""
+    """Rename a file; only a regular file may be replaced."""
     kind = _other_than_file(place)
     if kind is not None:
         raise OSError(f"it is {kind}, and only files are replaced")
@@ -97,9 +97,9 @@ def rename(temporary: Path, place: Path) -> None:
 
 
 def require_writable(path: Path, folder: bool = False) -> None:
-    """Raise `InputError` unless a file, or a folder, can be made beside `path` and renamed to it.
+    """Raise `InputError` unless a file, or a folder, can be created next to `path` and renamed to it.
 
-    What earlier processes have left there of writes that they did not finish is deleted.
+    Unfinished files and folders that earlier processes left there are deleted.
     """
     place = Path(os.path.realpath(path))
     if not os.path.isdir(place.parent):
@@ -114,7 +114,7 @@ def require_writable(path: Path, folder: bool = False) -> None:
     try:
         tempfile.TemporaryFile(dir=place.parent).close()
     except OSError as error:
-        raise InputError(f"No file can be written beside {path}: {error.strerror}. Choose another folder.") from None
+        raise InputError(f"No file can be written next to {path}: {error.strerror}. Choose another folder.") from None
     sweep(place)
 
 
@@ -133,7 +133,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dic
         if number > FORMAT:
             raise FileError(f"{path} was written by a later version of bifactor. Use that version to read it.")
         if (number > 1 or "checksum" in header) and header.get("checksum") != _checksum(flat, header["json"]):
-            raise FileError(f"{path} is damaged: its content does not have its checksum. Write it again.")
+            raise FileError(f"{path} is damaged: its content does not match its checksum. Write it again.")
         metadata = json.loads(header["json"])
         if not isinstance(metadata, dict):
             raise ValueError("its metadata are not an object")
@@ -146,7 +146,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Array], dic
 
 
 def _other_than_file(place: Path) -> str | None:
-    """What there is, in a few words, where it is not a regular file. All links but circles are followed already."""
+    """A short description of a file that is not regular, or None. All links except circular ones have been followed."""
     try:
         kind = stat.S_IFMT(os.lstat(place).st_mode)
     except OSError:

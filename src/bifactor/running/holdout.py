@@ -1,4 +1,4 @@
-"""Measurements held out, to tell how well a fit predicts."""
+"""Held-out measurements, which show how well a fit predicts."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ from bifactor.problems.problem import Problem
 from bifactor.words import counted
 
 FRACTION = 0.1
-"""Of the measurements."""
+"""The fraction of the measurements that is held out."""
 
 FEWEST = 2
 
 MOST_CELLS = 1_000_000
-"""Cells of a table that are held out at most."""
+"""The largest number of cells of a table that are held out."""
 
 
 class Held:
-    """What is told by measurements that were held out, by their weights."""
+    """Statistics of held-out measurements, with their weights."""
 
     weights: Array
 
@@ -28,7 +28,7 @@ class Held:
         return float(np.average(losses, weights=self.weights))
 
     def standard_error(self, differences: Array) -> float:
-        """Of their weighted mean."""
+        """The standard error of their weighted mean."""
         w = self.weights
         spread = np.average((differences - np.average(differences, weights=w)) ** 2, weights=w) ** 0.5
         return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))
@@ -40,7 +40,7 @@ class Holdout(Held):
     Attributes
     ----------
     train : Problem
-        The same measurements, those held out with weight 0.
+        The problem with weight 0 for the measurements held out.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator):
@@ -65,12 +65,12 @@ class Holdout(Held):
 
 
 class HeldCells(Held):
-    """A problem without a tenth of the cells of its table, or `MOST_CELLS` where that is less, and these.
+    """A problem without a tenth of the cells of its table, or `MOST_CELLS` if that is less, and these cells.
 
     Attributes
     ----------
     train : Objective
-        The same table, those held out with weight 0.
+        The problem with weight 0 for the cells held out.
     """
 
     def __init__(self, problem: Objective, rng: np.random.Generator):
@@ -82,7 +82,7 @@ class HeldCells(Held):
         self.y, self.weights = table.sheet.at(*self.places)
         counts = self.weights > 0
         if not counts.any():
-            raise InputError(f"Of {m}×{n} cells too few are known to hold some out. Pass alpha.")
+            raise InputError(f"Too few of the {m}×{n} cells are known to hold some out. Pass alpha.")
         self.places = self.places[0][counts], self.places[1][counts]
         self.y, self.weights = self.y[counts], self.weights[counts]
         self.operator, self.table = Entries(*self.places, table.shape), table

@@ -1,4 +1,4 @@
-"""How much memory a run takes, and how much there is, before it is started."""
+"""The memory that a run takes, estimated before it starts, and the memory that is free."""
 
 import os
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ except ImportError:  # there is no such module on Windows
     resource = None  # type: ignore[assignment]
 
 ROOT = Path("/")
-"""Where the system tells what it has."""
+"""The root of the files in which the system reports its memory."""
 
 SORTING = 34
-"""Bytes for each entry that arranging coordinates and drawing those to hold out take on the way."""
+"""Temporary bytes per entry for sorting coordinates and drawing the entries to hold out."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of the arrays that a problem holds, and those that a run takes at its peak beyond them."""
+    """Bytes of the arrays that a problem holds, and the peak bytes of a run beyond them."""
 
     data: int
     run: int
@@ -49,10 +49,10 @@ class Memory:
 
 
 def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) -> Memory:
-    """What `solve(problem, rank, solver)` takes; see `Objective.memory`."""
+    """The memory that `solve(problem, rank, solver)` takes; see `Objective.memory`."""
     if isinstance(rank, str) and rank == "auto":
         raise InputError(
-            "rank='auto' is found on the way, so its memory is not known before. Pass the largest rank that you expect."
+            "rank='auto' is chosen in the run, so its memory is not known. Pass the largest rank that you expect."
         )
     columns = require_rank(rank, problem.shape, problem.least_rank)
     if solver is not None:
@@ -65,22 +65,23 @@ def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) ->
 def entries_memory(
     shape: tuple[int, int], entries: int, rank: int, dtype: Any = np.float64, solver: Solver | None = None
 ) -> int:
-    """Bytes that fitting a completion model takes at its peak, beside the entries that are given to it.
+    """Peak bytes of fitting a completion model, besides the entries that are passed to it.
 
-    For use before the problem is made, which takes memory too: coordinates and values are copied and arranged, a tenth
-    of the entries is held out to choose rank and ridge, and then there is the run of the solver, with offsets.
+    For use before the problem is made, which takes memory too: coordinates and values are copied and sorted, a tenth of
+    the entries is held out to choose rank and ridge, and then the solver runs, with offsets.
 
     Parameters
     ----------
     shape : (m, n)
+        The shape of the matrix.
     entries : int
-        How many are known.
+        The number of known entries.
     rank : int
-        The most columns that are tried; more than the matrix allows count as those that it does.
+        The largest number of columns that are tried; at most min(m, n) are counted.
     dtype : dtype
-        Of the values.
+        The dtype of the values.
     solver : Solver, optional
-        By default `PCG`.
+        The solver, by default `PCG`.
     """
     m, n = matrix_shape(shape)
     for name, number, least in (("entries", entries, 1), ("rank", rank, 0)):
@@ -89,12 +90,12 @@ def entries_memory(
     item = np.dtype(dtype).itemsize
     problem, columns = _like(m, n, int(entries), np.dtype(dtype)), min(int(rank), m, n)
     arranged = entries * (2 * 4 + item)  # coordinates and values
-    held_out = 2 * entries * (item + 2)  # weights and a mask, anew where the rank is looked for too
+    held_out = 2 * entries * (item + 2)  # weights and a mask, and again to choose the rank
     return int(arranged + max(SORTING * entries, held_out + (solver or PCG()).peak(problem, columns)))
 
 
 def _like(m: int, n: int, entries: int, dtype: np.dtype) -> Objective:
-    """A problem of this size, whose arrays all look at one number."""
+    """A problem of this size, whose arrays are views of a single number."""
     index, y = np.broadcast_to(np.int32(0), entries), np.broadcast_to(dtype.type(0), entries)
     layout = Layout(index, index, max(m, n), min(m, n), np.array([0, entries]))
     operator = Entries.arranged((m, n), layout, flipped=m < n)
@@ -102,20 +103,20 @@ def _like(m: int, n: int, entries: int, dtype: np.dtype) -> Objective:
 
 
 def require_memory(needed: int) -> None:
-    """Refuse a fit that takes more bytes than there are, as far as one can tell."""
+    """Raise `InputError` if a fit needs more bytes than are known to be free."""
     free = available_memory()
     if free is not None and needed > free:
         raise InputError(
-            f"This fit needs about {in_words(needed)} and {in_words(free)} are free. "
+            f"This fit needs about {in_words(needed)}, but only {in_words(free)} are free. "
             "Use fewer entries, a smaller rank or float32."
         )
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take; None where the system does not tell.
+    """Bytes that this process can still allocate; None if the system does not report them.
 
-    The least of what the machine has, what its control groups leave (containers have one), and what the limit on the
-    address space of the process leaves.
+    This is the least of the free memory of the machine, that of its control groups (containers have one), and what the
+    limit on the address space of the process leaves.
     """
     known = [left for left in (_machine(), _address_space(), *_control_groups()) if left is not None]
     return max(min(known), 0) if known else None
@@ -141,7 +142,7 @@ def _address_space() -> int | None:
 
 
 def _control_groups() -> Iterator[int | None]:
-    """What is left in each group that the process is in; memory of files that nobody reads counts as free."""
+    """The bytes left in each control group of the process; the cache of inactive files counts as free."""
     for line in (_text(ROOT / "proc/self/cgroup") or "").splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0":
@@ -159,7 +160,7 @@ def _control_groups() -> Iterator[int | None]:
 
 
 def _number(path: Path, name: str | None = None, unit: int = 1) -> int | None:
-    """The number in a file, or the one after a name at the beginning of a line; None where there is none."""
+    """The number in a file, or the one after a name at the beginning of a line; None if there is none."""
     for line in (_text(path) or "").splitlines():
         words = line.split() if name is None else line.split()[1:] if line.split()[:1] == [name] else []
         if words and words[0].isdigit():

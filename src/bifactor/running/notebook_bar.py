@@ -1,4 +1,4 @@
-"""Progress bars in notebooks, by nothing but what a notebook has; they vanish when the work is done."""
+"""Progress bars in notebooks, without ipywidgets; they disappear when the work is done."""
 
 import io
 import sys
@@ -12,10 +12,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TaskID
 from bifactor.running.time_left import share_done
 
 PAUSE = 0.1
-"""Seconds between two drawings."""
+"""The least number of seconds between two updates."""
 
 WIDTH = 120
-"""Of the text, in characters."""
+"""The width of the text, in characters."""
 
 
 def in_notebook() -> bool:
@@ -25,7 +25,7 @@ def in_notebook() -> bool:
 
 
 class NotebookProgress(Progress):
-    """rich's tasks and columns, as a bar of HTML that the notebook replaces; rich's own would need ipywidgets."""
+    """The tasks and columns of rich as an HTML bar that the notebook updates; rich's own bar needs ipywidgets."""
 
     def __init__(self, *columns: ProgressColumn):
         super().__init__(*(column for column in columns if not isinstance(column, BarColumn)), disable=True)

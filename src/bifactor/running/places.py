@@ -1,7 +1,7 @@
-"""Files and folders that appear whole, or not at all, and replace nothing unasked.
+"""Files and folders that are written completely or not at all, and replace others only with `force`.
 
-Links are followed. What is replaced is a regular file, or a folder that bifactor wrote; devices, pipes and folders of
-others are refused. What a process that was killed has left behind goes with the next write to the same place.
+Links are followed. Only regular files and folders that bifactor wrote are replaced; devices, pipes and other folders
+raise an error. What a killed process left behind is deleted by the next write to the same place.
 """
 
 import errno
@@ -20,12 +20,12 @@ from bifactor.running.temporaries import discard, sweep, temporary_for
 
 
 def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None] | None = None) -> None:
-    """Raise `InputError`, before any work, where `target` cannot or must not be written.
+    """Raise `InputError`, before any work, if `target` cannot or must not be written.
 
-    For a folder, `foreign` tells what a folder holds that bifactor did not write, in a few words, or None: a folder
-    with such things is somebody's, and never replaced.
+    For a folder, `foreign` returns a short description of content that bifactor did not write, or None: a folder with
+    such content is never replaced.
     """
-    sweep(Path(os.path.realpath(target)))  # which may bring back what was there
+    sweep(Path(os.path.realpath(target)))  # which may restore what was there
     if os.path.lexists(target):
         is_folder = os.path.isdir(target)
         empty = foreign is not None and is_folder and not any(target.iterdir())
@@ -34,7 +34,7 @@ def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None
                 f"{target} already exists. Choose another name, or replace it with --force (in Python force=True)."
             )
         if foreign is not None and os.path.exists(target) and not is_folder:
-            raise InputError(f"{target} is a file, and a folder is to be written. Choose another name.")
+            raise InputError(f"{target} is a file, but the output is a folder. Choose another name.")
         strange = foreign(target) if foreign is not None and is_folder and not empty else None
         if strange is not None:
             raise InputError(f"{target} {strange}. Choose another name.")
@@ -43,9 +43,9 @@ def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None
 
 @contextmanager
 def new_folder(target: Path, force: bool) -> Iterator[Path]:
-    """A folder to write into, which becomes `target` when all is done, and is gone after an error.
+    """A temporary folder to write into; it becomes `target` at the end, and is deleted after an error.
 
-    Without `force` nothing but an empty folder is replaced, not even what has appeared there in the meantime.
+    Without `force` only an empty folder is replaced, even if `target` was created in the meantime.
     """
     place = Path(os.path.realpath(target))
     temporary = temporary_for(place)
@@ -56,22 +56,22 @@ def new_folder(target: Path, force: bool) -> Iterator[Path]:
             exchange(temporary, place)
             discard(temporary)
         else:
-            if os.name == "nt" and place.is_dir():  # elsewhere an empty folder is replaced
+            if os.name == "nt" and place.is_dir():  # other systems replace an empty folder
                 place.rmdir()
             temporary.rename(place)
 
 
 @contextmanager
 def new_file(target: Path, force: bool) -> Iterator[Path]:
-    """A file to write, which becomes `target` when all is done, and is gone after an error.
+    """The name of a temporary file to write; it becomes `target` at the end, and is deleted after an error.
 
-    Without `force` nothing is replaced, not even what has appeared there in the meantime.
+    Without `force` nothing is replaced, not even a file that was created in the meantime.
     """
     place = Path(os.path.realpath(target))
     temporary = temporary_for(place)
     with _cleaned(target, temporary):
         yield temporary
-        with temporary.open("r+b") as file:  # Windows flushes only what may be written
+        with temporary.open("r+b") as file:  # Windows flushes only files that are open for writing
             os.fsync(file.fileno())
         if not force and os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -79,7 +79,7 @@ def new_file(target: Path, force: bool) -> Iterator[Path]:
 
 
 def opened(path: Path, target: Path) -> TextIO:
-    """`path` for text, gzipped where the name of `target` says so."""
+    """`path`, opened to write text, compressed if the name of `target` ends in .gz."""
     if target.suffix == ".gz":
         return io.TextIOWrapper(gzip.open(path, "wb"), encoding="utf-8", newline="")
     return path.open("w", encoding="utf-8", newline="")
@@ -91,7 +91,7 @@ def _cleaned(target: Path, temporary: Path) -> Iterator[None]:
         yield
     except BaseException as error:
         discard(temporary)
-        # A FileError is about the temporary name, which says nothing to a user; what the system said is behind it.
+        # A FileError has the temporary name, which means nothing to a user; its context is the error of the system.
         cause = error.__context__ if isinstance(error, FileError) else error
         if not isinstance(cause, OSError):
             raise

@@ -1,4 +1,4 @@
-"""Progress bars on request."""
+"""Optional progress bars."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
 Stage = Callable[[str, int, int], None]
-"""Called with what is being chosen, how many choices were tried, and how many there are at most."""
+"""Called with a name for what is being chosen, the number of choices tried so far, and the largest number of them."""
 
 
 @contextmanager
 def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Callable[[Run], None]]:
-    """Yields a function that shows how a run stands; one that does nothing where no bar is wanted."""
+    """Yields a function that shows the progress of a run; it does nothing if no bar is wanted."""
     if not wanted:
         yield lambda run: None
         return
@@ -33,7 +33,7 @@ def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Calla
 
 @contextmanager
 def choice_bar(wanted: bool) -> Iterator[Stage | None]:
-    """Yields a function that shows what is chosen and how far that is, once there is something to show; or None."""
+    """Yields a function that shows what is being chosen and its progress; None if no bar is wanted."""
     if not wanted:
         yield None
         return
@@ -54,14 +54,14 @@ def choice_bar(wanted: bool) -> Iterator[Stage | None]:
 
 
 def turned(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> None:
-    """A step of a task or, where it is called otherwise than before, of the next one, whose time is counted anew."""
+    """Update a task or, if its name has changed, begin the next one, whose clock starts at zero."""
     if bar.tasks[bar.task_ids.index(task)].description != what:
         bar.reset(task, description=what, completed=done, total=most)
     bar.update(task, completed=done, total=most)
 
 
 def _counted(*more: str) -> "Progress":
-    """A line that fits into 80 columns."""
+    """A progress line that fits into 80 columns."""
     from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     from bifactor.running.time_left import TimeLeftColumn
@@ -77,7 +77,7 @@ def _counted(*more: str) -> "Progress":
 
 
 def _bar(*columns: "ProgressColumn") -> "Progress":
-    """A bar for where we are: a terminal, or a notebook."""
+    """A bar for a terminal, or for a notebook if the code runs in one."""
     from rich.progress import Progress
 
     from bifactor.running.notebook_bar import NotebookProgress, in_notebook
@@ -87,7 +87,7 @@ def _bar(*columns: "ProgressColumn") -> "Progress":
 
 @contextmanager
 def share_bar(wanted: bool, label: str) -> Iterator[Callable[[float], None] | None]:
-    """Yields a function that takes the share of the work that is done; None where no bar is wanted."""
+    """Yields a function that takes the fraction of the work that is done; None if no bar is wanted."""
     if not wanted:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`rank="auto"`: as many columns as measurements that were held out can justify."""
+"""`rank="auto"`: the rank is chosen by held-out measurements."""
 
 from collections.abc import Callable
 
@@ -13,22 +13,22 @@ from bifactor.running.result import Result
 from bifactor.solvers.parts.growth import grown
 
 PATIENCE = 3
-"""Ranks in a row without a better held-out loss after which no more are tried."""
+"""The number of consecutive ranks without a better held-out loss after which no more are tried."""
 
 EXPLAINED = 1e-8
-"""A training loss this small beside that of X = 0, as far as short fits go, leaves nothing for another column."""
+"""The training loss, relative to that of X = 0, at which a short fit explains the data, so that no column is added."""
 
 Fit = Callable[[Problem, Given], Result]
 """A short fit from a start."""
 
 
 def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callable[[], bool]) -> RankPath:
-    """Rank continuation on nine measurements in ten, one column after the other, until the tenth tells to stop.
+    """Rank continuation on nine tenths of the measurements, column by column, until the rest is predicted no better.
 
     Parameters
     ----------
     stop : callable
-        Asked before each rank after the first; True ends the path there.
+        Called before each rank after the first; True ends the path there.
     """
     holdout = Holdout(problem, rng)
     train = holdout.train

@@ -1,4 +1,4 @@
-"""How the held-out loss depends on the rank."""
+"""The held-out loss as a function of the rank."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from bifactor.running.shown import rank_chart
 
 @dataclass(frozen=True, repr=False)
 class RankPath(Listing):
-    """One number per rank tried, from rank 1 on: mean losses per measurement.
+    """Mean losses per measurement for each rank tried, from rank 1 on.
 
-    `train` is over the measurements that were fitted, `held_out` over those that were not. `error` is the standard
-    error of the difference of the latter to that of the best rank, measurement by measurement: what is hard to predict
-    at every rank says nothing about which is better.
+    `train` is the mean over the measurements that were fitted, `held_out` over those that were not. `error` is the
+    standard error of the difference between `held_out` and its value at the best rank. It is computed from the
+    differences of each measurement, so that measurements that are hard to predict at every rank do not increase it.
     """
 
     rank: Array
@@ -27,7 +27,7 @@ class RankPath(Listing):
 
     @property
     def chosen(self) -> int:
-        """The least rank whose held-out loss is within one standard error of the best."""
+        """The smallest rank whose held-out loss is within one standard error of the best."""
         within = self.held_out - np.min(self.held_out) <= self.error
         return int(self.rank[np.flatnonzero(within)[0]])
 
@@ -35,5 +35,5 @@ class RankPath(Listing):
         return f"{super()._about()} tried, {self.chosen} chosen"
 
     def pictures(self) -> list[str]:
-        """The held-out loss over the rank, as SVG."""
+        """A chart of the held-out loss against the rank, as SVG."""
         return [rank_chart(self)]

@@ -1,4 +1,4 @@
-"""What a run gives back: factors, how it ended, and how it went."""
+"""The result of a run: factors, how it ended, and its history."""
 
 import os
 import sys
@@ -29,13 +29,13 @@ from bifactor.words import counted
 _PATH = "rank_path:"
 
 PRECISIONS = (np.float32, np.float64, np.complex64, np.complex128)
-"""Of factors."""
+"""The dtypes of factors."""
 
 
 class Status(ShownStatus, Enum):
     """How a run ended: each value is a sentence that says what it means and what to try."""
 
-    CONVERGED = "converged: X has come to rest, and the gradient is small"
+    CONVERGED = "converged: X hardly changes any more, and the gradient is small"
     GRADIENT = "converged: the gradient is zero, or has fallen below gradient_tol times its first norm"
     SETTLED = "converged: the solver's own test of optimality is met"
     PRECISION = "converged to the limits of this precision: any further decrease is lost in rounding"
@@ -62,7 +62,7 @@ class Status(ShownStatus, Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the gradient is small, a test of optimality is met, or all that is left is rounding."""
+        """Whether the gradient is small, a test of optimality is met, or only rounding is left."""
         return self in (Status.CONVERGED, Status.GRADIENT, Status.SETTLED, Status.PRECISION)
 
     def __str__(self) -> str:
@@ -71,11 +71,11 @@ class Status(ShownStatus, Enum):
 
 @dataclass(frozen=True, repr=False)
 class History(Listing):
-    """One number per iteration, the start included, so each array has n_iter + 1 of them.
+    """One number per iteration, including the start, so each array has n_iter + 1 of them.
 
-    `objective` is F = f + the penalty, and `gradient_norm` that of F over both factors (of the pair (U, U) where
-    X = UUᴴ), in every phase of every solver. `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, at the start counted from
-    X = 0; `seconds` counts from the call of `solve`. It prints as a table, and `to_frame` makes it a data frame.
+    `objective` is F = f + the penalty, and `gradient_norm` that of F over both factors (of the pair (U, U) if X = UUᴴ),
+    in every phase of every solver. `relative_change` is ‖Xₜ − Xₜ₋₁‖_F/‖Xₜ‖_F, where the start is compared with X = 0;
+    `seconds` counts from the call of `solve`. It prints as a table, and `to_frame` converts it to a data frame.
     """
 
     objective: Array
@@ -84,7 +84,7 @@ class History(Listing):
     seconds: Array
 
     def columns(self) -> dict[str, Array]:
-        """The numbers by name, with those of the iterations in front."""
+        """The columns by name, the number of the iteration first."""
         return {"iteration": np.arange(self.objective.size), **super().columns()}
 
     def _about(self) -> str:
@@ -95,8 +95,8 @@ class History(Listing):
 class Result:
     """X = UVᴴ in factored form. Only `matrix()` ever forms X.
 
-    `objective` is F(U, V): f and the penalty of the problem, whatever else a solver adds on its way. U and V are those
-    of the iterations that had the least. Every number in a Result is finite.
+    `objective` is F(U, V), f plus the penalty of the problem, without terms that a solver adds. U and V are those of
+    the iteration with the least objective. Every number in a Result is finite.
     """
 
     U: Array
@@ -107,11 +107,11 @@ class Result:
     history: History
     solver: str
     rank_path: RankPath | None = None
-    """How the rank was chosen, where it was `"auto"`."""
+    """How the rank was chosen, if it was `"auto"`."""
     problem: Objective | None = field(default=None, repr=False)
-    """What was minimised; not written to files."""
+    """The problem that was solved; not written to files."""
     posterior: Posterior | None = field(default=None, repr=False)
-    """How sure the factors are, where the solver knows, as `Variational` does; not written to files."""
+    """The uncertainty of the factors, if the solver computes it, as `Variational` does; not written to files."""
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -137,10 +137,10 @@ class Result:
     def misfit(self) -> float | None:
         """(f(X)/f(0))^½ for squared errors, which is ‖A(X) − y‖/‖y‖; None for other losses, and without a problem.
 
-        What `all_cells` adds to f does not count.
+        The term that `all_cells` adds to f is not included.
 
-        Near 1, X explains next to nothing of y, however well the run has converged: the order of y, or of the entries
-        of X in an operator of your own, may be another one than you think.
+        If it is near 1, X explains almost nothing of y, even if the run has converged: y, or the entries of X in your
+        own operator, may be in another order than you expect.
         """
         if self.problem is None or not self.problem.f.quadratic:
             return None
@@ -151,22 +151,22 @@ class Result:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Proof of optimality or a bound on what is missing, computed on first request; see `Certificate`."""
+        """A proof of optimality, or a bound on the distance from it, computed on first access; see `Certificate`."""
         if self.problem is None:
             raise InputError("This Result was read from a file, which holds no problem. Solve again for a certificate.")
         return certify(self.problem, self.problem.kind.pair(self.U, self.V))
 
     def balanced(self) -> "Result":
-        """The same X by factors with UᴴU = VᴴV, where no penalty or fixed column has a say in that."""
+        """The same X with factors such that UᴴU = VᴴV; unchanged if a penalty or fixed columns do not allow this."""
         if self.problem is not None and not self.problem.invariant:
             return self
         x = (Free() if self.problem is None else self.problem.kind).pair(self.U, self.V).balanced()
         return replace(self, U=x.left, V=x.right)
 
     def truncated(self, rank: int) -> "Result":
-        """The nearest matrix of a lower rank, by balanced factors, with the objective there.
+        """The nearest matrix of a lower rank, with balanced factors and its objective.
 
-        After a convex solver, whose X pays for every singular value, this is also known as debiasing.
+        After a convex solver, which penalises all singular values, this is also known as debiasing.
         """
         problem = self.problem
         if problem is None:
@@ -175,7 +175,7 @@ class Result:
             raise InputError("This Result has a posterior, which belongs to all of its columns. Solve at a lower rank.")
         if problem.kind.fixed_columns or not (is_count(rank, 1) and rank <= self.rank):
             raise InputError(
-                f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns allow none."
+                f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns cannot be truncated."
             )
         A, s, B = problem.kind.pair(self.U, self.V).triplets()
         x = problem.new_columns.sided(problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
@@ -203,7 +203,7 @@ class Result:
         return matmul(self.U, herm(self.V))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one safetensors file, atomically. A file is replaced, and a link is followed."""
+        """Write the result to one safetensors file, atomically. An existing file is replaced; links are followed."""
         arrays = {"U": host(self.U), "V": host(self.V), **asdict(self.history)}
         if self.rank_path is not None:
             arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
@@ -229,7 +229,7 @@ class Result:
 
 
 def _restored(arrays: dict[str, Array], metadata: dict[str, Any]) -> Result:
-    """A result from what a file holds; `ValueError`, a part of a sentence, where that is none."""
+    """The result in a file; raises `ValueError`, with part of a sentence, if it is not valid."""
     U, V = arrays["U"], arrays["V"]
     for name, factor in (("U", U), ("V", V)):
         if factor.ndim != 2 or factor.shape[0] == 0 or factor.dtype not in PRECISIONS or factor.dtype != U.dtype:

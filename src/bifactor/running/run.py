@@ -1,4 +1,4 @@
-"""One run as it stands: everything the loop knows, and so everything a checkpoint holds."""
+"""The state of a run: everything that the loop knows, and so everything that a checkpoint saves."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,11 +18,11 @@ DIVERGED = 1e3
 """Growth of the objective, relative to its start, that no descent method recovers from."""
 
 CANCELLED = 1e-6
-"""The share of ‖X′ − X‖² in its parts below which Gram matrices cannot tell it from rounding."""
+"""The ratio of ‖X′ − X‖² to its parts below which Gram matrices cannot distinguish it from rounding."""
 
 
 class Record(NamedTuple):
-    """What is kept of each iteration."""
+    """The numbers that are kept for each iteration."""
 
     objective: float
     gradient_norm: float
@@ -39,7 +39,7 @@ class Run:
     best_value: float
     records: list[Record]
     magnitude: float = 0.0
-    """What f amounts to at X, scale·‖X‖²: its rounding is that times the square of the precision."""
+    """The size of f at X, scale·‖X‖²: its rounding is this times the square of the precision."""
 
     @classmethod
     def begin(cls, state: State, seconds: float) -> "Run":
@@ -52,7 +52,7 @@ class Run:
         return len(self.records) - 1
 
     def advance(self, state: State, scale: float, seconds: float) -> bool:
-        """Take in a new state. False, leaving the run as it was, where the new state shows divergence."""
+        """Accept a new state. If it shows divergence, return False and leave the run unchanged."""
         point = state.point
         foresee_inners((point.gradient, point.gradient))
         change, size = relative_change(self.state.point.x, point.x)
@@ -60,7 +60,7 @@ class Run:
         magnitude = scale * size**2
         rounding = epsilon(point.x.left) * magnitude
         limit = DIVERGED * (abs(self.records[0].objective) + abs(self.best_value)) + rounding
-        # A solver with stages to come may begin one of them high up.
+        # A solver with further stages may begin one of them at a high objective.
         grew = not state.phase.staged and point.value - self.best_value > limit
         if not np.all(np.isfinite(record)) or grew:
             return False
@@ -72,13 +72,13 @@ class Run:
         return True
 
     def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
-        """The best factors, in as many columns as were asked for, with the objective taken anew there."""
+        """The best factors, padded to this rank, with their objective computed again."""
         x = self.best.padded(rank + problem.kind.fixed_columns).fresh
         value, (U, V) = problem.objective(x), (gathered(side) for side in (x.left, x.right))
         return Result(U, V, status, self.iteration, value, History(*self.columns()), solver, problem=problem)
 
     def end(self) -> None:
-        """Let directions and gradients go, which are as large as the answer."""
+        """Release directions and gradients, which are as large as the answer."""
         del self.state
 
     def columns(self) -> Array:
@@ -108,7 +108,7 @@ def relative_change(old: Factors, new: Factors) -> tuple[float, float]:
 def _grams(old: Factors, new: Factors) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
     """(U′ᴴU′, U′ᴴΔU, ΔUᴴΔU) and (VᴴV, ΔVᴴV, ΔVᴴΔV)."""
     moved = new.moved
-    if moved is not None and moved.start is old.wide_grams:  # a step along a curve, of which all is known
+    if moved is not None and moved.start is old.wide_grams:  # a step along a curve, whose Gram matrices are known
         a, ((UD, VE), (DD, EE)) = moved.step, (moved.cross, moved.own)
         return (new.wide_grams[0], a * (UD + a * DD), a * a * DD), (moved.start[1], a * herm(VE), a * a * EE)
     (UU, UdU, dUdU), (VV, VdV, dVdV) = _moments(new.left, old.left, 1.0), _moments(old.right, new.right, -1.0)

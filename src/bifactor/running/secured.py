@@ -1,4 +1,4 @@
-"""Runs whose arrays live on machines that may die."""
+"""Runs whose arrays are on machines that may fail."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,17 +16,17 @@ from bifactor.running.checkpoint import packed, unpacked
 from bifactor.running.run import Run
 
 MOST = 10
-"""Losses in a row, without an iteration that could be kept in between, after which a run is given up."""
+"""The largest number of consecutive losses, without a new copy in between, from which a run recovers."""
 
 T = TypeVar("T")
 
 
 class Secured:
-    """Keeps a copy of a run here every few iterations, and goes on from it where others have lost theirs.
+    """Keeps a copy of a run on this machine every few iterations, and continues from it if workers have lost arrays.
 
-    Steps are functions of their state, so the run ends with the very bits of one that lost nothing. After a copy has
-    been taken the run goes on from the copy, so that what workers must remember to make lost arrays again does not grow
-    without end. Where arrays are on this machine it does nothing.
+    Steps are functions of their state, so the result is the same, bit for bit, as that of a run that lost nothing.
+    After a copy has been taken, the run continues from the copy, so that what workers must keep to recompute lost
+    arrays does not grow without bound. If arrays are on this machine, it does nothing.
     """
 
     def __init__(self, problem: Objective, every: int):
@@ -48,7 +48,7 @@ class Secured:
                 self._count(lost)
 
     def keep(self, run: Run, now: bool = False) -> None:
-        """Take a copy, where it is time for one."""
+        """Take a copy, if one is due."""
         if not self.needed or not (now or run.iteration % self.every == 0):
             return
         state, best = self._moved((run.state, run.best), home=True)
@@ -56,7 +56,7 @@ class Secured:
         self._put_back(run)
 
     def recover(self, run: Run, lost: LostError) -> None:
-        """The run as it was when the last copy was taken; it goes on from there."""
+        """Reset the run to the last copy."""
         while True:
             self._count(lost)
             try:
@@ -66,11 +66,11 @@ class Secured:
                 lost = again
 
     def at_home(self, run: Run) -> Run:
-        """The run with its arrays on this machine, where there is such a copy of it."""
+        """The copy on this machine if it is of the same iteration, otherwise the run itself."""
         return self.copy if self.copy is not None and self.copy.iteration == run.iteration else run
 
     def persist(self, run: Run, function: Callable[[], T]) -> T:
-        """What is told of a run that has ended, in as many attempts as it takes."""
+        """The value of a function of the run, which is called again after each loss."""
         while True:
             try:
                 return function()
@@ -84,7 +84,7 @@ class Secured:
         run.best_value, run.magnitude = self.copy.best_value, self.copy.magnitude
 
     def _moved(self, values: tuple[State, Factors], home: bool) -> tuple[State, Factors]:
-        """The same values with arrays on this machine, or where the problem has them."""
+        """The same values with arrays on this machine, or where those of the problem are."""
         arrays: dict[str, Array] = {}
         known: dict[int, Any] = {}
         trees = [packed(value, arrays, known) for value in values]

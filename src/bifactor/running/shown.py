@@ -1,4 +1,4 @@
-"""A run as notebooks show it: how it ended, its sizes, and how it went."""
+"""The display of a run in notebooks: its status, sizes and history."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ Figures = Sequence[tuple[object, object]]
 
 
 class ShownStatus:
-    """In a notebook a status is its sentence. (An Enum reserves names like this one for itself.)"""
+    """Shows a status as its sentence in notebooks. (A base class, because Enum reserves names like `_repr_html_`.)"""
 
     def _repr_html_(self: Any) -> str:
         return card(self.name, "", status_line(self))
@@ -31,7 +31,7 @@ def status_line(status: "Status") -> str:
 
 
 def result_card(result: "Result") -> str:
-    """All that a result says of itself."""
+    """The status, sizes and charts of a result."""
     m, n = result.shape
     path = () if result.rank_path is None else (rank_chart(result.rank_path),)
     return run_card("Result", f"{m:,}×{n:,} of rank {result.rank}", result, more_charts=path)
@@ -45,7 +45,7 @@ def run_card(
     more_charts: Sequence[str] = (),
     factors: tuple[Array, Array] | None = None,
 ) -> str:
-    """A card of a run, with more figures and charts; `factors` are those whose spectrum is drawn."""
+    """A card of a run, with additional figures and charts; the spectrum is that of `factors`, if given."""
     misfit = None if result.misfit is None else f"{result.misfit:.3g}"
     shown = [
         *more,
@@ -60,7 +60,7 @@ def run_card(
 
 
 def objective_chart(history: "History") -> str:
-    """The objective over the iterations, on a logarithmic axis where it is positive."""
+    """The objective against the iterations, on a logarithmic axis if it is positive."""
     some = thinned(history.objective.size)
     values, log = history.objective[some], bool(np.all(history.objective > 0))
     return line_chart(some, values, "iteration", "objective", whole_x=True, log_y=log, frame=CARD)
@@ -73,7 +73,7 @@ def spectrum_chart(U: Array, V: Array) -> str:
 
 
 def rank_chart(path: "RankPath") -> str:
-    """The held-out loss over the rank, with the choice circled."""
+    """The held-out loss against the rank, with the choice circled."""
     chosen = int(np.flatnonzero(path.rank == path.chosen)[0])
     names = ("rank", "held-out loss")
     return line_chart(path.rank, path.held_out, *names, whole_x=True, errors=path.error, mark=chosen, frame=CARD)

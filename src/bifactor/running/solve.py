@@ -1,4 +1,4 @@
-"""THE loop: start, step, stop, record, report. No other loop over iterations exists in the library."""
+"""The loop: start, step, stop, record, report. No other loop over iterations exists in the library."""
 
 import os
 import time
@@ -35,7 +35,7 @@ from bifactor.solvers.parts.recommended import recommended
 from bifactor.validation import require_instance, require_rank
 
 TOO_LARGE = (np.linalg.LinAlgError, OverflowError)
-"""What is raised where factors are so large that their Gram matrices are not finite."""
+"""What is raised if factors are so large that their Gram matrices are not finite."""
 
 Callback = Callable[[int, State], bool | None]
 
@@ -62,42 +62,44 @@ def solve(
     Parameters
     ----------
     problem : Problem, Objective or Bound
-        A `Function` is a bound.
+        The function to minimise. A `Function` is a `Bound`.
     rank : int or "auto"
-        Columns of the factors, 1 ≤ rank ≤ min(m, n); 0 for offsets and other fixed columns alone. "auto" grows the rank
-        while a tenth of the measurements, held out, is predicted better, takes the least within one standard error of
-        the best (`Result.rank_path`), and then fits all measurements; a callback, checkpoint or progress bar sees that
-        last fit only, and Ctrl-C before it is raised.
+        The number of columns of the factors, from 1 to min(m, n); 0 fits offsets and other fixed columns alone. "auto"
+        increases the rank while a held-out tenth of the measurements is predicted better, takes the smallest rank
+        within one standard error of the best (`Result.rank_path`), and then fits all measurements. A callback, a
+        checkpoint and a progress bar apply to that last fit only; Ctrl-C before it raises `KeyboardInterrupt`.
     solver : Solver, optional
-        By default PCG; where entries are observed and nothing is penalised, with rank continuation and, where
-        they are scarce, racing against ridge homotopy. The answer is then balanced, UᴴU = VᴴV.
+        By default PCG. If entries are observed and there is neither a penalty nor an `init`, it is combined with rank
+        continuation and, if entries are scarce, a race against ridge homotopy. With the default solver, the answer is
+        balanced, UᴴU = VᴴV.
     init : Init, optional
-        By default where the solver's authors start it, mostly `inits.Spectral()`.
+        By default the start that the authors of the solver use, mostly `inits.Spectral()`.
     rng : Generator, int or None
         The only source of randomness.
     max_iter : int
+        The largest number of iterations.
     tol : float
-        Stop when ‖Xₜ − Xₜ₋₁‖_F ≤ tol·‖Xₜ‖_F three times in a row; never asked to be below the precision of the data.
-        0 turns it off.
+        Stop when ‖Xₜ − Xₜ₋₁‖_F ≤ tol·‖Xₜ‖_F in three consecutive iterations. A tol below four times the machine
+        precision is raised to that; 0 turns the test off.
     gradient_tol : float
         Stop when the gradient norm falls to this fraction of its first value.
     objective_tol : float
         Stop when ten iterations lower the objective by no more than this fraction.
     time_limit : float, optional
-        Seconds from the call, the start included; the clock runs on in a run that is resumed.
+        Seconds from the call, including the start. In a resumed run, the time before the interruption counts, too.
     callback : callable (iteration, state) -> bool or None, optional
-        Called after each iteration; True stops.
+        Called after each iteration; True stops the run.
     checkpoint : path, optional
-        Written atomically every `checkpoint_every` iterations and at the end, Ctrl-C included. If the file is there at
-        the start, the run goes on from it and ends, bit for bit, as if it had never been interrupted (with the same
-        numbers of threads). The file of another problem, rank, solver, init or seed is refused.
+        Written atomically every `checkpoint_every` iterations and at the end, also after Ctrl-C. If the file already
+        exists, the run is resumed from it, and the result is the same, bit for bit, as without the interruption (with
+        the same numbers of threads). The file of another problem, rank, solver, init or seed raises `FileError`.
     progress : bool
         Show a progress bar.
 
     Returns
     -------
     Result
-        With the best iterate seen, whatever happened in the loop: divergence and Ctrl-C too are a `Result.status`.
+        The best iterate, whatever happened in the loop: divergence and Ctrl-C are reported in `Result.status`.
     """
     started = time.perf_counter()
     stopping = Stopping(max_iter, tol, gradient_tol, objective_tol, time_limit)
@@ -112,10 +114,10 @@ def solve(
     name, source = describe(chosen), generator(rng)
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
     store = Checkpoint(checkpoint, checkpoint_every, problem.kind, problem.f.like, *same)
-    # How a Function multiplies is its own affair.
+    # A Function may use as many threads as it likes.
     threads = nullcontext() if isinstance(problem.f, Function) else blas_at_most(1)
     bar = progress_bar(progress, stopping, type(chosen).__name__)
-    # Overflow is an outcome that the loop looks for, not something to warn about.
+    # The loop checks for overflow, so NumPy need not warn.
     with np.errstate(all="ignore"), threads, recycled(), bar as show:
         secured = Secured(problem, checkpoint_every)
         run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
@@ -174,7 +176,7 @@ def _iterate(
 
 
 def _proven(problem: Objective, solver: Solver, run: Run, status: Status) -> Status:
-    """`CONVERGED` where a rule has ended the run and the gradient is small; else as it ended."""
+    """`CONVERGED` if tol or objective_tol has ended the run and the gradient is small; otherwise the same status."""
     if status is not Status.RELATIVE_CHANGE and status is not Status.PLATEAU:
         return status
     at = solver.current(problem, run.state)
@@ -199,7 +201,7 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
 
 
 def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> Factors:
-    """The start, in the columns that the solver looks at, in the precision of the problem."""
+    """The start, with the columns that the solver uses and in the precision of the problem."""
     columns = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
     x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
     complex_start = x.dtype.kind == "c"
@@ -223,7 +225,7 @@ def _check(
     init: Init | None,
     callback: Callback | None,
 ) -> int | None:
-    """The rank, None for one to be chosen; everything a user can get wrong is refused here."""
+    """Check the arguments, and return the rank, or None if it is to be chosen."""
     require_instance(problem, Objective, "problem")
     for value, kind, name in ((solver, Solver, "solver"), (init, Init, "init")):
         if value is not None:
@@ -244,7 +246,7 @@ def _check_scale(problem: Objective) -> None:
     info = np.finfo(problem.dtype)
     if not 1e3 * float(info.tiny) ** 0.5 <= problem.scale <= 1e-3 * float(info.max) ** 0.5:
         raise InputError(
-            f"The typical curvature of this problem is {problem.scale:g}, which leaves no room for squares in "
+            f"The typical curvature of this problem is {problem.scale:g}, so squares leave the range of "
             f"{problem.dtype}. Rescale the operator or the weights."
         )
 
@@ -252,18 +254,18 @@ def _check_scale(problem: Objective) -> None:
 def _path(
     problem: Objective, solver: Solver | None, rng: np.random.Generator, started: float, time_limit: float | None
 ) -> RankPath:
-    """Held-out losses over ranks, by short fits of the solver."""
+    """The held-out losses of increasing ranks, from short fits with the solver."""
     inner = PCG() if solver is None else solver
 
     def fit(train: Problem, start: Given) -> Result:
         rank = start.U.shape[1] - train.kind.fixed_columns
         result = solve(train, rank, inner, start, 0, max_iter=60, tol=1e-4, objective_tol=1e-2)
-        if result.status is Status.INTERRUPTED:  # there is no fit of all measurements to give back yet
+        if result.status is Status.INTERRUPTED:  # there is no fit of all measurements to return yet
             raise KeyboardInterrupt
         return result
 
     def late() -> bool:
         return time_limit is not None and time.perf_counter() - started > time_limit / 2
 
-    assert isinstance(problem, Problem)  # checked at the door
+    assert isinstance(problem, Problem)  # see _check
     return rank_path(problem, rng, fit, late)

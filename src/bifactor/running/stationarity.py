@@ -1,4 +1,4 @@
-"""Whether a gradient is small, whatever the units, the start and the steps that led there."""
+"""A test of whether a gradient is small that does not depend on units, the start or the steps."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from bifactor.problems.state import Point
 
 SMALL = 1e-3
 """The share of the gradient's size at X = 0 that counts as small. Of 243 runs of six solvers that ended by tol, those
-at a stationary point had 2e-5 of it at most, and the four others a twelfth at least."""
+at a stationary point had at most 2e-5 of it, and the four others at least a twelfth."""
 
 
 def gradient_is_small(problem: Objective, point: Point, first: float) -> bool:
-    """‖∇F(x)‖ ≤ SMALL·‖(∇f(0)V, ∇f(0)ᴴU)‖: the data, seen through the factors, pull hardly any more.
+    """Whether ‖∇F(x)‖ ≤ SMALL·‖(∇f(0)V, ∇f(0)ᴴU)‖, that is, small relative to the gradient at X = 0.
 
-    Where f has no gradient at 0, the norm of the `first` gradient is taken instead.
+    If f has no gradient at 0, the norm of the `first` gradient is used instead.
     """
     left = point.gradient.norm()
     if left == 0:
@@ -26,5 +26,5 @@ def _pull(problem: Objective, point: Point) -> float:
     x = point.x
     try:
         return x.gradient(*problem.f.gradient(problem.zero(1)).products(x.left, x.right)).norm()
-    except Exception:  # a Function of the user's, at an X that it need not know: no reason to lose the answer
+    except Exception:  # a user's Function need not be defined at X = 0, and the answer must not be lost
         return np.nan

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from bifactor.running.run import Run
 
 STILL = 3
-"""Iterations in a row that must change X by less than tol."""
+"""The number of consecutive iterations that must change X by less than tol."""
 
 WINDOW = 10
-"""Iterations over which the objective must fall by more than objective_tol."""
+"""The number of iterations in which the objective must fall by more than objective_tol."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Stopping:
             positive(self.time_limit, "time_limit", "It counts seconds.")
 
     def at_precision(self, eps: float) -> "Stopping":
-        """The same limits with a tol that this precision can tell from 0."""
+        """The same limits with a tol that is significant in this precision."""
         return replace(self, tol=max(self.tol, 4 * eps)) if self.tol > 0 else self
 
     def check(self, run: "Run", seconds: float) -> Status | None:
-        """How the run ends here, or None if it goes on."""
+        """The status with which the run ends here, or None if it continues."""
         phase = run.state.phase
         if phase.staged:
             return self._exhausted(run, seconds)
@@ -74,7 +74,7 @@ class Stopping:
 
     @staticmethod
     def _at_rounding(run: "Run", phase: Stalled) -> bool:
-        """Whether the decrease that a stalled step rule looked for is lost in the rounding of what it searched."""
+        """Whether the decrease that a stalled step rule predicted is lost in the rounding of the function."""
         eps, level = epsilon(run.state.U), max(abs(run.records[-1].objective), phase.level)
         visible = eps * level + eps**2 * (abs(run.records[0].objective) + run.magnitude)
         return phase.promised <= 1e3 * visible

@@ -1,4 +1,4 @@
-"""Names for what is not done yet, beside what it will be; and an end to those that nobody will finish."""
+"""Names of temporary files and folders, next to their targets, and the deletion of those left unfinished."""
 
 import hashlib
 import os
@@ -10,30 +10,30 @@ from pathlib import Path
 from uuid import uuid4
 
 LONGEST = 255
-"""Bytes of a name in a folder."""
+"""The largest number of bytes in a file name."""
 
 ASIDE = ".old"
 
 END = 35
-"""Bytes of the end of a temporary name: the machine, the process and twelve letters by chance."""
+"""The number of bytes at the end of a temporary name: the machine, the process and twelve random digits."""
 
 
 def temporary_for(target: Path) -> Path:
-    """A hidden name beside `target` that nobody else has."""
+    """A unique hidden name next to `target`."""
     return target.with_name(f"{_start(target)}{os.getpid():010d}-{uuid4().hex[:12]}.tmp")
 
 
 def aside_of(target: Path) -> Path:
-    """A name for what has been at `target`, for the moment in which something else takes its place."""
+    """A name for the old content of `target` while it is being replaced."""
     return temporary_for(target).with_suffix(ASIDE)
 
 
 def sweep(target: Path) -> None:
-    """Delete temporary files and folders for `target` of processes on this machine that run no more.
+    """Delete temporary files and folders for `target` of processes on this machine that no longer run.
 
-    What was put aside is put back where nothing has taken its place.
+    Old content that was moved aside is moved back if nothing has replaced it.
     """
-    if os.name != "posix":  # elsewhere one cannot ask whether a process runs
+    if os.name != "posix":  # on other systems, there is no way to see whether a process runs
         return
     pattern = re.compile(re.escape(_start(target)) + r"(\d{10})-[0-9a-f]{12}(\.tmp|\.old)")
     try:
@@ -52,7 +52,7 @@ def sweep(target: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Delete a temporary file or folder, as far as that is possible."""
+    """Delete a temporary file or folder, if possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -61,13 +61,13 @@ def discard(path: Path) -> None:
 
 
 def _start(target: Path) -> str:
-    """The name, as much of it as there is room for, and a few letters for this machine, or container.
+    """The name, shortened if needed, and a short hash of this machine or container.
 
-    On a shared disk others cannot be asked whether a process of theirs runs.
+    On a shared disk, one cannot see whether a process of another machine still runs.
     """
     name = os.fsencode(target.name)[: LONGEST - END - 1].decode("utf-8", "ignore")
     here = platform.node()
-    with suppress(OSError):  # of Linux: which processes can be seen
+    with suppress(OSError):  # on Linux, the set of visible processes
         here += os.readlink("/proc/self/ns/pid")
     return f".{name}.{hashlib.blake2b(here.encode(), digest_size=3).hexdigest()}-"
 
@@ -77,6 +77,6 @@ def _runs(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is somebody else's
+    except (OSError, OverflowError):  # it belongs to another user
         return True
     return True

@@ -1,4 +1,4 @@
-"""How long a run can still take."""
+"""The time that a run can still take."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from rich.text import Text
 
 
 class TimeLeftColumn(ProgressColumn):
-    """The time to the last iteration at the present speed, or to the time limit where that comes first."""
+    """The time to the last iteration at the present speed, or to the time limit if that comes first."""
 
     max_refresh = 0.5
 
@@ -17,12 +17,12 @@ class TimeLeftColumn(ProgressColumn):
 
 
 def seconds_left(task: Task) -> float | None:
-    """None while nothing is known yet."""
+    """The seconds left at most; None if nothing is known yet."""
     return min((t for t in (task.time_remaining, task.fields.get("limit")) if t is not None), default=None)
 
 
 def share_done(task: Task) -> float | None:
-    """Of the steps, or of the time limit where that is nearer; None where the number of steps is not known."""
+    """The fraction of the steps, or of the time limit if that is larger; None if the number of steps is not known."""
     if not task.total:
         return None
     steps, limit, spent = task.completed / task.total, task.fields.get("limit"), task.elapsed

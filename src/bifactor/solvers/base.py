@@ -49,10 +49,10 @@ class Solver(ABC, Generic[Own]):
         """The state at the start, x; no later one has more columns than `rank`, apart from fixed ones."""
 
     def prepare(self, problem: Objective, state: State[Own]) -> State[Own]:
-        """The same state with what the next step needs, such as a direction, in the place of what that is made from.
+        """The same state with what the next step needs, such as a direction, instead of what that is computed from.
 
-        `solve` calls it before each step, and lets the state before go: tall arrays that a step needs no longer do not
-        take memory while it is made. A step prepares its state itself where nobody has.
+        `solve` calls it before each step and releases the previous state: tall arrays that are no longer needed do not
+        take memory during the step. A step prepares its state itself if this has not been done.
         """
         return state
 

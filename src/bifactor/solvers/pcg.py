@@ -16,32 +16,32 @@ from bifactor.steps.curve_search import Searched
 from bifactor.validation import require_flag, settle_nonnegative
 
 EXACT = 5
-"""Iterations that exact blocks serve."""
+"""The number of iterations for which exact blocks are used."""
 
 RENEW = 25
-"""Iterations after which measurements are taken again (rounding has gathered) and the factors balanced."""
+"""The number of iterations after which measurements are computed again, to remove rounding, and factors balanced."""
 
 ORTHOGONAL = 0.01
-"""A direction that promises less than this fraction of what the preconditioned gradient does is given up for that."""
+"""A direction whose slope is below this fraction of that of the preconditioned gradient is replaced by the latter."""
 
 
 @dataclass(frozen=True)
 class Conjugate(Value):
-    """The direction of the next step, or what it is made from."""
+    """The direction of the next step, or what it is computed from."""
 
     d: Factors | None
     """The direction; None until the step is prepared."""
     last: tuple[Factors, Factors] | None
-    """∇F and the direction at the last point, until then; None where the next direction is −S."""
+    """∇F and the direction at the last point, until then; None if the next direction is −S."""
     decrement: float
-    """⟨∇F, S⟩ where the latest direction was chosen."""
+    """⟨∇F, S⟩ at the point where the latest direction was chosen."""
     age: int
-    """Steps since the measurements were taken again."""
+    """The number of steps since the measurements were computed again."""
     memory: Searched
     blocks: tuple[Array, Array] | None = None
     """Exact blocks of the preconditioner, packed."""
     blocks_age: int = 0
-    """Steps that they have served."""
+    """The number of steps for which they have been used."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class PCG(Solver[Conjugate]):
 
     M is the block diagonal of f's curvature in the factors, see `solvers.parts.preconditioner`: damped Gram matrices
     VᴴV and UᴴU, weighted by how often each row and column is observed, plus the penalty. An iteration costs one pair of
-    products with ∇f and the two directions of the measurements along the curve; z is carried along. Serves every loss,
-    operator and penalty, real or complex.
+    products with ∇f and the two directions of the measurements along the curve; z is updated. Every loss, operator and
+    penalty is supported, real or complex.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class PCG(Solver[Conjugate]):
         The Gram matrices are damped by this multiple of an estimate of the distance to the solution,
         (⟨∇F, S⟩/scale)^½, so that a rank above that of the solution does no harm (Zhang, Fattahi and Zhang, 2021).
     exact : bool
-        Take the blocks of f's curvature as they are, every few iterations, in the place of those to expect: where each
-        measurement sees one entry, and the blocks have room. It takes passes of O(r²) operations for each entry. It
-        saves half of the iterations where curvature differs much from entry to entry, as with counts.
+        Whether to use the exact blocks of f's curvature, computed every few iterations, instead of expected ones, if
+        each measurement is of one entry and the blocks are not too large. This takes passes of O(r²) operations per
+        entry. It saves half of the iterations if the curvature differs much between entries, as with counts.
 
     References
     ----------
@@ -88,7 +88,7 @@ class PCG(Solver[Conjugate]):
         return State(point, Conjugate(None, None, first_decrement(problem, point), 0, Searched()))
 
     def prepare(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
-        """The state with its direction, −S + βD⁻; ∇F⁻ and D⁻ are let go."""
+        """The state with its direction, −S + βD⁻; ∇F⁻ and D⁻ are released."""
         own, g = state.own, state.point.gradient
         if own.d is not None:
             return state
@@ -106,11 +106,11 @@ class PCG(Solver[Conjugate]):
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
         state = self.prepare(problem, state)
-        # Where measurements are not carried along there is nothing to take again.
+        # If measurements are not updated, there is no rounding to remove.
         if state.own.age >= RENEW and problem.f.explicit:
             state = _renewed(problem, state)
         taken = _search(problem, state)
-        if taken.phase.at_rest:  # give up the memory of directions, and the rounding of measurements carried along
+        if taken.phase.at_rest:  # drop the last direction, and the rounding of updated measurements
             fresh = problem.measured(state.point.x.fresh) if state.own.age else state.point
             own = replace(state.own, d=None, age=0, blocks=None)
             state = self.prepare(problem, State(fresh, own))
@@ -121,7 +121,7 @@ class PCG(Solver[Conjugate]):
         return State(taken.point, replace(own, d=None, last=last, age=own.age + 1, memory=taken.memory))
 
     def _with_blocks(self, problem: Objective, x: Factors, own: Conjugate) -> Conjugate:
-        """With exact blocks, where they are asked for, and for how many steps they have served."""
+        """The same with exact blocks, if requested, and the number of steps for which they have been used."""
         if not self.exact:
             return own
         if own.blocks is not None and own.blocks_age < EXACT - 1:
@@ -139,7 +139,7 @@ def _search(problem: Objective, state: State[Conjugate]) -> Step:
 
 
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
-    """The same X and the same direction, with measurements taken again, by balanced factors."""
+    """The same X and the same direction, with balanced factors and measurements computed again."""
     x, d = state.point.x.fresh, _direction(state)
     # A penalty that is not invariant balances by itself, and would change with the factors.
     change = x.balancing() if problem.invariant else None
