@@ -321,7 +321,7 @@ def test_what_is_somebody_elses_is_never_replaced(tmp_path, fit, force):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "card.json").mkdir()
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(InputError, match="is a file, and a folder" if force else "already exists"):
+    with pytest.raises(InputError, match="is a file, but the output is a folder" if force else "already exists"):
         fit.save(tmp_path / "notes", force=force)
     assert (tmp_path / "notes").read_text() == "mine"
     assert (tmp_path / "fit" / "thesis.txt").read_text() == "years of work"

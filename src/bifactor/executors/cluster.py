@@ -22,7 +22,7 @@ SHARED = 8
 """The number of shared arrays whose copies on workers are remembered."""
 
 GLANCE = 2.0
-"""Seconds between two checks of whether workers make progress, while waiting for results."""
+"""Seconds between two checks of whether workers make progress while a result is outstanding."""
 
 GROUPS = 128
 """The largest number of tasks in a pass; more blocks than this share them. Dask takes about a millisecond per task."""
