@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """`functools.cached_property` as it is since Python 3.12.
+    """`functools.cached_property` as in Python 3.12 and later.
 
-    Before, it held one lock for all objects of a class during the computation: fits in several threads waited for each
-    other, and a child process forked meanwhile waited for ever. Without the lock, threads that need the value at the
-    same time may each compute it.
+    Before 3.12, it holds one lock for all objects of a class during the computation: fits in several threads wait for
+    each other, and a child process forked meanwhile waits for ever. Without the lock, threads that need the value at
+    the same time may each compute it.
     """
 
     def __init__(self, function: Callable[[Any], T]):

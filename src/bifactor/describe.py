@@ -24,7 +24,7 @@ def describe(value: Any) -> str:
     if isinstance(value, partial):
         return f"partial({describe(value.func)}, {describe(value.args)}, {describe(value.keywords)})"
     if isinstance(value, Callable) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
-        code = getattr(value, "__code__", None)  # distinguishes lambdas of one place
+        code = getattr(value, "__code__", None)  # distinguishes lambdas with the same name
         body = "" if code is None else f"#{zlib.crc32(code.co_code + repr(code.co_consts).encode())}"
         return f"{value.__module__}.{value.__qualname__}{body}"
     plain = getattr(type(value), "__repr__", None) is object.__repr__  # would show an address

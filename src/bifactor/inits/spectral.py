@@ -22,7 +22,7 @@ FLAT = 0.01
 """The share of its first slope at which a function without a minimum counts as flat."""
 
 FAINT = 1e-4
-"""The size of directions that are missing in the gradient, as a fraction of the leading one."""
+"""The size given to directions that are missing in the gradient, as a fraction of the leading one."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class Spectral(Init):
     Parameters
     ----------
     fit : bool
-        Take the best multiple s instead of 1/L.
+        Whether to take the best multiple s instead of 1/L.
     sketch : bool, optional
-        Take few passes over the data: P_r is less accurate, and that of ∇f(0) with rows and columns divided by the
-        square roots of their numbers of observations plus the mean number. The default is True for data in blocks.
+        Whether to take few passes over the data. P_r is then less accurate, and rows and columns are divided, before
+        and after it, by the square roots of their numbers of observations plus the mean number. By default, True for
+        data in blocks.
     """
 
     fit: bool = True

@@ -18,7 +18,7 @@ SMALL = 1 << 16
 """The number of multiply-adds of a pass up to which the reference is used."""
 
 LEAST = 4
-"""The smallest number of columns that a pass counts with: gathering numbers costs as much as these."""
+"""The smallest number of columns that is assumed for a pass: gathering numbers costs as much as these."""
 
 _REAL = {np.dtype(np.float32), np.dtype(np.float64)}
 _COMPLEX = _REAL | {np.dtype(np.complex64), np.dtype(np.complex128)}

@@ -22,7 +22,7 @@ SINGLE = 1024
 """The number of rows whose products are summed in single precision, with a relative error of about 10⁻⁷."""
 
 WEIGHTED = 1 << 14
-"""Rows that are weighted at a time: a copy of all would be as large as a factor."""
+"""The number of rows that are weighted at a time: a copy of all would be as large as a factor."""
 
 ALONE = 1 << 13
 """The number of multiply-adds up to which any BLAS uses one thread."""

@@ -124,7 +124,7 @@ def _marked(counts, columns, width, first, flipped, start, below, gaps, held):  
     for tile in range(n_tiles):
         for i in range(rows):
             end = t + np.int64(counts[tile, i])
-            if end > columns.size:  # of a damaged file
+            if end > columns.size:  # the file is damaged
                 return t, last
             for k in range(t, end):
                 j = tile * width + np.int64(columns[k])
@@ -145,7 +145,7 @@ def _marked(counts, columns, width, first, flipped, start, below, gaps, held):  
 def marked(
     counts: Array, columns: Array, width: int, first: int, flipped: bool, seed: int, fraction: float
 ) -> tuple[Array, Array, int]:
-    """Which entries the hash holds out, how many of each run, and how many entries there are in all runs."""
+    """Marks of the entries that the hash holds out, their number in each run, and the number of entries in all runs."""
     held, gaps = np.zeros_like(counts), np.empty(columns.size + columns.size // LONG + 1, np.uint8)
     size, n = _marked(counts, columns, width, first, flipped, begun(seed), bound(fraction), gaps, held)
     return gaps[:n].copy(), held, int(size)
@@ -153,7 +153,7 @@ def marked(
 
 @intrinsic
 def _copy(context, out, to, source, at):  # type: ignore[no-untyped-def]
-    """As many entries as are copied at once: one instruction or two, where a loop takes one for each."""
+    """Copy `COPIED` entries, by one or two instructions; a loop would take one for each entry."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = context.get_data_type(signature.args[0].dtype)
@@ -172,9 +172,9 @@ def _copy(context, out, to, source, at):  # type: ignore[no-untyped-def]
 def _without(gaps, source, out):  # type: ignore[no-untyped-def]
     at, to, size = np.int64(0), np.int64(0), np.int64(source.size)
     for n in range(gaps.size + 1):
-        gap = np.int64(gaps[n]) if n < gaps.size else size - at  # after the last mark comes the rest
+        gap = np.int64(gaps[n]) if n < gaps.size else size - at  # all entries after the last mark
         k = np.int64(0)
-        if at + COPIED <= size:  # most gaps are shorter: what is copied too far, the next ones overwrite
+        if at + COPIED <= size:  # most gaps are shorter; the next ones overwrite the excess
             _copy(out, to, source, at)
             k += COPIED
         while k < gap and at + k + COPIED <= size:
@@ -198,5 +198,5 @@ def _marks(gaps, source, out):  # type: ignore[no-untyped-def]
 
 
 def sift(gaps: Array, held: bool, source: Array, out: Array) -> None:
-    """Entries that are held out, or all others, to the front of `out`, which has room for `COPIED` more than stay."""
+    """Write the entries that are held out, or all others, to the start of `out`, which has room for `COPIED` more."""
     (_marks if held else _without)(gaps, source, out)

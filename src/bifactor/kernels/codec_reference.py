@@ -11,10 +11,10 @@ from bifactor.arrays import Array
 from bifactor.kernels.hash_reference import begun, bound, drawn
 
 LONG = 255
-"""The mark that stands for so many entries, none of them held out."""
+"""The mark for this many entries of which none is held out."""
 
 COPIED = 32
-"""Entries that are copied at once."""
+"""The number of entries that are copied at once."""
 
 
 def order(keys: Array, bits: int) -> tuple[Array, Array]:
@@ -52,14 +52,15 @@ def look_up(codes: Array, table: Array, y: Array) -> None:
 def marked(
     counts: Array, columns: Array, width: int, first: int, flipped: bool, seed: int, fraction: float
 ) -> tuple[Array, Array, int]:
-    """Which entries the hash holds out, how many of each run, and how many entries there are in all runs.
+    """Marks of the entries that the hash holds out, their number in each run, and the number of entries in all runs.
 
-    `first` is to be added to the rows of the block. Marks are the numbers of others before each that is held out, in
-    one byte; `LONG` stands for so many others and none that is held out. Others behind the last mark are not told.
+    `first` is the number of the first row of the block. A mark is the number of other entries before one that is held
+    out, in one byte; `LONG` stands for that many other entries, and no held-out one. Entries after the last mark are
+    not held out.
     """
     (n_tiles, rows), size = counts.shape, int(np.sum(counts, dtype=np.int64))
     held = np.zeros_like(counts)
-    if size != columns.size:  # of a damaged file
+    if size != columns.size:  # the file is damaged
         return np.empty(0, np.uint8), held, size
     run = np.repeat(np.arange(n_tiles * rows), counts.ravel())
     sides = first + run % rows, width * (run // rows) + columns
@@ -74,7 +75,7 @@ def marked(
 
 
 def sift(gaps: Array, held: bool, source: Array, out: Array) -> None:
-    """Entries that are held out, or all others, to the front of `out`, which has room for `COPIED` more than stay."""
+    """Write the entries that are held out, or all others, to the start of `out`, which has room for `COPIED` more."""
     ends = np.cumsum(gaps.astype(np.int64) + (gaps < LONG))
     aside = np.zeros(source.size, bool)
     aside[ends[gaps < LONG] - 1] = True

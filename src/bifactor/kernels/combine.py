@@ -1,4 +1,4 @@
-"""Sums and multiples of tall arrays, in reused memory if there is some."""
+"""Sums and multiples of tall arrays, in reused memory if available."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from bifactor.arrays import Array
 from bifactor.kernels.memory import empty
 
 AT_A_TIME = 1 << 22
-"""Numbers that temporaries hold: those of all rows would be as large as a factor."""
+"""The number of numbers in a temporary array: one for all rows would be as large as a factor."""
 
 
 ALL = slice(None)
 
 
 def some_rows(tall: Array) -> list[slice]:
-    """The rows of a tall array of NumPy's, a few at a time; all at once in other libraries."""
+    """Slices of the rows of a tall NumPy array; one slice of all rows for other libraries."""
     if type(tall) is not np.ndarray:
         return [ALL]
     step = max(1, AT_A_TIME // max(tall.shape[1], 1))
@@ -23,7 +23,7 @@ def some_rows(tall: Array) -> list[slice]:
 
 
 def rows_of(tall: Array, rows: slice) -> Array:
-    """These rows; other libraries are asked for all of them only."""
+    """Some rows; for all rows the array itself, because arrays of other libraries are not sliced."""
     return tall if rows == ALL else tall[rows]
 
 
@@ -55,7 +55,7 @@ def plus(x: Array, a: float, y: Array) -> Array:
 
 
 def accumulated(a: Array, more: Callable[[slice], Array]) -> Array:
-    """a + b, where b is computed for a few rows at a time; in the memory of a, where it can be overwritten."""
+    """a + b, with b computed for some rows at a time; in the memory of a if it can be overwritten."""
     if type(a) is not np.ndarray or not a.flags.writeable:
         return a + more(ALL)
     for rows in some_rows(a):
@@ -64,7 +64,7 @@ def accumulated(a: Array, more: Callable[[slice], Array]) -> Array:
 
 
 def reversed_onto(a: Array, b: float, c: Array) -> Array:
-    """−a + b·c, in the memory of a, where it can be overwritten."""
+    """−a + b·c, in the memory of a if possible."""
     if not _alike(a, c):
         return b * c - a
     for rows in some_rows(a):

@@ -25,7 +25,7 @@ for function in vars(pointwise).values():
 def version(function: Callable[..., Any]) -> int:
     """A number that changes with the file of a function, or with the elementary functions that it calls.
 
-    A closure over it keeps numba's cache from going stale.
+    A closure over it keeps numba from using an outdated cache.
     """
     elementary = zlib.crc32(Path(elementary_numba.__file__).read_bytes())
     return zlib.crc32(Path(function.__code__.co_filename).read_bytes(), elementary)
@@ -40,7 +40,7 @@ def compiled(function: Callable[..., Any], cache: bool = True) -> Any:
     """Compile without the GIL and without a test for zero before each division, cached on disk if possible."""
     try:
         return njit(function, nogil=True, cache=cache, fastmath=FAST, error_model="numpy")
-    except RuntimeError:  # nowhere to keep a cache, as in a read-only container
+    except RuntimeError:  # there is no place for a cache, as in a read-only container
         return njit(function, nogil=True, fastmath=FAST, error_model="numpy")
 
 

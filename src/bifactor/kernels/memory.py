@@ -1,8 +1,8 @@
-"""Large arrays in memory that is used again.
+"""Large arrays in reused memory.
 
-A fresh array of many megabytes costs a page fault per 4 kB when it is first written, which can take longer than the
-work itself (measured with 20 M observations: moving the measurements took 0.68 s in fresh memory, 0.03 s in used).
-Inside `recycled` the memory of large arrays that nobody holds any more is handed out again.
+A new array of many megabytes costs a page fault per 4 kB when it is first written, which can take longer than the
+computation (with 20 M observations, updating the measurements took 0.68 s in new memory and 0.03 s in reused memory).
+Inside `recycled`, the memory of large arrays that are no longer referenced is reused.
 """
 
 import sys
@@ -17,13 +17,13 @@ import numpy as np
 from bifactor.arrays import Array
 
 LARGE = 1 << 20
-"""Bytes from which on an array is worth it; below, the allocator reuses memory itself."""
+"""The size in bytes from which memory is reused here; for smaller arrays, the allocator reuses it itself."""
 
 SLACK = 1.5
-"""Of the size asked for, up to which a buffer may be longer: blocks of rows differ in length."""
+"""The largest ratio of the size of a buffer to the requested size: blocks of rows differ in length."""
 
 IDLE = 16
-"""New buffers that have been needed since a buffer was last in use, after which it is let go: sizes have changed."""
+"""The number of new buffers after which one that was not in use meanwhile is freed: sizes have changed."""
 
 _buffers: ContextVar["_Pool | None"] = ContextVar("buffers", default=None)
 
@@ -37,7 +37,7 @@ class _Pool:
         self.needed = 0
 
     def take(self, size: int) -> Array:
-        """A buffer of this many bytes that nobody has; of those that fit, the smallest."""
+        """The smallest free buffer that fits this many bytes, or a new one."""
         fitting = [k for k, held in enumerate(self.buffers) if size <= held.size <= SLACK * size]
         for k in sorted(fitting, key=lambda k: self.buffers[k].size):
             if _references(self.buffers, k) == _FREE:
@@ -48,7 +48,7 @@ class _Pool:
         return self.buffers[-1]
 
     def _let_go(self) -> None:
-        """Give back buffers that have been idle for long."""
+        """Count a new buffer, and free those that have been idle for long."""
         self.needed += 1
         for k in range(len(self.buffers) - 1, -1, -1):
             if _references(self.buffers, k) > _FREE:
@@ -71,7 +71,7 @@ def recycled() -> Iterator[None]:
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any) -> Array:
-    """`np.empty`, from memory that has been used before where there is some."""
+    """`np.empty`, in reused memory if available."""
     dtype = np.dtype(dtype)
     needed = (prod(shape) if isinstance(shape, tuple) else shape) * dtype.itemsize
     pool = _buffers.get()
@@ -81,16 +81,16 @@ def empty(shape: int | tuple[int, ...], dtype: Any) -> Array:
 
 
 def _references(buffers: list[Array], k: int) -> int:
-    """References to a buffer. NumPy makes a view of a view a view of the buffer itself, so all arrays on it count."""
+    """The number of references to a buffer. All arrays on it count, since a view of a view refers to the buffer."""
     return sys.getrefcount(buffers[k])
 
 
 _FREE = _references([np.empty(1, np.uint8)], 0)
-"""What it counts for a buffer that no array is on: how Python counts differs between its versions."""
+"""The number of references to a free buffer, which differs between versions of Python."""
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> Array:
-    """`np.zeros`, likewise."""
+    """`np.zeros`, in reused memory if available."""
     array = empty(shape, dtype)
     array.fill(0)
     return array

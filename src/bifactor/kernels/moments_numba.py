@@ -63,7 +63,7 @@ def scatter(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Spa
 
 
 def private(layout: Layout, width: int, parts: int = 1) -> list[Tables]:
-    """One set for each thread, as long as that costs less than the entries."""
+    """One set of zeros for each thread, or fewer if these would cost more than the entries."""
     return moments_reference.private(layout, width, len(layout.spans(threads_for(layout.size * width**2 / 2))))
 
 

@@ -55,7 +55,7 @@ class Picture(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Rows of a picture, and for each pixel sums over its patches; no group reads these rows any more."""
+    """Rows of a picture, and for each pixel sums over its patches; no group reads these rows again."""
 
     top: int
     values: Array
@@ -73,7 +73,7 @@ def aggregate(
     Parameters
     ----------
     picture : Picture
-        The picture. Rows may be changed once their band was returned.
+        The picture. Rows may be changed after their band was returned.
     references : k × 2
         Corners of the patches for which groups are made.
     progress : callable, optional

@@ -3,7 +3,7 @@
 Losses refer to these functions, so they are plain Python here; `compile` registers them with numba.
 
 The array versions in `bifactor.losses` are the reference; a test compares every pair. Only `math` may be used here,
-and every branch must stay finite at |z| = 10⁴. A loop that does not use a number does not pay for it.
+and every branch must stay finite at |z| = 10⁴. Numbers that a loop does not use cost nothing.
 Exponentials are those of `elementary`, without branches and in the precision of z, so that a loop over them uses SIMD.
 """
 

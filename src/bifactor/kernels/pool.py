@@ -16,7 +16,7 @@ from typing import Any
 from bifactor.kernels.threads import thread_count, usable_cores
 
 SMALL = 1 << 17
-"""The number of steps of a simple loop, about 100 µs, below which a thread does not pay: waking one takes as long."""
+"""The number of steps of a simple loop, about 100 µs, below which a thread is not worth waking."""
 
 
 def threads_for(work: float) -> int:
@@ -98,7 +98,7 @@ def _finish(parts: Sequence[_Part]) -> None:
 
 
 class _Workers:
-    """Threads that wait for work. More are started when all are busy, up to one for each core."""
+    """Threads that wait for work. More are started if all are busy, up to the number of cores, or of calls at once."""
 
     def __init__(self) -> None:
         self.parts: SimpleQueue[_Part] = SimpleQueue()

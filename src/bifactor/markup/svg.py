@@ -13,10 +13,10 @@ NEAR = 1e3
 """Ratio of ticks above which decimal and scientific notation may be mixed, as on a logarithmic axis."""
 
 POINTS = 200
-"""Points kept of a long curve."""
+"""Number of points of a long curve that are drawn."""
 
 CELLS = 24
-"""Cells of a density along each side."""
+"""Number of cells of a density along each side."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def labels(ticks: Sequence[float]) -> list[str]:
     step = min((abs(b - a) for a, b in pairwise(ticks)), default=max(map(abs, ticks), default=0.0))
     powers = [_by_power(tick) for tick in ticks]
     sizes = [abs(tick) for tick in ticks if tick]
-    if any(powers) and max(sizes) < NEAR * min(sizes):  # the same notation for all, not 80000 beside 1.2e5
+    if any(powers) and max(sizes) < NEAR * min(sizes):  # the same notation for all, not 80000 next to 1.2e5
         powers = [tick != 0 for tick in ticks]
     for digits in range(17):
         texts = [_short(tick, digits, power) for tick, power in zip(ticks, powers, strict=True)]

@@ -1,6 +1,6 @@
-"""What passes do with one block of a partitioned matrix: plain functions, which other processes can run.
+"""The work of passes on one block of a partitioned matrix: plain functions, which other processes can run.
 
-Each takes an opened block, arrays with the rows of the block, P, and shared ones, Q, with z = PQᵀ at the entries.
+Each takes the f of a block, arrays with the rows of the block, P, and shared ones, Q, with z = PQᵀ at the entries.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from bifactor.operators.entries_bound import EntriesBound, EntriesCurve, Slopes,
 Arrays = tuple[Array, ...]
 
 FITTED = 2_000_000
-"""Observations of all blocks together that parameters of losses are fitted to."""
+"""The approximate number of observations, over all blocks, to which parameters of losses are fitted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """Makes of what a block holds its f, with z computed anew in each pass.
+    """Makes f from the content of a block, with z computed again in each pass.
 
     Parameters
     ----------
     losses : tuple of Loss
-        One, or one for each group.
+        One loss, or one for each group.
     group : integer array or None
-        The loss of each column of the matrix.
+        The number of the loss of each column of the matrix.
     flipped : bool
-        Whether columns of the matrix are the rows of blocks.
+        Whether the rows of blocks are columns of the matrix.
     weights : (number or array, number or array)
-        That of each entry is multiplied by these two, of the row of its block and of the shorter side.
+        Two factors of the weight of each entry: one for its place on the longer side, one for that on the shorter.
     """
 
     losses: tuple[Loss, ...]
@@ -71,12 +71,12 @@ class Recipe:
 
 
 def is_quadratic(loss: Loss) -> bool:
-    """Whether f is: squared errors with an intercept are squared errors of other data."""
+    """Whether f is quadratic: squared errors with an intercept are squared errors of shifted data."""
     return bool(loss.loss.quadratic if isinstance(loss, Shifted) else loss.quadratic)
 
 
 def summarised(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """Sums of the typical curvature, and what else is known of f without factors; data are checked on the way."""
+    """The sums of the typical curvature, the number of observations and a lower bound of f; also checks data."""
     fit = bound.fit
     fit.loss.targets.check(fit.y, type(fit.loss).__name__)
     if bound.bound.operator.size == 0:
@@ -89,23 +89,23 @@ def summarised(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
 
 
 def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """L of each block."""
+    """The constant L of the block."""
     return Passed(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
 
 
 def evaluated(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """f, and its gradient by P and by Q."""
+    """f, and its gradients in P and Q."""
     at = bound.evaluate(_pair(tall[0], shared[0]))
     return Passed((at.GV,), (at.f, at.GhU))
 
 
 def quartic(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """f along (P + aD, Q + aE), five numbers."""
+    """Five numbers c with f = Σₖ cₖ aᵏ at (P + aD, Q + aE)."""
     return Passed(sums=(_curve(bound, tall, shared).quartic,))
 
 
 def along(bound: SymbolicEntries, tall: Arrays, shared: Arrays, a: float) -> Passed:
-    """φ(a), φ′(a) and φ″(a) there."""
+    """φ(a), φ′(a) and φ″(a), with φ(a) = f at (P + aD, Q + aE)."""
     return Passed(sums=(np.array(_curve(bound, tall, shared).at(a)),))
 
 
@@ -129,26 +129,26 @@ def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Pa
 
 
 def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """Sᵀ S B, with the block read once; of diag(w)·S in the place of S, where w are given."""
+    """Sᵀ S B, with the block read once; with diag(w)·S instead of S, if w is given."""
     (P, *rows), (Q, B) = tall, shared
     return Passed(sums=(Slopes(bound, _pair(P, Q)).normal(B, *rows),))
 
 
 def bent(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
-    """The Hessian of f, the curving of X aside, times (D, E)."""
+    """The Hessian of f, without the second derivative of X, applied to (D, E)."""
     (P, D), (Q, E) = tall, shared
     left, right = bound.hessian(_pair(P, Q))(_pair(D, E))
     return Passed((left,), (right,))
 
 
 def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> Passed:
-    """Blocks of curvature of the rows of P (side 0) or of Q, packed."""
+    """The curvature of f in each row of P (side 0) or Q, packed."""
     packed = bound.bound.exact(_pair(tall[0], shared[0]), side, score).packed
     return Passed(sums=(packed,)) if side else Passed((packed,))
 
 
 def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> Passed:
-    """Every so many-th observation: z, y and weights. Copies, because the memory of blocks is used again."""
+    """z, y and weights of every `step`-th observation, as copies, because the memory of blocks is reused."""
     layout, fit = bound.bound.layout, bound.fit
     some = slice(None, None, step)
     z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])

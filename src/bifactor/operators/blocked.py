@@ -15,7 +15,7 @@ SHARES = 100_000
 
 
 class Blocked(Protocol):
-    """A matrix of which some entries are observed, in blocks of rows of its longer side."""
+    """A matrix with some observed entries, in blocks of rows of its longer side."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -36,11 +36,11 @@ def suited(loss: Loss, store: Blocked, grouped: bool) -> Loss:
     levels, counts = getattr(store, "levels", None), getattr(store, "level_counts", None)
     if levels is None or counts is None:
         if loss.located and not loss.fitted and not grouped:
-            raise InputError(f"{loss!r} has no levels, and these blocks hold too many values to be levels. Pass them.")
+            raise InputError(f"{loss!r} has no levels, and these blocks hold too many values for levels. Pass them.")
         return loss
     found = loss.suited(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
     if grouped and found != loss:
-        raise InputError(f"{loss!r} of a group has no levels of its own. Pass them, as in Ordinal(levels=…).")
+        raise InputError(f"{loss!r} needs levels if it belongs to a group. Pass them, as in Ordinal(levels=…).")
     return found
 
 

@@ -107,7 +107,7 @@ class Bound(Shown, ABC):
     def scale(self) -> float:
         """The typical curvature of f, over matrices with no preferred direction; L is the largest.
 
-        If a fraction ρ of entries is observed, it is ρ where L is 1. It scales the balance term and first trial steps.
+        If a fraction ρ of entries is observed, it is ρ, and L is 1. It scales the balance term and first trial steps.
         """
 
     @property

@@ -116,7 +116,7 @@ class Cells(Bound):
 
     @property
     def _whole(self) -> tuple[Array, Array]:
-        """s and t, ones included."""
+        """s and t, with ones for None."""
         weights = zip((self.given.rows, self.given.cols), self.shape, strict=True)
         rows, cols = (np.ones(size) if w is None else w for w, size in weights)
         return rows, cols

@@ -29,7 +29,7 @@ class Comparisons(Operator):
 
     With the logistic loss and y = +1, σ(zₜ) is the probability that row rows[t] prefers left[t] to right[t], and
     `Problem("logistic", Comparisons(users, chosen, other, shape), np.ones(len(users)))` is Bayesian personalised
-    ranking (BPR). With one row, shape (1, n), it is the Bradley–Terry model with log-strengths X[0]; y is −1 where the
+    ranking (BPR). With one row, shape (1, n), it is the Bradley–Terry model with log-strengths X[0]; y is −1 if the
     right one wins. A number added to a whole row of X changes nothing, so only entries of the same row can be compared.
 
     The vertices of the graph are the entries of X, and its edges are the comparisons.

@@ -38,7 +38,7 @@ class Featured(Operator):
     i has few observations, and equal to fᵢA if it has none: rows and columns that were never observed are predicted
     from features. Offsets and other columns that a `Problem` fixes are those of U and V; `all_cells` are those of UVᴴ.
 
-    The fast passes of the operator are kept; products with F and G are added, which cost as much as they have entries.
+    It uses the fast passes of the operator, plus products with F and G, which cost as much as these have entries.
 
     Parameters
     ----------

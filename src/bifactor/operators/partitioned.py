@@ -1,4 +1,4 @@
-"""Observed entries in blocks of rows, which are read, or worked on elsewhere, when a pass needs them."""
+"""Observed entries in blocks of rows, which are read, or processed on other machines, in each pass."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,20 +30,20 @@ from bifactor.validation import require_instance, require_pair, require_rows
 class Partitioned(Bound):
     """f(X) = Σ w ℓ(X[i, j]; y) over the observed entries of a matrix that is stored in blocks.
 
-    Nothing as long as the data is ever held, beside the blocks that an executor has in memory: z is computed anew in
-    each pass. For squared errors an iteration of PCG takes two passes over all blocks, for other losses two or three.
-    `Objective` takes it. Solvers that work on the measurements themselves refuse it.
+    No array as long as the data is held, except the blocks that an executor has in memory: z is computed again in each
+    pass. An iteration of PCG takes two passes over all blocks for squared errors, and two or three for other losses.
+    Solvers that work on the measurements themselves reject it. Pass it to `Objective`.
 
     Parameters
     ----------
     loss : Loss or str, or sequence of them
-        Several go with `group`.
+        The loss ℓ, or several losses, which are assigned by `group`.
     store : BlockStore
         The blocks, e.g. `tables.BlockStore.open(folder)`.
     executor : Executor, optional
-        Where passes run; by default `executors.Streamed()`, on this machine.
+        The executor that runs the passes. By default `executors.Streamed()`, on this machine.
     group : integer array, optional
-        Which of several losses each column of the matrix has, counted from 0.
+        The number of the loss of each column of the matrix, counted from 0.
     """
 
     explicit = False
@@ -80,7 +80,7 @@ class Partitioned(Bound):
     def _summary(self) -> tuple[Array, Array, int, float]:
         (rows,), (cols, seen, least), _ = self.over(tasks.summarised)
         if seen == 0:
-            raise InputError("No observation in these blocks counts. Hold out less, or give some a weight above 0.")
+            raise InputError("No observation in these blocks has a weight above 0. Hold out less, or check weights.")
         found = self.sides(host(rows), cols)
         return found[0], found[1], int(seen), float(least)
 
@@ -114,13 +114,13 @@ class Partitioned(Bound):
         return self._evaluated(*self._outer_inner(x))
 
     def arrived(self, a: float, x: Factors, d: Factors, there: Factors) -> Evaluated:
-        """The same at `there`, which is x + a·d as a rule: what is shared of x and d need not be sent again."""
+        """f and its gradient at `there`, usually x + a·d: then the shared parts of x and d need not be sent again."""
         (_, base), (_, direction), (outer, inner) = (self._outer_inner(one) for one in (x, d, there))
         same = np.array_equal(base + a * direction, inner)  # a term may have moved it into its domain
         return self._evaluated(outer, Moved(inner, base, direction, a) if same else inner)
 
     def _evaluated(self, outer: Array, inner: Array | Moved) -> Evaluated:
-        foresee_inners((outer, outer))  # which penalties ask for
+        foresee_inners((outer, outer))  # which penalties need
         (left,), (f, right), _ = self.over(tasks.evaluated, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 
@@ -162,7 +162,7 @@ class Partitioned(Bound):
         return self.loss.scales
 
     def refit(self, x: Factors, z: Measurements = None) -> "Partitioned":
-        """Parameters that fit best to some of the observations, evenly spread over all blocks."""
+        """The same with the parameters that fit best to some observations, evenly spread over all blocks."""
         outer, inner = self._outer_inner(x)
         step = -(-sum(part.size for part in self.store.parts) // tasks.FITTED)
         z, y, w = zip(*self.over(tasks.sampled, (outer,), (inner,), (step,)).each, strict=True)
@@ -179,7 +179,7 @@ class Partitioned(Bound):
         return found
 
     def reweighted(self, rows: Array | float = 1.0, cols: Array | float = 1.0) -> "Partitioned":
-        """The same observations, with weights that are multiplied by one of the row and one of the column."""
+        """The same observations, with weights multiplied by a factor of the row and one of the column."""
         found = self._with(self.loss)
         first, second = (old * new for old, new in zip(self.recipe.weights, self.sides(rows, cols), strict=True))
         found.recipe = replace(found.recipe, weights=(first, second))
@@ -201,7 +201,7 @@ class Partitioned(Bound):
         return f"Partitioned {self.shape} {[describe(one) for one in self.losses]} {group}{weights} {parts}"
 
     def sides(self, left: Any, right: Any) -> tuple[Any, Any]:
-        """What belongs to rows and to columns as that of blocks and what is shared; or back, which is the same."""
+        """A pair for rows and columns as a pair for blocks and the shared side; or back, which is the same swap."""
         return (right, left) if self.store.flipped else (left, right)
 
     def over(
@@ -220,14 +220,14 @@ class Partitioned(Bound):
         return outer, host(inner)
 
     def _moving(self, x: Factors, d: Factors) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Factors and a direction: what is cut into blocks, and what is shared."""
+        """Factors and a direction: the two arrays that are cut into blocks, and the two shared ones."""
         if x.width != d.width:
-            raise InputError("The factors and the direction have different numbers of columns. Pass two of one rank.")
+            raise InputError("The factors and the direction have different numbers of columns. Pass equal numbers.")
         return tuple(zip(self._outer_inner(x), self._outer_inner(d), strict=True))  # type: ignore[return-value]
 
 
 class BlockCurve(Curve):
-    """φ(a) for squared errors: one pass for all a, and one for the gradient where the search ends."""
+    """φ(a) for squared errors: one pass for all a, and one for the gradient at the end of the search."""
 
     def __init__(self, bound: Partitioned, x: Factors, d: Factors):
         self.bound, self.x, self.d = bound, x, d
@@ -245,7 +245,7 @@ class BlockCurve(Curve):
 
 
 class BlockSlopes(LinearMap):
-    """∇f(X), or its transpose where blocks are of columns: its rows are those of blocks."""
+    """∇f(X), or its transpose if blocks consist of columns: its rows are those of blocks."""
 
     expensive = True
 

@@ -18,7 +18,7 @@ class Shares:
         self._last: list[tuple[Callable[[], Any], Array]] = [(_nobody, HERE)] * 2
         self._sums = [beside(sums, like) for sums in marginals]
         self._totals = [float(sums.sum()) for sums in marginals]
-        # Rows without any count as average.
+        # Rows without curvature count as average rows.
         self._filled = [
             own if np.all(sums > 0) else beside(filled(sums), like)
             for own, sums in zip(self._sums, marginals, strict=True)
@@ -41,7 +41,7 @@ class Shares:
         return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))
 
     def _mean(self, factor: Array, side: int) -> Array:
-        """The mean of vⱼᴴvⱼ over observations, which may be asked for twice in a row."""
+        """The mean of vⱼᴴvⱼ over observations, which may be needed twice in succession."""
         of, known = self._last[side]
         if of() is not factor:
             known = gram(factor, factor, self._sums[side]) / self._totals[side]

@@ -1,4 +1,4 @@
-"""Checks of SciPy's sparse matrices, whose indices compiled code would follow unchecked, and crash."""
+"""Checks of SciPy sparse matrices: compiled code does not check indices, and wrong ones would crash it."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def coordinates(matrix: Any, what: str) -> Any:
     """A copy as a SciPy coo_array; `InputError` if the arrays of a matrix are inconsistent."""
     require_sound(matrix, what)
     coo = _from_diagonals(matrix) if matrix.format == "dia" else matrix.tocoo(copy=True)
-    require_sound(coo, what)  # lists of indices have not been checked before
+    require_sound(coo, what)  # lists of indices were not checked above
     return coo
 
 

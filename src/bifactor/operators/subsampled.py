@@ -135,7 +135,7 @@ class Subsampled(Operator):
         return self.transform(v)
 
     def return_to(self, v: Array, matrix: Array) -> None:
-        """Put the entries of v back to their places in X."""
+        """Move the entries of v back to their places in X."""
         table = match_precision(self.table.conj(), v.dtype)
         self.kernel.place(v, self._back, self._code_back, table, matrix.reshape(-1))
 

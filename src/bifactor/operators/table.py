@@ -96,7 +96,7 @@ class Table(Bound):
 
     @property
     def offset(self) -> Array:
-        """o, zeros included."""
+        """The offsets o, zeros by default."""
         return self.known[0].sum(axis=1)
 
     @property

@@ -26,11 +26,11 @@ class Visited(Curve):
         return there.f, inner(there.GV, self.d.left) + inner(there.GhU, self.d.right), None
 
     def to(self, a: float, x: Factors) -> Evaluated:
-        there, self.last = self._evaluated(a), None  # its arrays are the caller's now
+        there, self.last = self._evaluated(a), None  # the caller may overwrite its arrays
         return there
 
     def _evaluated(self, a: float) -> Evaluated:
         if self.last is None or self.last[0] != a:
-            self.last = None  # another pair of tall arrays is made
+            self.last = None  # free two tall arrays before others are allocated
             self.last = a, self.bound.evaluate(self.x.plus(a, self.d))
         return self.last[1]

@@ -30,7 +30,7 @@ class Ridge(Penalty):
     Parameters
     ----------
     rho : number, or one number per side (ρ_U, ρ_V)
-        The strength, in the units of f: X is 0 from ρ = ‖∇f(0)‖₂ on.
+        The strength, in the units of f. For ρ ≥ ‖∇f(0)‖₂, X is 0.
     rows, cols : arrays, optional
         Weights a ≥ 0, one for each row of X, and b ≥ 0, one for each column. With the numbers of observations as
         weights, for instance, the penalty is a sum over observations.

@@ -1,4 +1,4 @@
-"""F(U, V) = f(UVᴴ) + terms: what a solver minimises."""
+"""F(U, V) = f(UVᴴ) + terms, the function that a solver minimises."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -169,7 +169,7 @@ class Objective:
         return self.f.value(x) + sum(term.value(x) for term in self.terms)
 
     def blocks_of_terms(self, x: Factors, side: int) -> Shared:
-        """What the terms add to the curvature of every row of U, for side 0, and of V, for side 1."""
+        """The curvature that the terms add to each row of U (side 0) or V (side 1)."""
         return sum((term.blocks(x, side) for term in self.terms), NOTHING)
 
     def curvature_of_terms(self, x: Factors) -> float:
@@ -177,7 +177,7 @@ class Objective:
         return max(self.blocks_of_terms(x, side).largest for side in (0, 1))
 
     def projected(self, x: Factors) -> Factors:
-        """x moved into the domains of all terms; x itself if it is there."""
+        """x moved into the domains of all terms; x itself if it is inside."""
         for term in self.terms:
             x = term.project(x)
         return x
@@ -224,7 +224,7 @@ class Objective:
         return self._with(penalties=_penalties(penalty, self.shape))
 
     def with_fixed(self, L: Array | None, R: Array | None) -> Self:
-        """The same f over factors with these fixed columns, and with no others."""
+        """The same f over factors with these fixed columns instead."""
         return self._with(kind=kind_of(self.shape, self.dtype, False, False, (L, R), self.f.measured_shape))
 
     def with_f(self, f: Bound) -> Self:

@@ -50,7 +50,7 @@ class Problem(Objective):
     f : DataBound
         The loss of the measurements as a function of X.
     loss, operator, y, weights, group
-        The arguments, in the order of measurements that is fastest, which may differ from the one that was passed.
+        The arguments, in the fastest order of measurements, which may differ from the order that was passed.
     """
 
     f: DataBound
@@ -94,7 +94,7 @@ class Problem(Objective):
         return self.f.fit.weights
 
     def reweighted(self, weights: Array) -> Self:
-        """The same measurements with other weights, given in the order of `y` here; 0 leaves one out."""
+        """The same measurements with other weights, in the order of the attribute `y`; 0 leaves one out."""
         return self._with(f=self.f.refitted(self.f.fit.reweighted(weights)))
 
     def __repr__(self) -> str:

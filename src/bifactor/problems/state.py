@@ -28,7 +28,7 @@ class Phase(Value):
     """The progress of a solver, as reported by itself."""
 
     staged: ClassVar[bool] = False
-    """Whether further stages follow: the run then does not end when X comes to rest."""
+    """Whether further stages follow: the run then does not end when X stops changing."""
     at_rest: ClassVar[bool] = False
     """Whether another step would change nothing."""
     provisional: ClassVar[bool] = False
@@ -107,7 +107,7 @@ class Point(Value):
 
 @dataclass(frozen=True)
 class Nothing(Value):
-    """The own state of a solver that has none."""
+    """The state of a solver without one of its own."""
 
 
 Own = TypeVar("Own", bound=Value, covariant=True)

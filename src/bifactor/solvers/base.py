@@ -49,7 +49,7 @@ class Solver(ABC, Generic[Own]):
         """The state at the start, x; no later one has more columns than `rank`, apart from fixed ones."""
 
     def prepare(self, problem: Objective, state: State[Own]) -> State[Own]:
-        """The same state with what the next step needs, such as a direction, instead of what that is computed from.
+        """The same state with the data of the next step, such as a direction, instead of those it is computed from.
 
         `solve` calls it before each step and releases the previous state: tall arrays that are no longer needed do not
         take memory during the step. A step prepares its state itself if this has not been done.

@@ -26,9 +26,10 @@ class Behind(Value):
 class MiFGD(Solver[Behind]):
     """U⁺ = Z − η ∇f(ZZᴴ) Z,   Z⁺ = U⁺ + μ(U⁺ − U),   η = 1/(4[(1 + δ)·c·‖Z₀‖₂² + ‖∇f(Z₀Z₀ᴴ)‖₂]).
 
-    c is the typical curvature of f over Hermitian X, 1 in the article where A preserves norms on average. The factor of
-    a state is Z: value and gradient are taken there, so that an iteration costs one pass over the measurements; U is
-    kept, too. With μ = 0 it is `FGD` with this η. If ∇f is not Hermitian, it is replaced by its Hermitian part.
+    c is the typical curvature of f over Hermitian X; it is 1 in the article, in which A preserves norms on average. The
+    factor of a state is Z: value and gradient are taken there, so that an iteration costs one pass over the
+    measurements; U is kept, too. With μ = 0 it is `FGD` with this η. If ∇f is not Hermitian, it is replaced by its
+    Hermitian part.
 
     If the problem is to find X = UVᴴ, it is the same iteration on [U; V], with ‖∇f‖₂ and c those of f itself: in terms
     of the Hermitian matrix made from [U; V] both are half as large, and so is ∇f(ZZᴴ)Z, so that η is the same.

@@ -98,7 +98,7 @@ class NuclearNorm(Solver[Ahead]):
         G = problem.f.gradient(point.x, point.z)
         steep = problem.kind.leading(G, 1, np.random.default_rng(0), 0.1, 1, sign=-1)[1]
         lam = max(self.factor * float(steep[0]), problem.new_columns.rho(problem.kind))
-        # At X = 0 the gradient in the factors is 0, but the run goes on.
+        # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(point, Ahead(point, rank, 1.0, problem.scale, lam, lam, over=False), Staged())
 
     def step(self, problem: Objective, state: State[Ahead]) -> State[Ahead]:

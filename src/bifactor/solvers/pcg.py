@@ -27,7 +27,7 @@ ORTHOGONAL = 0.01
 
 @dataclass(frozen=True)
 class Conjugate(Value):
-    """The direction of the next step, or what it is computed from."""
+    """The direction of the next step, or the data to compute it from."""
 
     d: Factors | None
     """The direction; None until the step is prepared."""

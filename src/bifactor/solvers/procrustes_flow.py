@@ -88,7 +88,7 @@ class ProcrustesFlow(Solver[Near | Flow]):
         number.
     unit : float, optional
         The curvature that counts as 1. By default the typical curvature of f, which makes A preserve norms on average,
-        as in the article. The paper of BFGD takes 1 where ‖A‖ = 1.
+        as in the article. The paper of BFGD takes 1 for ‖A‖ = 1.
 
     Notes
     -----

@@ -15,7 +15,7 @@ from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.validation import is_count
 
 SUCCESS = 1e-12
-"""If the objective relative to that of X = 0 is this small, the data are explained: no other solver is tried."""
+"""If the objective minus its lower bound is this small, relative to that of X = 0, the solver explains the data."""
 
 AT_REST = 1e-5
 """A solver has come to rest if an iteration lowers the objective by no more than this fraction."""
@@ -42,7 +42,7 @@ class Racing(Value):
     start: Factors
     rank: int
     nothing: float
-    """F at X = 0."""
+    """f at X = 0."""
     mark: float
     """The objective when half of the iterations of this solver were over."""
     age: int = 0

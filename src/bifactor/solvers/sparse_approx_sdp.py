@@ -62,7 +62,7 @@ class Ball:
 
     @staticmethod
     def back(x: Factors, radius: float) -> Factors:
-        """X after singular values were left out."""
+        """X in the set again, after singular values were left out."""
         return x
 
 
@@ -144,7 +144,7 @@ class SparseApproxSDP(Solver[Steps]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
         point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))
-        # At X = 0 the gradient in the factors is 0, but the run goes on.
+        # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(point, Steps(1, None, 0.0, point.value, rank), Staged())
 
     def step(self, problem: Objective, state: State[Steps]) -> State[Steps]:
@@ -155,7 +155,7 @@ class SparseApproxSDP(Solver[Steps]):
             if corner.gap <= self.accuracy:
                 return replace(state, phase=Settled())
         new = self._moved(problem, state, corner)
-        # The first steps of a fixed length may overshoot a small X; the run goes on from a saddle point of the factors.
+        # The first steps of fixed length may overshoot a small X; the run continues from a saddle point of the factors.
         staged = new.value > own.first or not new.gradient.left.any()
         following = Steps(own.k + 1, corner.x, corner.steep, own.first, own.rank)
         return State(new, following, Staged() if staged else Moving())
@@ -167,11 +167,11 @@ class SparseApproxSDP(Solver[Steps]):
         if self.line_search:
             a = min(1.0, best_multiple(problem.f.line(now.z, corner.dz), 1.0))
         x, exact = blend(now.x, corner.x, a, own.rank)
-        # Measured again: the first corners are far out, and their rounding would stay in an updated z.
+        # Measured again: the first corners are far away, and their rounding would stay in an updated z.
         return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
 
     def _next(self, problem: Objective, state: State[Steps], tol: float) -> Corner:
-        """−τuvᴴ by the leading pair of ∇f."""
+        """−τuvᴴ, from the leading pair (u, v) of ∇f."""
         own, z = state.own, state.point.z
         slopes = problem.f.slopes(z)[1]
         # Another seed each time, so that a direction missed once is found later.

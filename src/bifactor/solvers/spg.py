@@ -63,7 +63,8 @@ class SPG(Solver[Spectral]):
 
         D = P(X − max(s, 1)∇f(X)) − X,  X ← X + tD,  s = ‖ΔX‖²/⟨ΔX, Δ∇f⟩
 
-    t is the first, from 1 down by interpolation, with f(X + tD) below the largest of the last values plus 10⁻⁴t⟨∇f, D⟩.
+    t, reduced from 1 by interpolation, is the first with f(X + tD) below the largest of the last values of f plus
+    10⁻⁴t⟨∇f, D⟩.
     If twenty trials fail, X moves along the curve of projections P(X − ts∇f(X)). P reduces singular values by a common
     amount; with a bound it is computed by the method of multipliers on X itself, m×n, which is limited to 4 million
     entries and needs the rank min(m, n).
@@ -79,9 +80,9 @@ class SPG(Solver[Spectral]):
     bound : float, optional
         The bound α of the entries.
     memory : int
-        The number of last values of f to compare with.
+        The number of previous values of f to compare with.
     tol : float
-        The tolerance: the run stops when ‖D‖_F ≤ tol·max(‖X‖_F, 1), with τ for 1 if it is smaller. The toolbox has more
+        The tolerance: the run stops when ‖D‖_F ≤ tol·max(‖X‖_F, min(1, τ)). The toolbox of the authors has more
         stopping rules, but does not use the one that its scripts set.
 
     References
@@ -127,7 +128,7 @@ class SPG(Solver[Spectral]):
         if self._outside(x):
             here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.f.gradient(x)), rank, here)
         point = problem.measured(here.x)
-        # At X = 0 the gradient in the factors is 0, but the run goes on.
+        # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(point, Spectral(1.0, (point.value,), rank, here.split), Staged())
 
     def step(self, problem: Objective, state: State[Spectral]) -> State[Spectral]:

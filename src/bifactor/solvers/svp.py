@@ -41,7 +41,7 @@ class SVP(Solver[Limited]):
     mu : float, optional
         The step μ. By default 1/(1 + δ) with δ = 1/3, as in the article, divided by the typical curvature of f, so that
         the measurements preserve norms on average as in the article (3/(4ρ) if a fraction ρ of the entries is
-        observed). The paper of BFGD takes 1/3 where ‖A‖ = 1.
+        observed). The paper of BFGD takes 1/3 for ‖A‖ = 1.
     normalized : bool
         Whether to take the best μ along the gradient projected on the columns of X at each step (Tanner and Wei, 2013).
         This costs one more forward and does not depend on δ.
@@ -70,7 +70,7 @@ class SVP(Solver[Limited]):
         return max(run_memory(problem, rank, pairs=18 if self.normalized else 6, lengths=6), projection)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
-        # At X = 0 the gradient in the factors is 0, but the run goes on.
+        # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(problem.measured(x), Limited(rank), Moving() if x.any() else Staged())
 
     def step(self, problem: Objective, state: State[Limited]) -> State[Limited]:

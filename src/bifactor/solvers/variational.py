@@ -71,7 +71,7 @@ class Variational(Solver[Known]):
         constant is added, so that they need not be centred. Rows without entries are predicted by fᵢA. Neither these
         nor `implicit` are available for data in blocks.
     implicit : bool
-        Whether the set of columns in which a row is known, and of rows in which a column is known, are features, too,
+        Whether the sets of columns in which a row is known, and of rows in which a column is known, are features, too,
         independently of the values (SVD++): 1/√n at each of the n columns of a row.
     tol : float
         The tolerance: the run has converged when the root mean square change of predictions of the entries is below

@@ -10,7 +10,7 @@ ROUNDING = 1e-15
 """The rounding error per unit of the terms: of two equal minima, the nearer one then wins."""
 
 ALIKE = 1e-10
-"""Coefficients within this range of each other need only one unit."""
+"""The smallest ratio of scaled coefficients at which one unit of length is enough."""
 
 SMALL = 1e-6
 """A leading coefficient this small relative to the largest may spoil a formula; it is also tried without it."""

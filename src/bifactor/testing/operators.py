@@ -59,10 +59,10 @@ def _check_bound(operator: Operator, x: Factors, d: Factors, weights: Array, tol
     bounds |= {"Stacked(A)": Stacked(operator).bind(fit), "Recomputed(A)": Recomputed(operator).bind(fit)}
     bounds |= {"Featured(A)": Featured(operator).bind(fit)}
     for way, bound in bounds.items():
-        true(f"{name}: {way} has quick curves where A has", bound.quick == bounds["bound"].quick)
-        true(f"{name}: {way} knows single entries where A does", bound.seen == bounds["bound"].seen)
+        true(f"{name}: {way} has quick curves if A has", bound.quick == bounds["bound"].quick)
+        true(f"{name}: {way} knows the number of observed entries if A does", bound.seen == bounds["bound"].seen)
         for keeps, at in ((" with z", bound.measure(x)), ("", None)):
-            for time in ("", ", its first answer overwritten,"):
+            for time in ("", ", after its first answer was overwritten,"):
                 got = bound.evaluate(x, at)
                 _check_evaluated(f"{name}: {way}{keeps}{time}", got, wanted, tol)
                 for side in (got.GV, got.GhU):

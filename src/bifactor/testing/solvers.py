@@ -27,9 +27,9 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
     start = solver.init(problem, Random()(problem, rank, np.random.default_rng(seed)), rank)
     kept = _arrays(start)
     first, second = solver.step(problem, start), solver.step(problem, solver.prepare(problem, start))
-    true(f"{name}: a state, prepared or not, steps to the same place each time", np.array_equal(first.U, second.U))
+    true(f"{name}: steps from one state, prepared or not, are the same", np.array_equal(first.U, second.U))
     for a, b in zip(kept, _arrays(start), strict=True):
-        true(f"{name}: a step leaves its state as it was", np.array_equal(a, b))
+        true(f"{name}: a step does not change its state", np.array_equal(a, b))
     for state in (start, first):
         _check_point(name, solver.current(problem, state), state.point)
 

@@ -20,8 +20,8 @@ OVERSHOT = 0.2
 
 For directions concentrated on rows with few entries, as with a ridge by frequency, it was 0.001 to 0.06, and the
 objective rose a hundredfold. With one weight for all rows, columns keep their length: with few entries the best share
-was 0.04 to 0.9, the objective rose up to eightfold, and the answer was found; shortened, some of these runs ended in
-other minima.
+was 0.04 to 0.9, the objective rose up to eightfold, and the solution was found; with shortened columns, some of
+these runs ended in other minima.
 """
 
 
@@ -74,7 +74,7 @@ def _of_pattern(problem: Objective, f: Bound, A: Array, B: Array) -> Array:
 def _descending(line: Curve, new: Factors, cost: float, even: bool) -> Factors:
     """New columns that lower f by more than they cost: its curvature may be far from the expected one.
 
-    If f is quadratic, this is left to the iterations that follow, unless rows have weights and columns are too long.
+    If f is quadratic, the iterations that follow correct this, unless rows have weights and columns are too long.
     """
     if line.quartic is not None:
         if even:

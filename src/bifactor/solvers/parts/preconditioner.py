@@ -43,8 +43,8 @@ def preconditioned(
 
     `damping` is added to the eigenvalues of VᴴV and UᴴU. Without it, a vanishing column would be blown up until the
     whole step has to be shortened. If entries are observed and nothing else bounds the blocks, it is added to their
-    mean, which is many times as much. With a substantial ridge that costs iterations, up to 1.7 times as many were
-    measured; with a very small one, less damping led to worse minima in some cases and to better ones in others.
+    mean, which is many times as much. With a substantial ridge this took up to 1.7 times as many iterations; with a
+    very small one, less damping led to worse minima in some cases and to better ones in others.
     """
 
     def blocks(side: int) -> Blocks:

@@ -13,10 +13,12 @@ SCARCE = 2.5
 def recommended(problem: Objective, rank: int) -> Solver:
     """PCG if measurements are spread over all of X or there is a penalty, otherwise a continuation.
 
+    Before PCG, fixed columns such as offsets are fitted alone.
+
     For observed entries, PCG from the spectral start fails on a third of the problems with three to four entries per
     degree of freedom, and on most that are ill-conditioned; rank continuation has solved all of them at little extra
-    cost. With still fewer entries, it fails on some flat spectra, and ridge homotopy on some steep ones: there they
-    race. The measurements are in docs/performance.md.
+    cost. With even fewer entries, it fails on some flat spectra, and ridge homotopy on some steep ones, so a race of
+    the two is used. The measurements are in docs/performance.md.
     """
     sampling = problem.oversampling(rank)
     if sampling is None or problem.penalties:
