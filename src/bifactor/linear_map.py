@@ -23,8 +23,6 @@ class LinearMap(ABC):
     """The NumPy dtype."""
     like: Array = HERE
     """An array of the library of the matrices that it multiplies."""
-    expensive: bool = False
-    """Whether each product takes a pass over blocks of data, which are read or are on other machines."""
 
     @abstractmethod
     def matmul(self, V: Array) -> Array:
@@ -59,7 +57,7 @@ class Adjoint(LinearMap):
     def __init__(self, base: LinearMap):
         self.base = base
         self.shape = (base.shape[1], base.shape[0])
-        self.dtype, self.like, self.expensive = base.dtype, base.like, base.expensive
+        self.dtype, self.like = base.dtype, base.like
 
     @property
     def H(self) -> LinearMap:
@@ -120,10 +118,7 @@ class TotalMap(LinearMap):
     def __init__(self, *terms: LinearMap):
         self.terms = terms
         self.shape, self.like = terms[0].shape, terms[0].like
-        self.dtype, self.expensive = (
-            np.result_type(*(term.dtype for term in terms)),
-            any(term.expensive for term in terms),
-        )
+        self.dtype = np.result_type(*(term.dtype for term in terms))
 
     def matmul(self, V: Array) -> Array:
         return _sum([term.matmul(V) for term in self.terms])
@@ -144,7 +139,7 @@ class ScaledMap(LinearMap):
     """c·G."""
 
     def __init__(self, c: complex, G: LinearMap):
-        self.c, self.G, self.shape, self.like, self.expensive = c, G, G.shape, G.like, G.expensive
+        self.c, self.G, self.shape, self.like = c, G, G.shape, G.like
         self.dtype = np.result_type(G.dtype, np.complex64) if isinstance(c, complex) else G.dtype
 
     def matmul(self, V: Array) -> Array:
@@ -173,7 +168,7 @@ class RowsAndColumns(LinearMap):
 
     def __init__(self, a: Array, G: LinearMap, b: Array):
         real = np.finfo(G.dtype).dtype
-        self.G, self.shape, self.dtype, self.like, self.expensive = G, G.shape, G.dtype, G.like, G.expensive
+        self.G, self.shape, self.dtype, self.like = G, G.shape, G.dtype, G.like
         self.a, self.b = (
             beside(np.broadcast_to(w, k).astype(real)[:, None], G.like) for w, k in zip((a, b), G.shape, strict=True)
         )

@@ -90,14 +90,15 @@ def spectral_norm(G: LinearMap, rng: np.random.Generator, tol: float = 1e-3) -> 
     return float(truncated_svd(G, 1, rng, tol)[1][0])
 
 
-def search_columns(n: int, rank: int) -> tuple[int, int, int]:
+def search_columns(n: int, rank: int, sketch: bool = False) -> tuple[int, int, int]:
     """The columns of a block, and the columns on the shorter side n and on the longer side that a search holds.
 
     These are a Krylov space and its image, each next to its predecessor, and two blocks; or all of the shorter side.
     """
     block = min(n, rank + OVERSAMPLE)
-    on_short = 4 * n if DEPTH * block >= n else (4 * DEPTH) * block
-    return block, on_short, 4 * block
+    depth = SKETCH if sketch else DEPTH
+    on_short = 4 * n if depth * block >= n else (4 * depth) * block
+    return block, on_short, 3 * block if sketch else 4 * block
 
 
 def top_eigenpairs(

@@ -82,7 +82,7 @@ def test_it_grows_with_all_that_a_run_depends_on(make_problem):
     for solver in (None, bf.solvers.PCG(), bf.solvers.Newton(), bf.solvers.SVP()):
         runs = [problem.memory(rank, solver).run for rank in (1, 2, 10, 100)]
         assert runs == sorted(runs)
-        assert runs[-1] > 3 * runs[0]
+        assert runs[-1] > 2 * runs[0]
     assert symmetric.memory(50, bf.solvers.PCG()).run < problem.memory(50, bf.solvers.PCG()).run
     single = make_problem(300, 300, dtype=np.float32)
     assert single.memory(50).run < 0.7 * problem.memory(50).run

@@ -58,8 +58,7 @@ class Spectral(Init):
         seen = G.products(left, right)
         if not all(np.isfinite(norm(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so no spectral start exists. Rescale the data.")
-        sketch = G.expensive if self.sketch is None else self.sketch
-        weights, restarts = (_evening(problem), 0) if sketch else (Weights(), RESTARTS)
+        weights, restarts = (_evening(problem), 0) if self._sketches(problem) else (Weights(), RESTARTS)
         A, values, B = problem.kind.leading(weights.gradient(G), rank, rng, TOL, restarts, sign=-1)
         if not values[0] > 0:  # no descent from 0: X = 0 is optimal
             return problem.zero(rank)
@@ -69,7 +68,10 @@ class Spectral(Init):
         return problem.kind.start(x.left, x.right)
 
     def peak(self, problem: Objective, rank: int) -> int:
-        return search_memory(problem, rank) if rank else 0
+        return search_memory(problem, rank, self._sketches(problem)) if rank else 0
+
+    def _sketches(self, problem: Objective) -> bool:
+        return problem.f.data.expensive if self.sketch is None else self.sketch
 
     @staticmethod
     def _multiple(problem: Objective, x: Factors) -> float:

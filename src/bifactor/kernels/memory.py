@@ -59,10 +59,10 @@ class _Pool:
 
 @contextmanager
 def recycled() -> Iterator[None]:
-    """While open in this thread, large arrays from `empty` share memory with those that came before."""
-    if _buffers.get() is not None:
-        yield
-        return
+    """While open in this thread, large arrays from `empty` share memory with earlier ones of the same context.
+
+    Memory that no array uses is released at the end. A context inside another one has memory of its own.
+    """
     token = _buffers.set(_Pool())
     try:
         yield

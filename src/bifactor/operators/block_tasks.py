@@ -93,6 +93,11 @@ def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
     return Passed(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
 
 
+def valued(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The value of f alone, without a gradient of all blocks in memory."""
+    return Passed(sums=(bound.value(_pair(tall[0], shared[0])),))
+
+
 def evaluated(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
     """f, and its gradients in P and Q."""
     at = bound.evaluate(_pair(tall[0], shared[0]))

@@ -81,10 +81,11 @@ class Bound(Shown, ABC):
     like: Array = HERE
     """An array of the library and device of the factors of X."""
     explicit: bool = True
+    expensive: bool = False
+    """Whether passes go over blocks of data, which are read or are on other machines."""
     quick: bool = True
     """Whether a curve takes about as long as measuring one point."""
     quadratic: bool = False
-    """Whether f is quadratic."""
     whole: bool = False
     """Whether f weights every entry of X, by the product of a weight of its row and one of its column."""
 
@@ -285,8 +286,7 @@ class DataBound(Bound):
         return Footprint(self.operator.size * self.fit.dtype.itemsize, self.operator.work(width, self.dtype))
 
     def refit(self, x: Factors, z: Measurements = None) -> "DataBound":
-        at = self.operator.forward(x.left, x.right) if z is None else z
-        return self.refitted(self.fit.refit(at))
+        return self.refitted(self.fit.refit(self.operator.forward(x.left, x.right) if z is None else z))
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "DataBound":
         return self.refitted(self.fit.with_fitted(fitted))

@@ -109,6 +109,7 @@ class FeaturedBound(Bound):
         self.shape = sides.shape(bound.shape)
         self.dtype, self.like, self.whole = bound.dtype, bound.like, bound.whole
         self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
+        self.expensive = bound.expensive
         self._last: tuple[Factors, Factors] | None = None
 
     @classmethod

@@ -46,7 +46,7 @@ class Partitioned(Bound):
         The number of the loss of each column of the matrix, counted from 0.
     """
 
-    explicit = False
+    explicit, expensive = False, True
 
     def __init__(
         self,
@@ -108,7 +108,8 @@ class Partitioned(Bound):
         return None
 
     def value(self, x: Factors) -> float:
-        return self.evaluate(x).f
+        outer, inner = self._outer_inner(x)
+        return float(self.over(tasks.valued, (outer,), (inner,)).sums[0])
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         return self._evaluated(*self._outer_inner(x))
@@ -246,8 +247,6 @@ class BlockCurve(Curve):
 
 class BlockSlopes(LinearMap):
     """∇f(X), or its transpose if blocks consist of columns: its rows are those of blocks."""
-
-    expensive = True
 
     def __init__(self, bound: Partitioned, x: Factors):
         self.bound, (self.P, self.Q) = bound, bound._outer_inner(x)

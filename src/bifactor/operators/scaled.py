@@ -73,6 +73,7 @@ class ScaledBound(DataBound):
         self.operator, self.fit = Scaled(bound.operator, factor), bound.fit
         self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
         self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
+        self.expensive = bound.expensive
         if isinstance(factor, complex):
             self.dtype = np.result_type(bound.dtype, np.complex64)
             bound.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))

@@ -29,6 +29,7 @@ class Sum(Bound):
         self.parts, self.shape = parts, parts[0].shape
         self.dtype = np.result_type(*(part.dtype for part in parts))
         self.explicit = all(part.explicit for part in parts)
+        self.expensive = any(part.expensive for part in parts)
         self.quick = all(part.quick for part in parts)
         self.quadratic = all(part.quadratic for part in parts)
         self.like = parts[0].like

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from bifactor.arrays.algebra import COPIED
 from bifactor.kernels.memory import LARGE
 from bifactor.problems.objective import Objective
 from bifactor.svd import search_columns
@@ -23,15 +24,16 @@ def run_memory(problem: Objective, rank: int, pairs: float, lengths: float) -> i
     The last evaluation of f counts: if a loss is not compiled, it takes two more vectors of measurements.
     """
     seen, sides = problem.f.footprint(rank + problem.kind.fixed_columns), _sides(problem, rank)
-    # Inner products are taken in double precision, of one side at a time.
-    doubled = 4 * max(sides) if np.finfo(problem.dtype).dtype.itemsize < 8 else 0
+    # Inner products are taken in double precision, of some rows of one side at a time.
+    single = np.finfo(problem.dtype).dtype.itemsize < 8
+    doubled = 2 * min(2 * max(sides), 8 * COPIED) if single else 0
     return round(pairs * sum(sides) + lengths * seen.z + seen.work + doubled)
 
 
-def search_memory(problem: Objective, count: int) -> int:
-    """Bytes of a search for this many leading singular pairs of a gradient, including the gradient."""
+def search_memory(problem: Objective, count: int, sketch: bool = False) -> int:
+    """Bytes of a search for this many leading singular pairs of a gradient, or of a sketch, including the gradient."""
     short, long = sorted(problem.shape)
-    block, on_short, on_long = search_columns(short, count)
+    block, on_short, on_long = search_columns(short, count, sketch)
     seen = problem.f.footprint(block)
     return (on_short * short + on_long * long) * _item(problem) + 3 * seen.z + seen.work
 

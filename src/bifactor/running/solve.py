@@ -203,7 +203,8 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
 def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> Factors:
     """The start, with the columns that the solver uses and in the precision of the problem."""
     columns = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
-    x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
+    with recycled():  # a start may have wider arrays, whose memory the run does not need
+        x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
     complex_start = x.dtype.kind == "c"
     dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype
     x = problem.projected(x.each(lambda a: contiguous(copied(cast(a, dtype)))))

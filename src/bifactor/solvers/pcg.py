@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from bifactor.arrays import Array, foresee_inners
 from bifactor.factors import Factors
+from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
@@ -81,7 +82,7 @@ class PCG(Solver[Conjugate]):
 
     def peak(self, problem: Objective, rank: int) -> int:
         blocks = blocks_memory(problem, rank + problem.kind.fixed_columns) if self.exact else 0
-        return super().peak(problem, rank) + blocks
+        return run_memory(problem, rank, pairs=10 if problem.f.explicit else 6, lengths=8) + blocks
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
         point = problem.measured(x)
