@@ -1,7 +1,8 @@
 """Observations on disk, in blocks: throughput of partition, time and memory of a streamed fit and of one in memory.
 
 BIFACTOR_OBSERVATIONS is their number (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SHAPE that of rows and
-columns (as 2000000x200000, which is the default for 1e9), BIFACTOR_SCRATCH the folder.
+columns (as 2000000x200000, which is the default for 1e9), BIFACTOR_MEMORY the budget for blocks, BIFACTOR_SCRATCH the
+folder.
 """
 
 import os
@@ -19,7 +20,8 @@ from benchmarks.harness.rows import Row, row
 
 SIZE = int(float(os.environ.get("BIFACTOR_OBSERVATIONS", "2e7")))
 SHAPE = os.environ.get("BIFACTOR_SHAPE")
-ITERATIONS, NEW, MEMORY = int(os.environ.get("BIFACTOR_ITERATIONS", "30")), 4_000_000, "1GB"
+ITERATIONS, MEMORY = int(os.environ.get("BIFACTOR_ITERATIONS", "30")), os.environ.get("BIFACTOR_MEMORY", "1GB")
+NEW = 4_000_000
 IN_MEMORY = 100_000_000
 """Observations that are fitted in memory at most, to compare with."""
 
@@ -94,6 +96,8 @@ def error_of_new(store: bf.tables.BlockStore, U: np.ndarray, V: np.ndarray) -> R
     i = rng.integers(0, store.shape[0], NEW)
     j = rng.choice(store.shape[1], NEW, p=cols / cols.sum())
     known = (rows[i] >= 3 * planted.RANK) & (cols[j] >= 3 * planted.RANK)
+    if not known.any():
+        return {"new": 0}
     i, j, (A, B) = i[known], j[known], planted.factors(store.shape)
     away = np.vecdot(U[i], V[j]) - np.vecdot(A[i], B[j]) + planted.NOISE * rng.standard_normal(i.size)
     free = planted.RANK * (sum(store.shape) - planted.RANK)
