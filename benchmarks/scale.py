@@ -1,7 +1,7 @@
 """Observations on disk, in blocks: throughput of partition, time and memory of a streamed fit and of one in memory.
 
 BIFACTOR_OBSERVATIONS is their number (20 million by default, 1e9 takes 20 GB of disk), BIFACTOR_SHAPE that of rows and
-columns (as 2000000x200000, which is the default for 1e9), BIFACTOR_MEMORY the budget for blocks, BIFACTOR_SCRATCH the
+columns (as 2000000x200000, which is the default for 1e9), BIFACTOR_MEMORY the budget of each step, BIFACTOR_SCRATCH the
 folder.
 """
 
@@ -20,8 +20,8 @@ from benchmarks.harness.rows import Row, row
 
 SIZE = int(float(os.environ.get("BIFACTOR_OBSERVATIONS", "2e7")))
 SHAPE = os.environ.get("BIFACTOR_SHAPE")
-ITERATIONS, MEMORY = int(os.environ.get("BIFACTOR_ITERATIONS", "30")), os.environ.get("BIFACTOR_MEMORY", "1GB")
-NEW = 4_000_000
+ITERATIONS, NEW = int(os.environ.get("BIFACTOR_ITERATIONS", "30")), 4_000_000
+PARTITION, STREAM = (os.environ.get("BIFACTOR_MEMORY", usual) for usual in ("2GB", "1GB"))
 IN_MEMORY = 100_000_000
 """Observations that are fitted in memory at most, to compare with."""
 
@@ -36,16 +36,16 @@ def shape() -> tuple[int, int]:
 
 def partition(source: Path, folder: Path) -> list[Row]:
     started, cpu = time.perf_counter(), time.process_time()
-    store = bf.tables.partition(source, folder, memory="2GB")
+    store = bf.tables.partition(source, folder, memory=PARTITION)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     per = sum(part.header.bytes for part in store.parts) / store.size
     numbers = {"seconds": seconds, "million_per_second": store.size / seconds / 1e6, "cpu_seconds": cpu}
-    return [row("partition", f"{store.size:,} observations", "2 GB", **numbers, bytes_per_observation=per)]
+    return [row("partition", f"{store.size:,} observations", PARTITION, **numbers, bytes_per_observation=per)]
 
 
 def streamed(folder: Path) -> list[Row]:
     store = bf.tables.BlockStore.open(folder)
-    f = bf.operators.Partitioned("squared", store, bf.executors.Streamed(MEMORY))
+    f = bf.operators.Partitioned("squared", store, bf.executors.Streamed(STREAM))
     found = _fitted(bf.Objective(f, bf.penalties.Ridge(2.0)), store.size)
     result = found.pop("result")
     errors = error_of_new(store, result.U, result.V)

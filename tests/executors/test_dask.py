@@ -37,8 +37,9 @@ def store(tmp_path_factory):
         return bf.tables.partition((rows, cols, y), tmp_path_factory.mktemp("dask") / "blocks")
 
 
-def cluster(workers):
-    return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
+def cluster(workers, threads=1):
+    settings = {"n_workers": workers, "threads_per_worker": threads, "host": "127.0.0.1"}
+    return distributed.LocalCluster(**settings, dashboard_address=":0")
 
 
 def fitted(store, client, loss="squared", callback=None, iterations=5, offsets=False, **asked):
@@ -150,6 +151,20 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
     assert time.monotonic() - began > executor.patience
     with pytest.raises(LostError, match=r"finished no task for 0\.8 s"):
         executor.over(store.parts, operator.is_, nap, settings=(2.0,))
+
+
+def test_tasks_of_a_worker_have_no_more_threads_than_it_has(store):
+    def timed(opened, tall, shared):
+        began = time.monotonic()
+        time.sleep(0.05)
+        return Passed(each=(began, time.monotonic()))
+
+    def most_at_once(threads):
+        times = bf.executors.Dask(client, threads=threads).over(store.parts, operator.is_, timed).each
+        return max(sum(a <= began < b for a, b in times) for began, _ in times)
+
+    with cluster(1, threads=2) as one, distributed.Client(one) as client:
+        assert [most_at_once(threads) for threads in (1, 2, 3)] == [2, 1, 1]
 
 
 def test_an_error_in_a_block_is_told_as_it_is(store, two):

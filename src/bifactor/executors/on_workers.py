@@ -2,8 +2,9 @@
 
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable
-from threading import Lock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, Semaphore
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -44,9 +45,21 @@ class Program(NamedTuple):
 
 def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values of a part that are kept, followed by those that are asked for."""
-    with threads(program.threads):
+    with _cores(program.threads):
         kept, asked = pickle.loads(program.pickled).run(each, bundles)
     return (*kept, *asked)
+
+
+@contextmanager
+def _cores(count: int) -> Iterator[None]:
+    """Use this many threads, when they are free: tasks of one worker together have at most as many as it has."""
+    from distributed import get_worker
+
+    with _lock:
+        if count not in _free:
+            _free[count] = Semaphore(max(1, get_worker().state.nthreads // count))
+    with _free[count], threads(count):
+        yield
 
 
 def item(values: tuple[Any, ...], k: int) -> tuple[Any]:
@@ -70,7 +83,7 @@ class Visit(NamedTuple):
 
 
 def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
-    with threads(work.threads):
+    with _cores(work.threads):
         kept, asked = pickle.loads(program.pickled).run(each, bundles)
         tall, sums = asked[: work.tall], asked[work.tall :]
         passed = _passed(work, tall, tuple(shared))
@@ -121,6 +134,8 @@ def tree(values: list[T], join: Callable[[T, T], T]) -> T:
 
 
 _blocks: "OrderedDict[tuple[str, bytes], tuple[int, Any]]" = OrderedDict()
+_free: dict[int, Semaphore] = {}
+"""The tasks that may run at once, for each number of threads."""
 _lock = Lock()
 
 
