@@ -45,8 +45,7 @@ ENOUGH = 2_000_000
 
 def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
     """Choose open settings and fit: `fit_model` for data in blocks."""
-    loss = suited(settings.loss, data, False)
-    settings = _possible(replace(settings, implicit=False, loss=loss))
+    settings = _possible(replace(settings, implicit=False, loss=suited(settings.loss, data, False)))
     loss, executor = settings.loss, settings.executor
     _check(data, loss)
     clip = _clip(data, settings)
