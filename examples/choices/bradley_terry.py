@@ -12,7 +12,9 @@ import numpy as np
 import bifactor as bf
 
 rng = np.random.default_rng(0)
-players = np.array(["Ada", "Bo", "Cem", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lev"])
+players = np.array(
+    ["Ada", "Bo", "Cem", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lev"]
+)
 strength = np.linspace(1.5, -1.5, 12)
 one, other = rng.integers(12, size=(2, 500))
 one, other = one[one != other], other[one != other]
@@ -39,7 +41,11 @@ low, high = np.quantile(draws, [0.05, 0.95], axis=0)
 order = np.argsort(found)
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 ax.errorbar(
-    found[order], range(12), xerr=[(found - low)[order].clip(0), (high - found)[order].clip(0)], fmt="o", capsize=3
+    found[order],
+    range(12),
+    xerr=[(found - low)[order].clip(0), (high - found)[order].clip(0)],
+    fmt="o",
+    capsize=3,
 )
 ax.plot(strength[order], range(12), "kx")
 ax.set(yticks=range(12), yticklabels=players[order], xlabel="strength (log odds)")

@@ -46,6 +46,13 @@ fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for k, (label, each) in enumerate({"popularity": baseline, "Recommender": found}.items()):
     means = np.array([each[name] for name in names])
     low, high = np.array([each.interval(name) for name in names]).T
-    ax.bar(np.arange(3) + 0.38 * k, means, 0.36, yerr=[means - low, high - means], capsize=3, label=label)
+    ax.bar(
+        np.arange(3) + 0.38 * k,
+        means,
+        0.36,
+        yerr=[means - low, high - means],
+        capsize=3,
+        label=label,
+    )
 ax.set(xticks=np.arange(3) + 0.19, xticklabels=names)
 ax.legend()

@@ -14,9 +14,13 @@ import bifactor as bf
 
 rng = np.random.default_rng(0)
 genres = np.array(["Drama", "Comedy", "War", "Horror"])
-films = pd.DataFrame({"film": range(120), "genre": rng.choice(genres, 120), "year": rng.integers(1950, 2020, 120)})
+films = pd.DataFrame(
+    {"film": range(120), "genre": rng.choice(genres, 120), "year": rng.integers(1950, 2020, 120)}
+)
 taste = rng.standard_normal((250, 5))
-about = np.column_stack([films["genre"] == genre for genre in genres] + [(films["year"] - 1985) / 20]).astype(float)
+about = np.column_stack(
+    [films["genre"] == genre for genre in genres] + [(films["year"] - 1985) / 20]
+).astype(float)
 stars = 3 + taste @ about.T + 0.3 * rng.standard_normal((250, 120))
 
 i, j = np.nonzero(rng.random(stars.shape) < 0.15)

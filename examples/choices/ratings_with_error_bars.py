@@ -40,5 +40,9 @@ axes[0].axline((0, 0), slope=1, color="black", linewidth=0.8)
 axes[0].set(xlabel="level of the intervals", ylabel="share that they hold")
 axes[1].plot(count, std, ".", markersize=3, alpha=0.5)
 axes[1].axhline(0.7, color="black", linewidth=0.8, label="noise alone")
-axes[1].set(xlabel="ratings by the same person", ylabel="standard deviation of a prediction", xscale="symlog")
+axes[1].set(
+    xlabel="ratings by the same person",
+    ylabel="standard deviation of a prediction",
+    xscale="symlog",
+)
 axes[1].legend()

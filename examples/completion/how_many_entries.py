@@ -37,4 +37,6 @@ for ratio, share in zip(oversampling, recovered, strict=True):
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.plot(oversampling, recovered, "o-")
 ax.axvline(1.0, color="grey", linestyle="--")
-ax.set(xlabel="entries per degree of freedom", ylabel="share of matrices recovered", ylim=(-0.05, 1.05))
+ax.set(
+    xlabel="entries per degree of freedom", ylabel="share of matrices recovered", ylim=(-0.05, 1.05)
+)

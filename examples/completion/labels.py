@@ -28,7 +28,11 @@ print(f"right if the truth were known: {np.mean((truth > 0) == (votes > 0), wher
 # From one vote in five to the probability of each.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 4.2), layout="constrained")
-pictures = {"votes that are known": seen, "probability found": probability, "true one": 1 / (1 + np.exp(-truth))}
+pictures = {
+    "votes that are known": seen,
+    "probability found": probability,
+    "true one": 1 / (1 + np.exp(-truth)),
+}
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     low = -1 if name.startswith("votes") else 0
     ax.imshow(picture, cmap="coolwarm", vmin=low, vmax=1, aspect="auto", interpolation="nearest")

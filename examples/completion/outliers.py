@@ -29,7 +29,9 @@ print(f"Huber's δ: {robust.problem.loss.delta:.3f}")
 hidden = np.ones(truth.shape, bool)
 hidden[rows, cols] = False
 fig, axes = plt.subplots(1, 2, figsize=(8, 4), sharex=True, sharey=True, layout="constrained")
-for ax, result, name in zip(axes, (squared, robust), ("squared errors", "Huber's loss"), strict=True):
+for ax, result, name in zip(
+    axes, (squared, robust), ("squared errors", "Huber's loss"), strict=True
+):
     found = result.matrix()[hidden]
     rmse = np.sqrt(np.mean((found - truth[hidden]) ** 2))
     ax.plot(truth[hidden][::5], found[::5], ".", markersize=2, alpha=0.5)

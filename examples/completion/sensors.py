@@ -45,7 +45,9 @@ rng = np.random.default_rng(0)
 t = np.linspace(0, 3, 432)
 waves = np.column_stack([np.sin(2 * np.pi * t), np.cos(2 * np.pi * t), t, np.sin(5 * t)])
 truth = waves @ rng.standard_normal((4, 30))
-seen = np.where(rng.random(truth.shape) < 0.1, truth + 0.4 * rng.standard_normal(truth.shape), np.nan)
+seen = np.where(
+    rng.random(truth.shape) < 0.1, truth + 0.4 * rng.standard_normal(truth.shape), np.nan
+)
 operator, y = bf.operators.Entries.from_dense(seen)
 
 found = {}
@@ -53,7 +55,9 @@ for name, penalty in {
     "ridge": bf.penalties.Ridge(1.0),
     "ridge, and smooth in time": (bf.penalties.Ridge(0.2), Smooth(100.0)),
 }.items():
-    found[name] = bf.solve(bf.Problem("squared", operator, y, penalty=penalty), rank=4, rng=0).matrix()
+    found[name] = bf.solve(
+        bf.Problem("squared", operator, y, penalty=penalty), rank=4, rng=0
+    ).matrix()
     print(f"{name}: error {np.linalg.norm(found[name] - truth) / np.linalg.norm(truth):.3f}")
 
 # %%

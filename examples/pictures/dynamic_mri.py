@@ -31,9 +31,9 @@ for frame in lines:
     frame[rng.choice(size, size // 4, replace=False, p=chance / chance.sum())] = True
 mask = np.repeat(lines, size, axis=1).reshape(frames, size, size)
 transform = pylops.signalprocessing.FFT2D(dims=(size, size), norm="ortho", dtype="complex128")
-scanner = pylops.Restriction(truth.size, np.flatnonzero(mask), dtype="complex128") @ pylops.BlockDiag(
-    [transform] * frames
-)
+scanner = pylops.Restriction(
+    truth.size, np.flatnonzero(mask), dtype="complex128"
+) @ pylops.BlockDiag([transform] * frames)
 measured = scanner @ (truth.ravel() + 0j)
 measured += 0.01 * (rng.standard_normal(measured.size) + 1j * rng.standard_normal(measured.size))
 
@@ -51,7 +51,9 @@ for name, movie in {"zero-filled": zero_filled, "low rank": found}.items():
 fig, axes = plt.subplots(2, 4, figsize=(10, 4.8), layout="constrained")
 columns = {"lines measured": mask, "zero-filled": zero_filled, "low rank": found, "truth": truth}
 for (top, bottom), (name, movie) in zip(axes.T, columns.items(), strict=True):
-    top.imshow(np.fft.fftshift(movie[7]) if movie is mask else movie[7], cmap="gray", vmin=0, vmax=1)
+    top.imshow(
+        np.fft.fftshift(movie[7]) if movie is mask else movie[7], cmap="gray", vmin=0, vmax=1
+    )
     bottom.imshow(movie[:, :, 19].T, cmap="gray", vmin=0, vmax=1, aspect="auto")
     top.set(title=name, xticks=[], yticks=[])
     bottom.set(xticks=[], yticks=[], xlabel="time")

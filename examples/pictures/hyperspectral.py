@@ -20,7 +20,9 @@ shares = (closeness / closeness.sum(axis=0)).reshape(materials, -1).T
 wave = np.linspace(0, 1, bands)
 spectra = np.array([0.3 + np.exp(-((wave - c) ** 2) / 0.02) for c in rng.uniform(0, 1, materials)])
 truth = shares @ spectra
-seen = np.where(rng.random(truth.shape) < 0.2, truth + 0.02 * rng.standard_normal(truth.shape), np.nan)
+seen = np.where(
+    rng.random(truth.shape) < 0.2, truth + 0.02 * rng.standard_normal(truth.shape), np.nan
+)
 
 model = bf.MatrixCompletion(n_components=6, noise="one", random_state=0).fit(seen)
 full = model.complete()
@@ -31,7 +33,9 @@ print(f"RMSE {np.sqrt(np.mean((full - truth) ** 2)):.4f} at a noise of 0.02")
 
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 band, pixel = int(np.argmax(truth.std(axis=0))), 30 * size + 20
-for ax, (name, part) in zip(axes, {"one band, 20 % known": seen, "completed": full}.items(), strict=False):
+for ax, (name, part) in zip(
+    axes, {"one band, 20 % known": seen, "completed": full}.items(), strict=False
+):
     ax.imshow(part[:, band].reshape(size, size), vmin=truth.min(), vmax=truth.max())
     ax.set(title=name, xticks=[], yticks=[])
 value, std = model.predict(np.full(bands, pixel), np.arange(bands), return_std=True)

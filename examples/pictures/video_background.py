@@ -17,7 +17,9 @@ height, width, frames = 48, 64, 80
 y, x = np.mgrid[:height, :width]
 scene = 0.5 + 0.2 * np.sin(x / 9) + 0.2 * (y > 30) + 0.1 * np.cos(y / 5)
 lamp = np.exp(-((x - 50) ** 2 + (y - 12) ** 2) / 60)
-video = np.array([scene * (1 + 0.15 * np.sin(t / 12)) + 0.3 * np.sin(t / 7) * lamp for t in range(frames)])
+video = np.array(
+    [scene * (1 + 0.15 * np.sin(t / 12)) + 0.3 * np.sin(t / 7) * lamp for t in range(frames)]
+)
 for t in range(frames):  # two objects move through the picture
     video[t][(abs(x - 1.2 * t + 10) < 5) & (abs(y - 35) < 4)] = 1.2
     video[t][(x - 60 + 0.9 * t) ** 2 + (y - 20 - 6 * np.sin(t / 8)) ** 2 < 16] = 0.0
@@ -38,7 +40,12 @@ fig, axes = plt.subplots(3, 3, figsize=(9, 6.6), layout="constrained")
 for row, t in zip(axes, (15, 40, 65), strict=True):
     for ax, part in zip(row, (M, result.matrix(), moving), strict=True):
         low, high = (0, 1.3) if part is not moving else (-0.8, 0.8)
-        ax.imshow(part[:, t].reshape(height, width), cmap="gray" if low == 0 else "coolwarm", vmin=low, vmax=high)
+        ax.imshow(
+            part[:, t].reshape(height, width),
+            cmap="gray" if low == 0 else "coolwarm",
+            vmin=low,
+            vmax=high,
+        )
         ax.set(xticks=[], yticks=[])
     row[0].set_ylabel(f"frame {t}")
 for ax, name in zip(axes[0], ("video", "low rank", "sparse"), strict=True):

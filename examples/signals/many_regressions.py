@@ -21,7 +21,10 @@ Y = A @ truth + 1.5 * rng.standard_normal((examples, outcomes))
 f = bf.Function(lambda X: 0.5 * np.sum((A @ X - Y) ** 2), lambda X: A.T @ (A @ X - Y), truth.shape)
 bf.testing.check_gradient(f)
 ridges = np.geomspace(20, 300, 8)
-fits = [bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(rho)), rank=20, rng=0, tol=1e-6) for rho in ridges]
+fits = [
+    bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(rho)), rank=20, rng=0, tol=1e-6)
+    for rho in ridges
+]
 print(fits[4].certificate)
 
 # %%
@@ -34,6 +37,12 @@ fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.semilogx(ridges, errors, "o-", label="all together")
 ax.axhline(alone, color="C1", label="each for itself")
 for rho, error, rank in zip(ridges, errors, ranks, strict=True):
-    ax.annotate(f"{rank}", (rho, error), xytext=(0, 6), textcoords="offset points", fontsize=8, ha="center")
-ax.set(xlabel="ridge ρ (numbers: rank found)", ylabel="relative error of the coefficients", ylim=(0, None))
+    ax.annotate(
+        f"{rank}", (rho, error), xytext=(0, 6), textcoords="offset points", fontsize=8, ha="center"
+    )
+ax.set(
+    xlabel="ridge ρ (numbers: rank found)",
+    ylabel="relative error of the coefficients",
+    ylim=(0, None),
+)
 ax.legend()

@@ -32,7 +32,8 @@ result = bf.solve(
     callback=lambda k, state: errors.append(bf.metrics.relative_error(state.U, state.V, U, V)),
 )
 error = bf.metrics.relative_error(result.U, result.V, U, V)
-print(f"{operator.size} measurements of {m * n} entries: relative error {error:.1e}, {result.n_iter} iterations")
+print(f"{operator.size} measurements of {m * n} entries")
+print(f"relative error {error:.1e} after {result.n_iter} iterations")
 print(result.status)
 
 # %%

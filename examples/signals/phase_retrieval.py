@@ -16,7 +16,9 @@ length, oversampling = 64, 6
 rng = np.random.default_rng(0)
 t = np.linspace(0, 1, length)
 x = np.exp(-((t - 0.5) ** 2) / 0.05) * np.exp(12j * t**2) + 0.3 * np.sin(20 * t)
-a = rng.standard_normal((oversampling * length, length)) + 1j * rng.standard_normal((oversampling * length, length))
+a = rng.standard_normal((oversampling * length, length)) + 1j * rng.standard_normal(
+    (oversampling * length, length)
+)
 intensities = np.abs(a.conj() @ x) ** 2
 
 problem = bf.Problem("squared", bf.operators.RankOne(a), intensities, symmetric=True)
@@ -25,7 +27,8 @@ result = bf.solve(problem, 1, bf.solvers.FGD(bf.steps.Backtracking()), rng=rng, 
 found = result.U[:, 0]
 phase = np.vdot(found, x) / abs(np.vdot(found, x))
 error = float(np.linalg.norm(phase * found - x) / np.linalg.norm(x))
-print(f"{len(a)} intensities of a signal of length {length}: relative error {error:.1e}, {result.n_iter} iterations")
+print(f"{len(a)} intensities of a signal of length {length}")
+print(f"relative error {error:.1e} after {result.n_iter} iterations")
 print(result.status)
 
 # %%

@@ -15,7 +15,9 @@ import bifactor as bf
 rng = np.random.default_rng(0)
 n = 80
 angle = np.linspace(0, 4 * np.pi, n)
-places = np.column_stack([angle * np.cos(angle), angle * np.sin(angle)]) / 4 + 0.1 * rng.standard_normal((n, 2))
+places = np.column_stack(
+    [angle * np.cos(angle), angle * np.sin(angle)]
+) / 4 + 0.1 * rng.standard_normal((n, 2))
 places -= places.mean(axis=0)
 
 i, j = np.triu_indices(n, 1)
@@ -42,7 +44,8 @@ print(result.status)
 
 left, _, right = np.linalg.svd(result.U.T @ places)
 found = result.U @ (left @ right)
-print(f"mean error {np.mean(np.linalg.norm(found - places, axis=1)):.3f}, {i.size} of {n * (n - 1) // 2} distances")
+error = np.mean(np.linalg.norm(found - places, axis=1))
+print(f"mean error {error:.3f}, {i.size} of {n * (n - 1) // 2} distances")
 
 fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
 ax.plot(*np.stack([places[i], places[j]]).transpose(2, 0, 1), color="C0", linewidth=0.3, alpha=0.25)

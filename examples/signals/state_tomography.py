@@ -19,9 +19,17 @@ ghz = np.zeros(2**qubits)
 ghz[[0, -1]] = 2**-0.5
 rho = 0.97 * np.outer(ghz, ghz) + 0.03 * np.eye(2**qubits) / 2**qubits  # with white noise
 
-basis = {"X": np.array([[1, 1], [1, -1]]) / 2**0.5, "Y": np.array([[1, -1j], [1, 1j]]) / 2**0.5, "Z": np.eye(2)}
+basis = {
+    "X": np.array([[1, 1], [1, -1]]) / 2**0.5,
+    "Y": np.array([[1, -1j], [1, 1j]]) / 2**0.5,
+    "Z": np.eye(2),
+}
 settings = ["".join(s) for s in product("XYZ", repeat=qubits)]
-chosen = ["XXXX", "ZZZZ", *rng.choice([s for s in settings if s not in ("XXXX", "ZZZZ")], 14, replace=False)]
+chosen = [
+    "XXXX",
+    "ZZZZ",
+    *rng.choice([s for s in settings if s not in ("XXXX", "ZZZZ")], 14, replace=False),
+]
 counts = []
 for setting in chosen:
     turn = np.eye(1)
@@ -38,7 +46,15 @@ print(state.goodness_of_fit_)
 # The density matrix: two populations and the coherence between them.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
-for ax, (name, matrix) in zip(axes, {"true state": rho, "found": state.density_matrix()}.items(), strict=True):
+for ax, (name, matrix) in zip(
+    axes, {"true state": rho, "found": state.density_matrix()}.items(), strict=True
+):
     shown = ax.imshow(np.real(matrix), cmap="coolwarm", vmin=-0.5, vmax=0.5)
-    ax.set(title=name, xticks=[0, 15], yticks=[0, 15], xticklabels=["0000", "1111"], yticklabels=["0000", "1111"])
+    ax.set(
+        title=name,
+        xticks=[0, 15],
+        yticks=[0, 15],
+        xticklabels=["0000", "1111"],
+        yticklabels=["0000", "1111"],
+    )
 fig.colorbar(shown, ax=axes, shrink=0.8)

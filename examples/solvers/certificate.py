@@ -22,7 +22,8 @@ problem = bf.Problem("squared", entries, y, penalty=bf.penalties.Ridge(14.0))
 ranks = range(1, 11)
 results = [bf.solve(problem, rank, rng=0) for rank in ranks]
 for rank, result in zip(ranks, results, strict=True):
-    print(f"rank {rank}: {'proved optimal' if result.certificate.optimal(1e-4) else 'not the best of any rank'}")
+    best = result.certificate.optimal(1e-4)
+    print(f"rank {rank}: {'proved optimal' if best else 'not the best of any rank'}")
 
 # %%
 # The objective, and an upper bound of its distance to the minimum: the gap of the certificate.

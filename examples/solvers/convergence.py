@@ -13,7 +13,10 @@ import bifactor as bf
 
 rng = np.random.default_rng(0)
 m, n, rank = 400, 300, 5
-U, V = (np.linalg.qr(rng.standard_normal((k, rank)))[0] * np.geomspace(30, 1, rank) ** 0.5 for k in (m, n))
+U, V = (
+    np.linalg.qr(rng.standard_normal((k, rank)))[0] * np.geomspace(30, 1, rank) ** 0.5
+    for k in (m, n)
+)
 U, V = 10 * U, 10 * V
 rows, cols = np.nonzero(rng.random((m, n)) < 0.2)
 problem = bf.Problem("squared", bf.operators.Entries(rows, cols, (m, n)), (U @ V.T)[rows, cols])
@@ -29,9 +32,15 @@ solvers = {
 curves = {}
 for name, solver in solvers.items():
     curve = curves[name] = []
-    watch = lambda k, state: curve.append(bf.metrics.relative_error(state.U, state.V, U, V))  # noqa: B023, E731
-    result = bf.solve(problem, rank, solver, bf.inits.Spectral(), rng=0, max_iter=400, tol=1e-12, callback=watch)
-    print(f"{name}: error {curve[-1]:.1e} after {result.n_iter} iterations, {result.history.seconds[-1]:.2f} s")
+
+    def watch(k, state, curve=curve):
+        curve.append(bf.metrics.relative_error(state.U, state.V, U, V))
+
+    result = bf.solve(
+        problem, rank, solver, bf.inits.Spectral(), rng=0, max_iter=400, tol=1e-12, callback=watch
+    )
+    seconds = result.history.seconds[-1]
+    print(f"{name}: error {curve[-1]:.1e} after {result.n_iter} iterations, {seconds:.2f} s")
 
 # %%
 # All from the same spectral start.

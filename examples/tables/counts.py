@@ -28,6 +28,8 @@ plain = PCA(2).fit_transform(np.log1p(counts))
 # Colours are the three kinds; the size of a point is the depth of its cell.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-for ax, (name, T) in zip(axes, {"PCA of log(1 + count)": plain, "PoissonPCA": scores}.items(), strict=True):
+for ax, (name, T) in zip(
+    axes, {"PCA of log(1 + count)": plain, "PoissonPCA": scores}.items(), strict=True
+):
     ax.scatter(*T.T, c=kind, s=6 * np.sqrt(depth / depth.mean()) + 2, cmap="viridis", alpha=0.7)
     ax.set(title=name, xlabel="first component", ylabel="second component")

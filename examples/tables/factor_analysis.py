@@ -30,7 +30,9 @@ print(np.round(noise**2, 2), np.round(model.noise_variance_, 2), sep="\n")
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 truth = loadings @ loadings.T + np.diag(noise**2)
-for ax, (name, C) in zip(axes, {"true covariance": truth, "found": model.get_covariance()}.items(), strict=True):
+for ax, (name, C) in zip(
+    axes, {"true covariance": truth, "found": model.get_covariance()}.items(), strict=True
+):
     shown = ax.imshow(C, vmin=0, vmax=truth.max(), cmap="viridis")
     ax.set(title=name, xticks=[], yticks=[])
 fig.colorbar(shown, ax=axes, shrink=0.8)

@@ -34,13 +34,19 @@ for name in ("grower", "colour"):
 numbers = table.select_dtypes("number").columns
 scale = table[numbers].std()
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for k, (name, other) in enumerate({"mean": SimpleImputer(), "10 neighbours": KNNImputer(n_neighbors=10)}.items()):
+for k, (name, other) in enumerate(
+    {"mean": SimpleImputer(), "10 neighbours": KNNImputer(n_neighbors=10)}.items()
+):
     standard = (table[numbers] - table[numbers].mean()) / scale
     guess = pd.DataFrame(other.fit_transform(standard.mask(hidden[numbers])), table.index, numbers)
     error = np.sqrt(((guess - standard)[hidden[numbers]] ** 2).mean())
     ax.plot(error, range(len(numbers)), "so"[k], label=name)
 error = np.sqrt((((full[numbers] - table[numbers]) / scale)[hidden[numbers]] ** 2).mean())
 ax.plot(error, range(len(numbers)), "D", label="TableImputer")
-ax.set(yticks=range(len(numbers)), yticklabels=numbers, xlabel="RMSE of hidden cells, in standard deviations")
+ax.set(
+    yticks=range(len(numbers)),
+    yticklabels=numbers,
+    xlabel="RMSE of hidden cells, in standard deviations",
+)
 ax.grid(alpha=0.3)
 ax.legend()

@@ -42,9 +42,15 @@ total = np.sqrt(within + (1 + 1 / 20) * between)  # Rubin's rules
 once, variance = regression(np.asarray(model.transform(seen)))
 whole, exact = regression(table)
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
-ways = {"no holes": (whole, np.sqrt(exact)), "filled once": (once, np.sqrt(variance)), "20 draws": (means, total)}
+ways = {
+    "no holes": (whole, np.sqrt(exact)),
+    "filled once": (once, np.sqrt(variance)),
+    "20 draws": (means, total),
+}
 for k, (name, (beta, error)) in enumerate(ways.items()):
-    ax.errorbar(np.arange(predictors) + 0.18 * (k - 1), beta, 1.96 * error, fmt="o", capsize=3, label=name)
+    ax.errorbar(
+        np.arange(predictors) + 0.18 * (k - 1), beta, 1.96 * error, fmt="o", capsize=3, label=name
+    )
 ax.plot(range(predictors), slopes, "k_", markersize=22, label="truth")
 ax.set(xlabel="predictor", ylabel="slope")
 ax.legend()

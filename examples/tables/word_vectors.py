@@ -13,8 +13,10 @@ import numpy as np
 import bifactor as bf
 
 rng = np.random.default_rng(0)
-animals, foods = ["cat", "dog", "horse", "mouse", "cow"], ["bread", "cheese", "apple", "soup", "rice"]
-places, tools = ["kitchen", "garden", "barn", "street", "cellar"], ["knife", "hammer", "saw", "spoon", "rope"]
+animals = ["cat", "dog", "horse", "mouse", "cow"]
+foods = ["bread", "cheese", "apple", "soup", "rice"]
+places = ["kitchen", "garden", "barn", "street", "cellar"]
+tools = ["knife", "hammer", "saw", "spoon", "rope"]
 groups = {"animals": animals, "foods": foods, "places": places, "tools": tools}
 verbs = {
     "eats": (animals, foods),
@@ -22,7 +24,10 @@ verbs = {
     "is cut with": (foods, tools),
     "lies in": (tools, places),
 }
-names = sorted({word for group in groups.values() for word in group} | {w for verb in verbs for w in verb.split()})
+names = sorted(
+    {word for group in groups.values() for word in group}
+    | {w for verb in verbs for w in verb.split()}
+)
 number = {name: k for k, name in enumerate(names)}
 
 counts = np.zeros((len(names), len(names)))

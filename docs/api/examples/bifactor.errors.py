@@ -30,7 +30,8 @@ except bf.errors.SmoothnessError as error:  # Poisson's loss has no global L
     print(error)
 
 # --- CheckError ---
-wrong = bf.Function(lambda X: np.sum(X**2), lambda X: X, shape=(3, 2))  # the gradient lacks a 2
+# the gradient lacks a 2
+wrong = bf.Function(lambda X: np.sum(X**2), lambda X: X, shape=(3, 2))
 try:
     bf.testing.check_gradient(wrong)
 except bf.errors.CheckError as error:  # an AssertionError, too
@@ -43,4 +44,5 @@ except bf.errors.FileError as error:
     print(error)
 
 # --- LostError ---
-print(issubclass(bf.errors.LostError, ConnectionError))  # True: workers of a cluster are gone, or do not answer
+# True: workers of a cluster are gone, or do not answer
+print(issubclass(bf.errors.LostError, ConnectionError))

@@ -8,7 +8,9 @@ from bifactor.estimators import displays
 rng = np.random.default_rng(0)
 truth = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
 rows, cols = np.nonzero(rng.random(truth.shape) < 0.5)
-problem = bf.Problem("squared", bf.operators.Entries(rows, cols, truth.shape), truth[rows, cols])
+problem = bf.Problem(
+    "squared", bf.operators.Entries(rows, cols, truth.shape), truth[rows, cols]
+)
 result = bf.solve(problem, rank="auto", rng=0)
 
 # --- ConvergenceDisplay ---

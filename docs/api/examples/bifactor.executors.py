@@ -56,6 +56,8 @@ for part in store.parts:
 # --- Dask ---
 from distributed import Client  # noqa: E402
 
-with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+with Client(
+    processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+) as client:
     f = bf.operators.Partitioned("squared", store, bf.executors.Dask(client))
     result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0, max_iter=5)

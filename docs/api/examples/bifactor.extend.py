@@ -48,7 +48,8 @@ G = extend.Dense(U @ V.T)
 assert np.allclose(G @ V, U @ V.T @ V)
 
 # --- LowRankPlus ---
-step = extend.LowRankPlus(x.left, x.right, -0.1, problem.f.gradient(x))  # X − 0.1·∇f(X), never formed
+# X − 0.1·∇f(X), never formed
+step = extend.LowRankPlus(x.left, x.right, -0.1, problem.f.gradient(x))
 step @ V
 
 # --- Factors ---
@@ -68,7 +69,8 @@ blocks = extend.Shared(((1.0, V.T @ V),), ridge=0.1)  # VᵀV + 0.1·I for every
 assert np.allclose(blocks.divide(U), U @ np.linalg.inv(V.T @ V + 0.1 * np.eye(2)))
 
 # --- Exact ---
-packed = np.tile([2.0, 0.0, 3.0], (12, 1))  # diag(2, 3) for each of 12 rows: its upper triangle
+# diag(2, 3) for each of 12 rows: its upper triangle
+packed = np.tile([2.0, 0.0, 3.0], (12, 1))
 assert np.allclose(extend.Exact(packed, 2).divide(U), U / [2.0, 3.0])
 
 # --- preconditioned ---
@@ -173,7 +175,9 @@ extend.run_memory(problem, rank=2, pairs=5, lengths=3)  # bytes
 extend.search_memory(problem, 2)  # bytes
 
 # --- InputError ---
-error = extend.InputError("rank=9 is not possible for a 5×4 matrix. Choose an integer from 1 to 4.")
+error = extend.InputError(
+    "rank=9 is not possible for a 5×4 matrix. Choose an integer from 1 to 4."
+)
 
 # --- require_explicit ---
 extend.require_explicit(solver, problem)  # an InputError where measurements are not stored

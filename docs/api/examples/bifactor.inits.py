@@ -19,7 +19,13 @@ best = min(runs, key=lambda run: run.objective)
 result = bf.solve(problem, 2, init=bf.inits.Given(U + 0.1, V), rng=0)
 
 # --- Zero ---
-result = bf.solve(problem.penalized(bf.penalties.Ridge(1.0)), 5, bf.solvers.NuclearNorm(), bf.inits.Zero(), rng=0)
+result = bf.solve(
+    problem.penalized(bf.penalties.Ridge(1.0)),
+    5,
+    bf.solvers.NuclearNorm(),
+    bf.inits.Zero(),
+    rng=0,
+)
 
 # --- Init ---
 print(isinstance(bf.inits.Spectral(), bf.inits.Init))  # True

@@ -55,4 +55,6 @@ fit = bf.losses.DataFit(bf.losses.Squared(), np.zeros(3), np.array([1.0, 2.0, 1.
 fit.value(z)  # Σ wᵢ ℓ(zᵢ; yᵢ)
 
 # --- Targets ---
-shares = bf.losses.Targets("numbers from 0 to 1", lambda y: (y >= 0) & (y <= 1), "Divide by the total.")
+shares = bf.losses.Targets(
+    "numbers from 0 to 1", lambda y: (y >= 0) & (y <= 1), "Divide by the total."
+)

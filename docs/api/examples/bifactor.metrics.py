@@ -13,13 +13,15 @@ other = U @ R, V @ np.linalg.inv(R).T  # the same matrix
 print(bf.metrics.relative_error(*other, U, V))  # rounding
 
 # --- distance ---
-print(bf.metrics.distance(*bf.metrics.balanced(*other), U, V))  # rounding: the same up to a rotation
+# rounding: the same up to a rotation
+print(bf.metrics.distance(*bf.metrics.balanced(*other), U, V))
 
 # --- difference_norm ---
 print(bf.metrics.difference_norm(U, V, U, 0 * V) == np.linalg.norm(U @ V.T))
 
 # --- product_norm ---
-print(np.isclose(bf.metrics.product_norm(U, V), np.linalg.norm(U @ V.T)))  # True, without forming UVᵀ
+# True, without forming UVᵀ
+print(np.isclose(bf.metrics.product_norm(U, V), np.linalg.norm(U @ V.T)))
 
 # --- nuclear_norm ---
 print(np.isclose(bf.metrics.nuclear_norm(U, V), np.linalg.norm(U @ V.T, "nuc")))  # True

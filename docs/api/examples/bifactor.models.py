@@ -5,7 +5,11 @@ import pandas as pd
 import bifactor as bf
 
 ratings = pd.DataFrame(
-    {"user": ["ann", "ann", "bob", "bob", "eve"], "film": [10, 20, 10, 30, 20], "stars": [5.0, 3.0, 4.0, 1.0, 2.0]}
+    {
+        "user": ["ann", "ann", "bob", "bob", "eve"],
+        "film": [10, 20, 10, 30, 20],
+        "stars": [5.0, 3.0, 4.0, 1.0, 2.0],
+    }
 )
 bf.MatrixCompletion(n_components=1, random_state=0).fit_long(ratings).save("films", force=True)
 

@@ -28,7 +28,8 @@ f = bf.operators.Table("poisson", counts)
 result = bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(1.0)), rank=2, rng=0)
 
 # --- Partitioned ---
-store = bf.tables.partition((rows, cols, X[rows, cols]), "blocks", force=True)  # on disk, in blocks
+# on disk, in blocks
+store = bf.tables.partition((rows, cols, X[rows, cols]), "blocks", force=True)
 f = bf.operators.Partitioned("squared", store)
 result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0)
 
@@ -78,12 +79,15 @@ print(A.size == entries.size + 30)  # True
 
 # --- Recomputed ---
 A = bf.operators.Recomputed(bf.operators.Entries(rows, cols, (16, 8)))
-result = bf.solve(bf.Problem("squared", A, X[rows, cols]), rank=2, rng=0)  # measurements are not stored
+# measurements are not stored
+result = bf.solve(bf.Problem("squared", A, X[rows, cols]), rank=2, rng=0)
 
 # --- Featured ---
 ages = rng.standard_normal((16, 1))
 A = bf.operators.Featured(bf.operators.Entries(rows, cols, (16, 8)), left=ages)
-result = bf.solve(bf.Problem("squared", A, X[rows, cols], penalty=bf.penalties.Ridge(0.1)), rank=2, rng=0)
+result = bf.solve(
+    bf.Problem("squared", A, X[rows, cols], penalty=bf.penalties.Ridge(0.1)), rank=2, rng=0
+)
 left, right = A.effective(result.U, result.V)
 
 # --- pattern ---
@@ -91,11 +95,13 @@ F = bf.operators.pattern(rows, cols, (16, 8))  # of SVD++
 A = bf.operators.Featured(bf.operators.Entries(rows, cols, (16, 8)), left=F)
 
 # --- Operator ---
-isinstance(bf.operators.Full((16, 8)), bf.operators.Operator)  # True; `Add an operator` shows one of your own
+# True; `Add an operator` shows one of your own
+isinstance(bf.operators.Full((16, 8)), bf.operators.Operator)
 bf.testing.check_operator(bf.operators.Full((16, 8)))
 
 # --- Subsampled ---
-issubclass(bf.operators.DCT, bf.operators.Subsampled)  # True: a scrambled, sub-sampled unitary transform
+# True: a scrambled, sub-sampled unitary transform
+issubclass(bf.operators.DCT, bf.operators.Subsampled)
 
 # --- Bound ---
 f = bf.Problem("squared", bf.operators.Full((16, 8)), X).f
@@ -116,4 +122,5 @@ value, slope, curvature = curve.at(0.01)
 # --- Evaluated ---
 problem = bf.Problem("squared", bf.operators.Full((16, 8)), X)
 at = problem.f.evaluate(problem.kind.pair(U, V))
-print(isinstance(at, bf.operators.Evaluated), at.f, at.GV.shape, at.GhU.shape)  # True 0.0 (16, 2) (8, 2)
+# True 0.0 (16, 2) (8, 2)
+print(isinstance(at, bf.operators.Evaluated), at.f, at.GV.shape, at.GhU.shape)

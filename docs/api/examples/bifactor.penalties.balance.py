@@ -21,4 +21,5 @@ result = bf.solve(problem, 2, bf.solvers.BFGD(balance=cosh), rng=0)
 
 # --- Balance ---
 g = bf.penalties.balance.Frobenius(weight=2.0)
-print(isinstance(g, bf.penalties.balance.Balance), g.convexity(1.0), g.smoothness(1.0))  # True 2.0 2.0
+# True 2.0 2.0
+print(isinstance(g, bf.penalties.balance.Balance), g.convexity(1.0), g.smoothness(1.0))

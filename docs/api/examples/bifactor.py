@@ -10,7 +10,9 @@ rows, cols = np.nonzero(rng.random(truth.shape) < 0.5)
 entries = bf.operators.Entries(rows, cols, truth.shape)
 
 # --- Problem ---
-problem = bf.Problem("squared", entries, truth[rows, cols], penalty=bf.penalties.Ridge(0.1), offsets=True)
+problem = bf.Problem(
+    "squared", entries, truth[rows, cols], penalty=bf.penalties.Ridge(0.1), offsets=True
+)
 print(problem)
 print(problem.memory(rank=2), "bytes for a run of rank 2")
 
@@ -20,13 +22,16 @@ objective = bf.Objective(f, penalty=bf.penalties.Ridge(0.1))
 result = bf.solve(objective, rank=2, rng=0)
 
 # --- Function ---
-f = bf.Function(lambda X: np.sum(np.cosh(X - truth) - 1), lambda X: np.sinh(X - truth), truth.shape)
+f = bf.Function(
+    lambda X: np.sum(np.cosh(X - truth) - 1), lambda X: np.sinh(X - truth), truth.shape
+)
 bf.testing.check_gradient(f)
 result = bf.solve(f, rank=2, rng=0)
 
 # --- all_cells ---
 clicks = bf.Problem("squared", entries, np.ones(rows.size), penalty=bf.penalties.Ridge(1.0))
-result = bf.solve(clicks + bf.all_cells(0.2), rank=2, rng=0)  # cells without a click pull towards 0, a fifth as hard
+# cells without a click pull towards 0, a fifth as hard
+result = bf.solve(clicks + bf.all_cells(0.2), rank=2, rng=0)
 
 # --- solve ---
 problem = bf.Problem("squared", entries, truth[rows, cols])
@@ -57,7 +62,9 @@ with bf.threads(1):
     result = bf.solve(bf.Problem("squared", entries, truth[rows, cols]), rank=2, rng=0)
 
 # --- load ---
-bf.MatrixCompletion(n_components=2, random_state=0).fit((rows, cols, truth[rows, cols])).save("fit", force=True)
+bf.MatrixCompletion(n_components=2, random_state=0).fit((rows, cols, truth[rows, cols])).save(
+    "fit", force=True
+)
 fit = bf.load("fit")
 fit.predict([0, 1], [2, 3])
 
@@ -86,7 +93,9 @@ frame = frame.mask(rng.random(frame.shape) < 0.1)
 full = bf.TableImputer(random_state=0).fit_transform(frame)
 
 # --- FactorAnalysis ---
-table = np.where(rng.random(truth.shape) < 0.8, truth, np.nan) + 0.5 * rng.standard_normal(truth.shape)
+table = np.where(rng.random(truth.shape) < 0.8, truth, np.nan) + 0.5 * rng.standard_normal(
+    truth.shape
+)
 model = bf.FactorAnalysis().fit(table)
 scores = model.transform(table)
 print(model.n_components_, model.get_covariance().shape)
@@ -107,6 +116,10 @@ items, scores = model.recommend([0, 1], n=5)
 similar, cosines = model.similar_items([3], n=5)
 
 # --- StateTomography ---
-counts = {"XX": {"00": 480, "11": 520}, "YY": {"01": 495, "10": 505}, "ZZ": {"00": 510, "11": 490}}
+counts = {
+    "XX": {"00": 480, "11": 520},
+    "YY": {"01": 495, "10": 505},
+    "ZZ": {"00": 510, "11": 490},
+}
 state = bf.StateTomography(rank=1, random_state=0).fit_counts(counts)
 print(state.fidelity("ghz"))

@@ -12,7 +12,9 @@ recommended = np.array([[3, 1, 2], [0, 5, 4]])  # for two users, best first
 held_out = sparse.csr_array(([1.0, 1.0, 1.0], ([0, 0, 1], [1, 7, 0])), shape=(2, 30))
 
 # --- evaluate ---
-model = bf.Recommender(n_components=4, unobserved=0.2, alpha=0.01, random_state=0).fit(split.train)
+model = bf.Recommender(n_components=4, unobserved=0.2, alpha=0.01, random_state=0).fit(
+    split.train
+)
 print(bf.ranking.evaluate(model, split, n=10))
 
 # --- judge ---
@@ -24,9 +26,16 @@ found = bf.ranking.judge(recommended, held_out, n=3)
 print(isinstance(found, bf.ranking.Evaluation), found["recall@3"])
 
 # --- Difference ---
-first, second = (bf.ranking.judge(lists, held_out, n=3) for lists in (recommended, recommended[:, ::-1]))
+first, second = (
+    bf.ranking.judge(lists, held_out, n=3) for lists in (recommended, recommended[:, ::-1])
+)
 difference = first.difference(second, "ndcg@3")
-print(isinstance(difference, bf.ranking.Difference), difference.mean, difference.low, difference.high)
+print(
+    isinstance(difference, bf.ranking.Difference),
+    difference.mean,
+    difference.low,
+    difference.high,
+)
 
 # --- interval ---
 low, high = bf.ranking.interval(bf.ranking.ndcg(recommended, held_out, k=3))
@@ -49,10 +58,12 @@ model: bf.ranking.Recommends = Popular(split.train)
 print(bf.ranking.evaluate(model, split, n=5)["ndcg@5"])
 
 # --- by_entry ---
-split = bf.ranking.by_entry(clicks, shares=(8, 1, 1), seed=0)  # train : validation : test, of each user
+# train : validation : test, of each user
+split = bf.ranking.by_entry(clicks, shares=(8, 1, 1), seed=0)
 
 # --- by_user ---
-split = bf.ranking.by_user(clicks, users=(0.1, 0.1), known=0.8, seed=0)  # users who are not in the fit
+# users who are not in the fit
+split = bf.ranking.by_user(clicks, users=(0.1, 0.1), known=0.8, seed=0)
 
 # --- by_time ---
 times = rng.permutation(clicks.nnz)  # one for each click

@@ -9,7 +9,8 @@ truth = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 20))
 problem = bf.Problem("squared", bf.operators.Full(truth.shape), truth)
 
 # --- CurveSearch ---
-result = bf.solve(problem, 2, bf.solvers.ScaledGD(bf.steps.CurveSearch()), rng=0)  # the best step, exactly
+# the best step, exactly
+result = bf.solve(problem, 2, bf.solvers.ScaledGD(bf.steps.CurveSearch()), rng=0)
 
 # --- Backtracking ---
 result = bf.solve(problem, 2, bf.solvers.BFGD(bf.steps.Backtracking()), rng=0)
@@ -21,12 +22,16 @@ result = bf.solve(problem, 2, bf.solvers.BFGD(bf.steps.Constant(1e-3)), rng=0)
 result = bf.solve(problem, 2, bf.solvers.BFGD(bf.steps.StronglyConvex(every_step=True)), rng=0)
 
 # --- Smooth ---
-result = bf.solve(problem, 2, bf.solvers.BFGD(bf.steps.Smooth(), balance=None), rng=0, max_iter=100)
+result = bf.solve(
+    problem, 2, bf.solvers.BFGD(bf.steps.Smooth(), balance=None), rng=0, max_iter=100
+)
 
 # --- Semidefinite ---
 gram = truth @ truth.T
 semidefinite = bf.Problem("squared", bf.operators.Full(gram.shape), gram, symmetric=True)
-result = bf.solve(semidefinite, 2, bf.solvers.FGD(bf.steps.Semidefinite()), rng=0, max_iter=100)
+result = bf.solve(
+    semidefinite, 2, bf.solvers.FGD(bf.steps.Semidefinite()), rng=0, max_iter=100
+)
 
 # --- StepSize ---
 print(isinstance(bf.steps.Backtracking(), bf.steps.StepSize))  # True

@@ -7,7 +7,9 @@ import pandas as pd
 
 import bifactor as bf
 
-ratings = pd.DataFrame({"user": ["ann", "bob", "bob"], "film": [10, 10, 30], "stars": [5.0, 4.0, 1.0]})
+ratings = pd.DataFrame(
+    {"user": ["ann", "bob", "bob"], "film": [10, 10, 30], "stars": [5.0, 4.0, 1.0]}
+)
 
 # --- read ---
 ratings.to_csv("ratings.csv", index=False)
@@ -15,23 +17,29 @@ data = bf.tables.read("ratings.csv")  # or the frame itself
 print(data.shape, data.values)  # (2, 2) [5. 4. 1.]
 
 # --- read_counts ---
-Path("counts.csv").write_text("setting,outcome,count\nXX,00,520\nXX,11,480\nZZ,00,490\nZZ,11,510\n")
+Path("counts.csv").write_text(
+    "setting,outcome,count\nXX,00,520\nXX,11,480\nZZ,00,490\nZZ,11,510\n"
+)
 settings, counts = bf.tables.read_counts("counts.csv")
 
 # --- Observations ---
-data = bf.tables.Observations(np.array([0, 1]), np.array([2, 0]), np.array([3.0, 4.0]), shape=(2, 3))
+data = bf.tables.Observations(
+    np.array([0, 1]), np.array([2, 0]), np.array([3.0, 4.0]), shape=(2, 3)
+)
 print(data.shape)
 
 # --- Names ---
 names = bf.tables.read(ratings).row_names
-print(isinstance(names, bf.tables.Names), names[0], "bob" in names, len(names))  # True ann True 2
+# True ann True 2
+print(isinstance(names, bf.tables.Names), names[0], "bob" in names, len(names))
 
 # --- Origin ---
 origin = bf.tables.read(ratings).origin
 print(isinstance(origin, bf.tables.Origin), origin.layout)
 
 # --- partition ---
-store = bf.tables.partition(ratings, "blocks", force=True)  # or "ratings/*.parquet", of any size
+# or "ratings/*.parquet", of any size
+store = bf.tables.partition(ratings, "blocks", force=True)
 print(store.shape, store.size)  # (2, 2) 3
 
 # --- BlockStore ---
