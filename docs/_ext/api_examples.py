@@ -18,11 +18,7 @@ def parts(module):
 
 
 def names(tree, context):
-    return {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, context)
-    }
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
 
 
 def bound(statement):
@@ -61,15 +57,8 @@ class Example(SphinxDirective):
         self.env.note_dependency(str(FOLDER / f"{module}.py"))
         shared, found = parts(module)
         if name not in found:
-            raise self.error(
-                f"docs/api/examples/{module}.py has no part '# --- {name} ---'. Add one."
-            )
-        text = (
-            needed(shared.split('"""', 2)[-1], found[name])
-            + "\n\n"
-            + found[name].strip()
-            + "\n"
-        )
+            raise self.error(f"docs/api/examples/{module}.py has no part '# --- {name} ---'. Add one.")
+        text = needed(shared.split('"""', 2)[-1], found[name]) + "\n\n" + found[name].strip() + "\n"
         text = re.sub(r"  # noqa.*", "", text)
         return [nodes.literal_block(text, text, language="python")]
 

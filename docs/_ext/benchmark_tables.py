@@ -24,10 +24,7 @@ class Benchmark(SphinxDirective):
         self.env.note_dependency(str(path))
         found = report.read(path)
         lines, caption = table.summarised(name, found["rows"])
-        return [
-            drawn(lines or table.plain_lines(found["rows"])),
-            told(name, found["metadata"], caption),
-        ]
+        return [drawn(lines or table.plain_lines(found["rows"])), told(name, found["metadata"], caption)]
 
 
 def told(name, facts, caption):
@@ -36,28 +33,16 @@ def told(name, facts, caption):
         f"{caption} ".lstrip()
         + f"Measured {facts['date'][:10]} on {facts['threads']} threads, {versions}; repeat it by "
     )
-    return nodes.paragraph(
-        "",
-        "",
-        nodes.Text(text),
-        nodes.literal("", f"python -m benchmarks {name}"),
-        nodes.Text("."),
-    )
+    return nodes.paragraph("", "", nodes.Text(text), nodes.literal("", f"python -m benchmarks {name}"), nodes.Text("."))
 
 
 def drawn(lines):
     """A table without the columns that are the same in all lines."""
     columns = list(dict.fromkeys(key for line in lines for key in line))
-    columns = [
-        c
-        for c in columns
-        if c not in (*NOUNS, "runs") or len({line.get(c, "") for line in lines}) > 1
-    ]
+    columns = [c for c in columns if c not in (*NOUNS, "runs") or len({line.get(c, "") for line in lines}) > 1]
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in columns), cols=len(columns))
     group += nodes.thead("", line_of(column.replace("_", " ") for column in columns))
-    group += nodes.tbody(
-        "", *(line_of(line.get(column, "") for column in columns) for line in lines)
-    )
+    group += nodes.tbody("", *(line_of(line.get(column, "") for column in columns) for line in lines))
     return nodes.table("", group, classes=["benchmark"])
 
 

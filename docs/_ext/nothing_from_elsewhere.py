@@ -5,9 +5,7 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-LOADED = re.compile(
-    r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=\"((?:https?:)?//[^\"]+)\""
-)
+LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=\"((?:https?:)?//[^\"]+)\"")
 IN_STYLE = re.compile(r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')]+)")
 
 
@@ -17,9 +15,7 @@ def check(app, exception):
         pages += [(page, IN_STYLE) for page in Path(app.outdir).rglob("*.css")]
         for page, pattern in pages:
             if found := pattern.search(page.read_text(encoding="utf-8")):
-                raise ExtensionError(
-                    f"{page.name} loads {found[1]}. Put a copy into the site."
-                )
+                raise ExtensionError(f"{page.name} loads {found[1]}. Put a copy into the site.")
 
 
 def setup(app):

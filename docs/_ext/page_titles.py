@@ -12,9 +12,7 @@ def titled(app, doctree, docname):
     for link in doctree.findall(nodes.reference):
         if link.get("internal") and FILE.fullmatch(link.astext()):
             page, _, place = link["refuri"].partition("#")
-            target = posixpath.normpath(
-                posixpath.join(posixpath.dirname(docname), page.removesuffix(".html"))
-            )
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(docname), page.removesuffix(".html")))
             if title := section(app.env, target, place):
                 link.children = [nodes.inline("", title)]
 
@@ -23,9 +21,7 @@ def section(env, docname, place):
     if not place:
         return env.titles[docname].astext() if docname in env.titles else None
     contents = env.tocs[docname].findall(nodes.reference)
-    return next(
-        (entry.astext() for entry in contents if entry.get("anchorname") == f"#{place}"), None
-    )
+    return next((entry.astext() for entry in contents if entry.get("anchorname") == f"#{place}"), None)
 
 
 def setup(app):
