@@ -47,7 +47,8 @@ def require_weights(weights: Array | None, name: str, size: int, shape: tuple[in
 def require_instance(value: Any, kind: type, name: str) -> None:
     """Require an instance of a class."""
     if not isinstance(value, kind):
-        raise InputError(f"{name} is {value!r}, not a {kind.__name__}. Pass an instance, not a class or a name.")
+        what = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+        raise InputError(f"{name} is {value!r}, not {what}. Pass an instance, not a class or a name.")
 
 
 def require_flag(value: Any, name: str) -> None:

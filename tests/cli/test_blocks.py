@@ -90,6 +90,8 @@ def test_clicks_in_blocks(invoke):
     lists = answer(invoke, "recommend", "fit", "--user", "u3", "-n", 4)["rows"][0]["recommended"]
     i, j, _ = table()
     assert not {one["column"] for one in lists} & set(j[i == 3].tolist())
+    popular = answer(invoke, "recommend", "fit", "--user", "nobody", "--unknown", "popular", "-n", 4)["rows"][0]
+    assert popular["based_on"] == "popularity"
     invoke("evaluate", "fit", "data.csv", code=1)  # all of it is known
     Path("later.csv").write_text(f"user,item\nu3,{lists[0]['column']}\n")
     assert answer(invoke, "evaluate", "fit", "later.csv")["users"] == 1

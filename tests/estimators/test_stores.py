@@ -1,5 +1,6 @@
 """Estimators fitted to data in blocks: the same fits as in memory, whose data nobody holds."""
 
+import pickle
 import shutil
 import warnings
 
@@ -196,6 +197,9 @@ def test_an_executor_is_shared_by_copies(store):
     estimator = bf.MatrixCompletion(alpha=1.0, executor=here, **TIGHT)
     assert clone(estimator).executor is here
     assert estimator.fit(store).model_.result.problem is None
+    again = pickle.loads(pickle.dumps(estimator))
+    assert again.executor.memory == here.memory
+    assert np.array_equal(again.predict([0, 1], [2, 3]), estimator.predict([0, 1], [2, 3]))
 
 
 @pytest.mark.parametrize(

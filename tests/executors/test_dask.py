@@ -3,6 +3,7 @@
 import logging
 import operator
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -185,3 +186,14 @@ def test_mistakes(monkeypatch):
         bf.executors.Dask(7)
     with pytest.raises(InputError, match="no Dask scheduler"):
         bf.executors.Dask("tcp://127.0.0.1:9")
+
+
+def test_a_cluster_without_workers_is_told():
+    none = r"no workers for 0\.5 s"
+    with cluster(0) as empty, distributed.Client(empty) as client, pytest.raises(LostError, match=none):
+        bf.executors.Dask(client, patience=0.5)
+
+
+def test_a_connection_is_not_pickled(two):
+    with pytest.raises(InputError, match="not pickled"):
+        pickle.dumps(bf.executors.Dask(two))

@@ -68,7 +68,7 @@ def _processes(count: int) -> Iterator[Any]:
     except ImportError:
         raise InputError('Dask is not installed. Run: pip install "bifactor[dask]".') from None
     each = max(1, thread_count() // count)
-    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", "dashboard_address": None}
+    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**settings, silence_logs=50) as cluster, Client(cluster) as client:
         client.run(_ignore_interrupts)
         yield client

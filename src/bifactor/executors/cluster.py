@@ -31,7 +31,7 @@ BRANCH = 8
 """The largest number of tasks of one worker whose sums are added in one more task; their memory is held until then."""
 
 CONNECT = 20.0
-"""Seconds that a scheduler may take to answer."""
+"""Seconds that a scheduler may take to answer, and then to have its first worker."""
 
 LARGE = "1TB"
 """The size of a graph above which Dask warns: here arrays are sent on purpose."""
@@ -62,7 +62,7 @@ class Dask(Executor):
         self.patience = positive(patience, "patience", "It counts seconds.")
         if threads is not None and not is_count(threads, 1):
             raise InputError(f"threads={threads!r} is not an integer ≥ 1.")
-        self.threads = threads or min(self._nthreads().values())
+        self.threads = threads or min(self._workers(min(CONNECT, self.patience)).values())
         self._placements: dict[tuple[int, ...], OnWorkers] = {}
         self._known: list[tuple[Array, dict[str, Any]]] = []
         self._tall: dict[Task, int] = {}
@@ -70,6 +70,9 @@ class Dask(Executor):
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r}, threads={self.threads})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError("A Dask executor holds a connection, which is not pickled. Set executor=None, or use save.")
 
     def like(self, parts: Sequence[Part]) -> Array:
         none: Any = Rows(None, self._placement(parts), np.empty(0))
@@ -183,15 +186,7 @@ class Dask(Executor):
 
     def homes(self, count: int) -> list[str]:
         """The worker of each block: neighbours share one, and all have about the same number of blocks."""
-        workers = sorted(self._nthreads())
-        began = time.monotonic()
-        while not workers:
-            if time.monotonic() - began > self.patience:
-                raise LostError(
-                    f"{self.client.scheduler.address} has had no workers for {self.patience:g} s. Start some."
-                )
-            time.sleep(0.1)
-            workers = sorted(self._nthreads())
+        workers = sorted(self._workers(self.patience))
         return [workers[k * len(workers) // count] for k in range(count)]
 
     def _working(self) -> set[str]:
@@ -199,8 +194,15 @@ class Dask(Executor):
         keys = (str(key) for some in self.client.processing().values() for key in some)
         return {key for key in keys if key.startswith(on_workers.TASKS)}
 
-    def _nthreads(self) -> dict[str, int]:
+    def _workers(self, patience: float) -> dict[str, int]:
+        """The workers and their numbers of threads; raises `LostError` if there are none for so many seconds."""
+        began = time.monotonic()
         found: dict[str, int] = self.client.nthreads()
+        while not found:
+            if time.monotonic() - began > patience:
+                raise LostError(f"{self.client.scheduler.address} has had no workers for {patience:g} s. Start some.")
+            time.sleep(0.1)
+            found = self.client.nthreads()
         return found
 
     def _placement(self, parts: Sequence[Part]) -> "OnWorkers":

@@ -19,7 +19,9 @@ def bytes_of(memory: Any, least: int = 1) -> int:
     found = WRITTEN.fullmatch(memory) if isinstance(memory, str) else None
     if found is not None:
         number = float(found[1]) * UNITS[found[2].lower()]
-    elif isinstance(memory, (int, float, np.number)) and not isinstance(memory, bool) and np.isfinite(memory):
+    elif isinstance(memory, (int, np.integer)) and not isinstance(memory, bool):
+        number = float(max(-1, min(int(memory), MOST)))  # others may be too large for a float
+    elif isinstance(memory, (float, np.floating)) and np.isfinite(memory):
         number = float(memory)
     else:
         raise InputError(f"memory={memory!r} is not an amount of memory. Pass, for example, '2GB' or '512MiB'.")

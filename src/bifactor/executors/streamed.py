@@ -34,6 +34,9 @@ class Streamed(Executor):
     def __repr__(self) -> str:
         return f"Streamed(memory={self.memory})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.memory,)  # without blocks in memory, which can be read again
+
     def over(
         self,
         parts: Sequence[Part],

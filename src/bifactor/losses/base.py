@@ -9,6 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array, host
 from bifactor.errors import InputError
+from bifactor.words import counted
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,9 @@ class Targets:
             raise InputError(f"{loss} needs real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
         bad = ~self.contains(y)
         if bad.any():
-            raise InputError(
-                f"{loss} needs each y to be {self.description}, got {y[bad][0]:g} "
-                f"(and {int(bad.sum()) - 1} more such values). {self.advice}"
-            )
+            more = int(bad.sum()) - 1
+            others = f" (and {counted(more, 'more such value')})" if more else ""
+            raise InputError(f"{loss} needs each y to be {self.description}, got {y[bad][0]:g}{others}. {self.advice}")
 
 
 NUMBERS = Targets(

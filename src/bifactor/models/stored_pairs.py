@@ -74,6 +74,8 @@ class StoredPairs:
 
     def taken(self, rows: Array) -> Pairs:
         """Pairs of some rows, in this order."""
+        if not rows.size:
+            return Pairs.of_counts(np.zeros(0, np.int64))
         own = np.full(rows.size, -1) if self.places is None else self.places[rows]
         if self.added is not None and np.all(own >= 0):
             return self.added.taken(own)

@@ -34,6 +34,10 @@ Known = Inferred | Swept
 """The state of a solver for data in memory, or for data in blocks."""
 
 
+FAINT = 1e-21
+"""Least bound of the noise variance for blocks. If y is of order 1e-8, components vanish there, but not in memory."""
+
+
 @dataclass(frozen=True)
 class Variational(Solver[Known]):
     """The posterior of the factors, by coordinate ascent on the variational bound of the evidence.
@@ -132,6 +136,8 @@ class Variational(Solver[Known]):
         least, range_of = self._sweeps(problem).about.least_noise, np.finfo(problem.dtype)
         if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
             raise InputError(f"With y of this size, precisions overflow in {problem.dtype}. Rescale y to around 1.")
+        if isinstance(problem.f, Partitioned) and least < FAINT:
+            raise InputError("y is too small for sweeps over blocks. Rescale y to around 1.")
 
     def _check_blocks(self) -> None:
         told = [name for name in FEATURES if getattr(self, name) is not None] + ["implicit"] * self.implicit

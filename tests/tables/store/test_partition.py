@@ -186,6 +186,8 @@ def test_many_values_are_written_as_they_are(distinct, tmp_path):
         ([1e9, 1e9 + 1, 1e9 + 2], np.float64),
         ([1e-300, 1e300, 1.0], np.float64),
         ([0.1, 0.1, 0.1], np.float32),
+        ([1e-6, 2e-6, 5e-6], np.float64),
+        ([1e10, 2e10, 5e10], np.float64),
     ],
 )
 def test_double_precision_is_kept_where_single_would_lose_values(values, dtype, tmp_path):
@@ -354,7 +356,7 @@ def test_memory_is_read(memory, count):
     assert bytes_of(memory) == count
 
 
-@pytest.mark.parametrize("memory", ["2 apples", "", None, True, "1MB", -1, np.nan, "1e9TB"])
+@pytest.mark.parametrize("memory", ["2 apples", "", None, True, "1MB", -1, np.nan, "1e9TB", 10**400, 1j])
 def test_other_memory_is_refused(memory):
     with pytest.raises(InputError, match="memory="):
         bytes_of(memory, LEAST_BUDGET)
@@ -448,3 +450,56 @@ def test_where_held_out_observations_lie_is_found_once_if_there_is_room(tmp_path
     monkeypatch.setattr(part_module, "MOST", sum(marks.bytes for marks in part_module._marks.values()))
     store.held(0.1, 2).parts[0].load()  # others give way to those that are asked for now
     assert {name[2:] for name in part_module._marks} == ({(0.1, 2)} if most else set())
+
+
+@pytest.mark.parametrize("scale", [1e-6, 2e-5, 1e10])
+def test_large_and_small_values_are_fitted_as_in_memory(scale, tmp_path):
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(0, 60, 1000), rng.integers(0, 20, 1000)
+    data = (
+        rows,
+        cols,
+        scale * (rng.standard_normal(60)[rows] * rng.standard_normal(20)[cols] + rng.standard_normal(1000)),
+    )
+    bf.tables.partition(data, tmp_path / "blocks")
+    fits = [bf.MatrixCompletion(n_components=1, random_state=0).fit(one) for one in (data, tmp_path / "blocks")]
+    one, other = (fit.predict(rows, cols) for fit in fits)
+    np.testing.assert_allclose(one, other, atol=0.05 * scale)
+
+
+def test_complex_numbers_are_refused(tmp_path):
+    rows = np.arange(3)
+    with pytest.raises(InputError, match="values has dtype complex128"):
+        bf.tables.partition((rows, rows, rows * 1j), tmp_path / "blocks")
+    with pytest.raises(InputError, match="weights has dtype complex128"):
+        bf.tables.partition((rows, rows, rows, rows * 1j), tmp_path / "blocks")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "foo", 5])
+def test_other_types_are_refused(dtype, tmp_path):
+    with pytest.raises(InputError, match="dtype="):
+        bf.tables.partition((np.arange(3), np.arange(3), np.ones(3)), tmp_path / "blocks", dtype=dtype)
+
+
+def test_files_without_rows_may_lack_types_and_columns(tmp_path):
+    frame = ratings()[["user", "item", "rating"]]
+    frame.to_parquet(tmp_path / "b.parquet")
+    pd.DataFrame({"user": [], "item": [], "rating": []}, dtype=object).to_parquet(tmp_path / "a.parquet")
+    pd.DataFrame().to_parquet(tmp_path / "c.parquet")
+    require_same(bf.tables.partition(tmp_path, tmp_path / "blocks"), bf.tables.read(frame))
+
+
+def test_columns_in_names_of_folders_are_told(tmp_path):
+    (tmp_path / "item=3").mkdir()
+    ratings()[["user", "rating"]].to_parquet(tmp_path / "item=3/a.parquet")
+    for asked in ({}, {"row": "user", "col": "item", "value": "rating"}):
+        with pytest.raises(InputError, match=r"no column 'item'.*name of its folder"):
+            bf.tables.partition(tmp_path, tmp_path / "blocks", **asked)
+
+
+def test_values_too_small_for_blocks_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 60, 1000), rng.integers(0, 20, 1000), 1e-8 * rng.standard_normal(1000)
+    bf.tables.partition(data, tmp_path / "blocks")
+    with pytest.raises(InputError, match="Rescale y"):
+        bf.MatrixCompletion(n_components=1, random_state=0).fit(tmp_path / "blocks")

@@ -212,3 +212,46 @@ def test_a_bucket_that_was_cut_short_is_refused(source, tmp_path):
     bucket.write_bytes(bucket.read_bytes()[:-5])
     with pytest.raises(FileError, match=rf"{bucket.name} is truncated"):
         bf.tables.partition(source, tmp_path / "blocks")
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_a_store_that_another_process_finishes_meanwhile_is_kept(source, tmp_path, monkeypatch, same):
+    module = sys.modules["bifactor.tables.store.partition"]
+    opened, folder = module.opened, tmp_path / "blocks"
+
+    def slow(*arguments):
+        monkeypatch.setattr(module, "opened", opened)
+        bf.tables.partition(source if same else (np.arange(3), np.arange(3), np.ones(3)), folder)
+        return opened(*arguments)
+
+    monkeypatch.setattr(module, "opened", slow)
+    if same:
+        assert bf.tables.partition(source, folder).size == 1500
+        return
+    with pytest.raises(InputError, match="holds a block store"):
+        bf.tables.partition(source, folder)
+    assert bf.tables.BlockStore.open(folder).size == 3
+
+
+def test_a_lock_that_was_replaced_is_not_held(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    lock = fcntl.flock
+
+    def late(file, how):
+        (tmp_path / workplace.LOCK).unlink()
+        (tmp_path / workplace.LOCK).touch()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(FileError, match="Another process"), workplace.locked(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("name", [workplace.JOURNAL, workplace.MANIFEST])
+@pytest.mark.parametrize("force", [False, True])
+def test_files_of_others_with_the_same_name_are_kept(source, tmp_path, name, force):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text('{"my": "work"}')
+    with pytest.raises((InputError, FileError), match=name):
+        bf.tables.partition(source, tmp_path / "mine", force=force)
+    assert (tmp_path / "mine" / name).read_text() == '{"my": "work"}'

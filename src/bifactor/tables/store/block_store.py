@@ -40,7 +40,8 @@ class BlockStore:
     size : int
         The number of observations.
     dtype : numpy.dtype
-        Type of loaded values: float32, unless that rounds some value by more than a millionth of their range.
+        Type of loaded values: float32, unless that rounds some value by more than a millionth of their range, or
+        values are very large or small.
     flipped : bool
         Whether blocks are ranges of columns.
     parts : tuple of Part

@@ -29,19 +29,22 @@ class Parquet(Source):
     lines = True
 
     def __init__(self, places: list[Place], asked: Asked):
-        self.places, self.total = places, 0
+        self.places, self.total = list[Place](), 0
         layout: Layout | None = None
         for place in places:
             with _opened(place) as file:
+                if not file.metadata.num_rows:  # columns of an empty file often lack their types
+                    continue
+                self.places.append(place)
                 self.total += file.metadata.num_rows
-                if layout is None and file.metadata.num_rows:
-                    layout = ParquetColumns(file, place.name).layout(asked)
+                if layout is None:
+                    layout = _layout(file, place, asked)
                     where = place.name
         if layout is None:
             raise FileError(f"{places[0].name} has columns but no rows. Pass files with at least one entry.")
         self.wide, self.weighted = layout.wide, layout.weight is not None
         if self.wide:
-            if len(places) > 1:
+            if len(self.places) > 1:
                 raise InputError(f"{where} is wide, but several files must be long tables. Pass one file.")
             return
         self.header = tuple(layout.name(k) for k in layout.places if k is not None)
@@ -113,6 +116,21 @@ def _opened(place: Place) -> Iterator[Any]:
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())[:200]
         raise FileError(f"{place.name} is not parquet, or damaged ({said}). Download or save it again.") from None
+
+
+def _layout(file: Any, place: Place, asked: Asked) -> Layout:
+    """The columns to read; the error for a table whose columns are names of folders, such as item=3, says so."""
+    try:
+        return ParquetColumns(file, place.name).layout(asked)
+    except InputError:
+        keys = (part.partition("=")[0] for part in place.path.split("/")[:-1] if "=" in part)
+        absent = next((key for key in keys if key and key not in file.schema_arrow.names), None)
+        if absent is None:
+            raise
+        raise InputError(
+            f"{place.name} has no column {absent!r}, which is only in the name of its folder. "
+            "Write it into the files, or name other columns."
+        ) from None
 
 
 def _kind(kind: Any) -> str:

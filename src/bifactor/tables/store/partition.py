@@ -10,9 +10,9 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import Array
-from bifactor.errors import FileError, InputError
+from bifactor.errors import FileError
 from bifactor.executors.sizes import bytes_of
-from bifactor.kernels.census_reference import ERROR, LEAST, MOST, SIZE
+from bifactor.kernels.census_reference import SIZE
 from bifactor.running.progress import choice_bar
 from bifactor.tables.layout import Asked
 from bifactor.tables.names import Names
@@ -31,14 +31,12 @@ from bifactor.tables.store.manifest import (
 )
 from bifactor.tables.store.opened import identified, opened
 from bifactor.tables.store.plan import LEAST_BUDGET, Plan
+from bifactor.tables.store.precision import dtype_name, precision
 from bifactor.tables.store.sources import Source, known_part, missing_told
 from bifactor.tables.store.workplace import NAMED, SORTED, Workplace, locked, require_room
 
 Told = Callable[[str, int, int], None]
 """Called with the current stage, the work done so far, and the total."""
-
-PRECISE = 1e-6
-"""Largest rounding error in single precision, as a share of the range of values."""
 
 
 def partition(
@@ -80,7 +78,7 @@ def partition(
     progress : bool or callable (what, done, total)
     dtype : float32 or float64, optional
         Type of values when they are loaded. By default float32, unless that would round some value by more than a
-        millionth of their range.
+        millionth of their range, or values are very large or small.
 
     Returns
     -------
@@ -101,26 +99,32 @@ def partition(
     [5.0, 3.0, 4.0]
     """
     budget, place = bytes_of(memory, LEAST_BUDGET), Path(os.path.abspath(folder))
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise InputError(f"dtype={dtype!r} is not possible. Choose float32 or float64.")
+    wanted = dtype_name(dtype)
     asked = Asked(row, col, None if isinstance(value, bool) else value, weight, values=value is not False)
     files = identified(source)
-    wanted = None if dtype is None else np.dtype(dtype).name
     request = {"files": files, "columns": [row, col, value, weight], "memory": budget, "dtype": wanted}
-    if files is not None and not force and (place / MANIFEST).is_file():
-        done = read_manifest(place)
-        if done.request == request:
-            return BlockStore.open(place)
+    if not force and _is_done(place, request):
+        return BlockStore.open(place)
     require_room(place, force)
     data = opened(source, asked)
     data.limit(budget)
     with choice_bar(progress is True) as bar, locked(place):
         told = progress if callable(progress) else bar or (lambda what, done, total: None)
+        if not force and _is_done(place, request):  # by another process, while this one opened its source
+            return BlockStore.open(place)
+        require_room(place, force)
         if force and (place / MANIFEST).is_file():
             (place / MANIFEST).unlink()
         work = Workplace(place, request, resumable=files is not None)
         _Partition(data, work, budget, told, source).run()
     return BlockStore.open(place)
+
+
+def _is_done(folder: Path, request: dict[str, Any]) -> bool:
+    """Whether the folder holds the finished store of the same files and settings."""
+    if request["files"] is None or not (folder / MANIFEST).is_file():
+        return False
+    return read_manifest(folder).request == request
 
 
 class _Partition:
@@ -181,7 +185,7 @@ class _Partition:
             id=self.work.id,
             shape=shape,
             flipped=shape[0] < shape[1],
-            dtype=self.work.request["dtype"] or _precision(about),
+            dtype=self.work.request["dtype"] or precision(about),
             weighted=self.data.weighted,
             named=names[0] is not None,
             values=told_values(about, levels),
@@ -265,13 +269,6 @@ def _coded(values: Array, codes: Array | None, dtype: str) -> Array:
     if codes is None:
         return values.astype(dtype)
     return np.searchsorted(codes, values.astype(np.float64)).astype(np.uint8)
-
-
-def _precision(about: Array) -> str:
-    """Single precision, unless its rounding error is too large a share of the range of values."""
-    spread = about[MOST] - about[LEAST]
-    exact = about[ERROR] <= PRECISE * spread or (spread == 0 and np.isfinite(about[ERROR]))
-    return "float32" if exact else "float64"
 
 
 def _spoken(source: Any) -> str:

@@ -80,6 +80,7 @@ class Held(Source):
         self.names, self.shape = (data.row_names, data.column_names), data.shape
         if not self.total:
             raise InputError("There are no observations. Pass at least one.")
+        require_real(data.values, "values")
         if not np.all(np.isfinite(data.values)):
             raise InputError("Some values are NaN or infinite. Leave them out.")
 
@@ -132,6 +133,12 @@ class Delimited(Source):
         values = np.ones(size) if value is None else decimals(block, value, path, "value", layout.point)
         weights = None if layout.weight is None else decimals(block, layout.weight, path, "weight", layout.point)
         return Piece(rows, cols, values, weights)
+
+
+def require_real(numbers: Array, what: str) -> None:
+    """Raise `InputError` for complex numbers, which blocks do not hold."""
+    if np.iscomplexobj(numbers):
+        raise InputError(f"{what} has dtype {numbers.dtype}, but blocks hold real numbers. Fit complex data in memory.")
 
 
 def only(column: Column, stay: Array) -> Column:

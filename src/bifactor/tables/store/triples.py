@@ -9,7 +9,7 @@ from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.tables.matrices import LARGEST_SIDE, SPARSEST
 from bifactor.tables.observations import Origin
-from bifactor.tables.store.sources import Piece, Source, Text
+from bifactor.tables.store.sources import Piece, Source, Text, require_real
 
 CHECKED = 1 << 20
 """Numbers per piece that is checked."""
@@ -30,6 +30,8 @@ class Triples(Source):
         if any(part.size != self.total for part in self.arrays):
             sizes = ", ".join(str(part.size) for part in self.arrays)
             raise InputError(f"The arrays have {sizes} numbers. Pass equally many of each.")
+        for part, what in zip(self.arrays[2:], ("values", "weights"), strict=False):
+            require_real(part, what)
         self.origin, self.names = Origin("arrays, numbered from 0"), (None, None)
         self.shape = self._side(self.arrays[0], "rows"), self._side(self.arrays[1], "cols")
         for part in self._parts(CHECKED):

@@ -11,6 +11,7 @@ from uuid import uuid4
 from bifactor.errors import FileError, InputError
 from bifactor.running import files
 from bifactor.running.temporaries import discard
+from bifactor.tables.source import reading
 from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, signed, unsigned
 
 JOURNAL, LOCK = "journal.json", ".lock"
@@ -80,12 +81,21 @@ def require_room(folder: Path, force: bool) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder} is a file. Pass the name of a folder.")
+    for path in (folder / MANIFEST, folder / JOURNAL):
+        if path.is_file() and not _is_signed(path):
+            raise InputError(f"{path} does not belong to a block store. Choose another folder, or delete this file.")
     if force or (folder / JOURNAL).is_file():
         return
     if (folder / MANIFEST).is_file():
         raise InputError(f"{folder} holds a block store. Pass force (--force) to replace it, or choose another folder.")
     if any(path.name != LOCK for path in folder.iterdir()):
         raise InputError(f"{folder} holds other files. Choose another folder, or pass force (--force) to use it.")
+
+
+def _is_signed(path: Path) -> bool:
+    """Whether a file, perhaps damaged, was written by `signed`."""
+    with reading(path), open(path, "rb") as file:
+        return re.match(rb'\s*(\{\s*("content"|$)|$)', file.read(64)) is not None
 
 
 @contextmanager
@@ -101,6 +111,8 @@ def locked(folder: Path) -> Iterator[None]:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(file.fileno()), os.stat(folder / LOCK)):
+                raise BlockingIOError  # the file was replaced after it was opened
         except ImportError:  # Windows
             pass
         except OSError:
