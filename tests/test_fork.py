@@ -64,6 +64,25 @@ def test_a_lock_that_another_thread_held_is_free_in_the_child(lock):
     thread.join()
 
 
+def test_a_lock_that_is_registered_while_a_fork_waits_is_free_in_the_child(lock):
+    late, inside = threading.RLock(), threading.Event()
+
+    def register():
+        with lock:
+            inside.set()
+            time.sleep(0.2)
+            fork.hold_at_fork(late)
+            late.acquire()
+        time.sleep(0.2)
+        late.release()
+
+    thread = threading.Thread(target=register)
+    thread.start()
+    inside.wait(60)
+    assert passes_in_child(lambda: free(late))
+    thread.join()
+
+
 def test_the_forking_thread_keeps_its_own_lock(lock):
     with lock:
         assert passes_in_child(lambda: lock._is_owned() and lock.release() is None and not lock._is_owned())

@@ -46,12 +46,13 @@ def _rest() -> None:
                 with suppress(Exception):  # it is raised in the thread that imports the module
                     import_module(name)  # waits for the thread that imports it
             waited |= begun
-        for lock in (*_locks, _NewImports):
+        known = (*_locks, _NewImports)
+        for lock in known:
             lock.acquire()
             _held.append(lock)
-        if _importing() <= waited:
+        if _importing() <= waited and known == (*_locks, _NewImports):
             return
-        _resume()  # an import that has begun meanwhile may need one of the locks
+        _resume()  # an import has begun meanwhile, and may need one of the locks; or one has registered another lock
 
 
 def _resume() -> None:

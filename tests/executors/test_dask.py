@@ -14,7 +14,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError, LostError
-from bifactor.executors import Passed
+from bifactor.executors import Passed, on_workers
 from bifactor.operators import Partitioned
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
@@ -152,6 +152,16 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
     assert time.monotonic() - began > executor.patience
     with pytest.raises(LostError, match=r"finished no task for 0\.8 s"):
         executor.over(store.parts, operator.is_, nap, settings=(2.0,))
+
+
+def test_arrays_that_were_sent_are_aligned():
+    sent, own = np.frombuffer(bytes(18), np.uint8)[2:].view(np.float32), np.zeros(4, np.float32)
+    assert not sent.flags.aligned
+    [(first, second)], last = on_workers.aligned(([(sent, own)], 1.0))
+    assert first.flags.aligned
+    assert np.array_equal(first, sent)
+    assert second is own
+    assert last == 1.0
 
 
 def test_tasks_of_a_worker_have_no_more_threads_than_it_has(store):

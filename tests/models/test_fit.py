@@ -216,7 +216,7 @@ KINDS = {
     "unsigned": (np.arange(14, dtype=np.uint8), -1),
     "beyond int64": (np.arange(14, dtype=np.uint64) + np.uint64(2**63), None),
     "numbers": (np.arange(14) / 2, np.nan),
-    "dates": (np.datetime64("2020-01-01") + np.arange(14), np.datetime64("NaT")),
+    "dates": (np.datetime64("2020-01-01") + np.arange(14), np.datetime64("NaT", "D")),
     "text": (np.array([f"i{k}" for k in range(14)], object), None),
 }
 

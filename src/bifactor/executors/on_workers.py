@@ -46,8 +46,20 @@ class Program(NamedTuple):
 def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values of a part that are kept, followed by those that are asked for."""
     with _cores(program.threads):
-        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+        kept, asked = pickle.loads(program.pickled).run(aligned(each), aligned(bundles))
     return (*kept, *asked)
+
+
+def aligned(value: Any) -> Any:
+    """The same, with copies of arrays that are not aligned, as those sent by other workers may be.
+
+    NumPy may round products of matrices differently if they are not.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.aligned else value.copy()
+    if type(value) in (list, tuple):
+        return type(value)(aligned(one) for one in value)
+    return value
 
 
 @contextmanager
@@ -84,9 +96,9 @@ class Visit(NamedTuple):
 
 def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
     with _cores(work.threads):
-        kept, asked = pickle.loads(program.pickled).run(each, bundles)
+        kept, asked = pickle.loads(program.pickled).run(aligned(each), aligned(bundles))
         tall, sums = asked[: work.tall], asked[work.tall :]
-        passed = _passed(work, tall, tuple(shared))
+        passed = _passed(work, tall, tuple(aligned(shared)))
     return Visit((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
 
 

@@ -58,5 +58,5 @@ def gapped(names: Array, none: Array) -> Array:
     if kind in "iu" and int(names.max()) <= WHOLE.max:
         return np.where(none, -1, names.astype(np.int64))
     if kind in "fmM":
-        return np.where(none, names.dtype.type("nan" if kind == "f" else "NaT"), names)
+        return np.where(none, np.array("nan" if kind == "f" else "NaT", names.dtype), names)
     return np.where(none, np.array(None), names)
