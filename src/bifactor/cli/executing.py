@@ -73,7 +73,7 @@ def _processes(count: int) -> Iterator[Any]:
     each = max(1, thread_count() // count)
     # Without these, Dask warns if port 8787 is in use, and Dask 2024.8 serves pages to other machines.
     pages = {"dashboard_address": LOCAL, "worker_dashboard_address": LOCAL, "scheduler_kwargs": {"dashboard": False}}
-    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", "dashboard": False, **pages}
+    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", **pages}
     with LocalCluster(**settings, silence_logs=50) as cluster, Client(cluster) as client:
         client.run(_ignore_interrupts)
         yield client
