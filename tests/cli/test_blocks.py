@@ -1,7 +1,9 @@
 """`bifactor complete` on a block store, as a user meets it."""
 
+import contextlib
 import json
 import signal
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +116,11 @@ def test_processes_of_this_machine_fit_blocks(invoke):
     options = ("--rank", 2, "--noise", "one", "--max-iter", 3)
     interrupts = signal.getsignal(signal.SIGINT)
     alone = answer(invoke, "complete", "blocks", *options, "--memory", "64MB", "-o", "alone")
-    several = answer(invoke, "complete", "blocks", *options, "--workers", 2, "-o", "several")
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # another program has taken it
+            taken.bind(("", 8787))
+            taken.listen()
+        several = answer(invoke, "complete", "blocks", *options, "--workers", 2, "-o", "several")
     assert several["fit"]["objective"] == pytest.approx(alone["fit"]["objective"], rel=1e-5)
     i, j, _ = table()
     std = [bf.load(name).predict([f"u{a}" for a in i], j, return_std=True)[1] for name in ("alone", "several")]

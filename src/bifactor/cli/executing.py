@@ -17,6 +17,9 @@ OPTIONS = ("memory", "dask", "workers")
 
 DEFAULT = "2GB"
 
+LOCAL = "127.0.0.1:0"
+"""Any free port, for this machine only."""
+
 COLUMNS = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal")
 """Options that say how a file is read."""
 
@@ -68,7 +71,9 @@ def _processes(count: int) -> Iterator[Any]:
     except ImportError:
         raise InputError('Dask is not installed. Run: pip install "bifactor[dask]".') from None
     each = max(1, thread_count() // count)
-    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", "dashboard_address": None}
+    # Without these, Dask warns if port 8787 is in use, and Dask 2024.8 serves pages to other machines.
+    pages = {"dashboard_address": LOCAL, "worker_dashboard_address": LOCAL, "scheduler_kwargs": {"dashboard": False}}
+    settings = {"n_workers": count, "threads_per_worker": each, "host": "127.0.0.1", **pages}
     with LocalCluster(**settings, silence_logs=50) as cluster, Client(cluster) as client:
         client.run(_ignore_interrupts)
         yield client
