@@ -147,6 +147,7 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
         time.sleep(seconds)
         return Passed(sums=(1,))
 
+    bf.executors.Dask(two).over(store.parts, operator.is_, nap, settings=(0.0,))  # workers import what they need
     began = time.monotonic()
     assert executor.over(store.parts, operator.is_, nap, settings=(0.4,)).sums == (len(store.parts),)
     assert time.monotonic() - began > executor.patience
