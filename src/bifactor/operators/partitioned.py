@@ -31,7 +31,7 @@ class Partitioned(Bound):
     """f(X) = Σ w ℓ(X[i, j]; y) over the observed entries of a matrix that is stored in blocks.
 
     No array as long as the data is held, except the blocks that an executor has in memory: z is computed again in each
-    pass. An iteration of PCG takes two passes over all blocks for squared errors, and two or three for other losses.
+    pass. An iteration of PCG takes two passes over all blocks for squared errors, usually one to three otherwise.
     Solvers that work on the measurements themselves reject it. Pass it to `Objective`.
 
     Parameters
