@@ -173,3 +173,29 @@ def test_a_million_names_are_quick():
         names, places = Names.of(values, "row")
         assert np.array_equal(names.indices(values), places)
         assert time.process_time() - started < seconds
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_equal_numbers_are_one_name_also_beside_text(order):
+    mixed = np.roll(np.array([1, "1", 1.0, True, np.int32(1), np.float32(1)], object), order)
+    for column in (mixed, np.array([*mixed, "x", 2.5, -0.0], object)):
+        names, places = Names.of(column, "row")
+        assert names.values.tolist() == (["1"] if column is mixed else ["1", "x", "2.5", "0"])
+        assert set(places[: mixed.size].tolist()) == {0}
+        for one in (1, "1", 1.0, True, np.int64(1)):
+            assert one in names
+        assert names.indices(np.array([1.0, 7.0])).tolist() == [0, -1]
+
+
+def test_numbers_alone_stay_numbers():
+    assert Names.of(np.array([3, 1.5, 3.0], object), "row")[0].values.tolist() == [3, 1.5]
+    assert Names.of(np.array([2, 1]), "row")[0].values.tolist() == [1, 2]
+
+
+def test_names_as_text_are_found_by_number_or_text():
+    names = Names.of(np.array([30, 7, -2]), "row")[0].as_text()
+    assert names.values.tolist() == ["-2", "7", "30"]
+    assert names.indices([7, -2]).tolist() == names.indices(["7", "-2"]).tolist() == [1, 0]
+    longer, places = names.extended(np.array(["u1", "7"], object), "row")
+    assert longer.values.tolist() == ["-2", "7", "30", "u1"]
+    assert places.tolist() == [3, 1]

@@ -4,9 +4,11 @@ import gzip
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
+import bifactor as bf
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.tables import read, source
 from bifactor.tables.fields import SPACES, records
@@ -600,3 +602,65 @@ def test_a_pattern_holds_choices(write):
         read(path)
     with pytest.raises(FileError, match="but its header says 3"):
         read(write("%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 2\n", "y.mtx"), values=False)
+
+
+OLD = {
+    "long.csv": b"user,item,rating\na,x,1\nb,y,2.5\n",
+    "wide.csv": b"name,a,b,c\nann,1,,3\nbob,,2,4\n",
+    "triples.txt": b"1 2 3\n4 5 6\n",
+    "lines.jsonl": b'{"user": "a", "item": 7, "rating": 1.5}\n{"user": "b", "item": 7, "rating": 2}\n',
+    "quoted.csv": b'user,item,rating\n"a, 1",x,1\nb,"y ""2""",2\n',
+    "long.csv.gz": gzip.compress(b"user,item,rating\na,x,1\nb,y,2.5\n"),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize("last", [True, False])
+def test_lines_may_end_as_on_old_macs(tmp_path, name, last):
+    text = gzip.decompress(OLD[name]) if name.endswith("gz") else OLD[name]
+    found = []
+    for end in (b"\n", b"\r"):
+        changed = (text if last else text[:-1]).replace(b"\n", end)
+        (tmp_path / name).write_bytes(gzip.compress(changed) if name.endswith("gz") else changed)
+        data = bf.tables.read(tmp_path / name)
+        found.append((data.rows.tolist(), data.values.tolist(), list(data.row_names), list(data.column_names)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('user,item,rating\n"a,x,1\nb,y,2\n', 2),
+        ('user,item,rating\n\n\n"a,x,1\nb,y,2\n', 4),
+        ('user,item,"rating\na,x,1\nb,y,2\n', 1),
+        ('user,item,rating\na,x,1\nb,"y,2\nc,x,3\n', 3),
+        ('user,item,rating\na,x,1\nb,y,"2', 3),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_named_with_its_line(tmp_path, text, line):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match=rf"Line {line} of .* has a quote that is not closed"):
+        bf.tables.read(path)
+    from bifactor.tables.text_table import TextTable
+
+    with pytest.raises(FileError, match=rf"Line {line} of .* has a quote that is not closed"):
+        TextTable.read(path, None, lambda done, total: None)
+
+
+def test_names_may_be_kept_as_text(tmp_path):
+    text = "user,item,rating\n10,3,1\n9,4,2\n10,4,3\n"
+    (tmp_path / "x.csv").write_text(text)
+    frame = pd.read_csv(tmp_path / "x.csv")
+    frame.to_parquet(tmp_path / "x.parquet")
+    for given in (tmp_path / "x.csv", frame, tmp_path / "x.parquet"):
+        data = bf.tables.read(given, text_names=True)
+        assert sorted(data.row_names) == ["10", "9"]
+        assert sorted(data.column_names) == ["3", "4"]
+        plain = bf.tables.read(given)
+        assert [str(plain.row_names[i]) for i in plain.rows] == [data.row_names[i] for i in data.rows]
+        store = bf.tables.partition(given, tmp_path / "blocks", text_names=True, force=True)
+        assert sorted(store.row_names) == ["10", "9"]
+        assert store.size == 3
+    with pytest.raises(InputError, match="text_names='yes' is not a boolean"):
+        bf.tables.read(frame, text_names="yes")

@@ -82,6 +82,11 @@ class Columns(ABC):
         return named((rows, at), (column_names(header, self.where), j), values, origin)
 
 
+def is_frame(source: Any) -> bool:
+    """Whether this is a data frame of any library that narwhals supports, including lazy ones."""
+    return isinstance(nw.from_native(source, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
 class Frame(Columns):
     """A data frame of any library that narwhals supports, including lazy ones."""
 

@@ -18,6 +18,7 @@ from bifactor.tables.headers import INDEX, USUAL, plain
 from bifactor.tables.layout import Asked, looked_at
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import content, head, require_file, silent
+from bifactor.tables.standard import zero_and_unit
 from bifactor.words import counted
 
 BETWEEN = "|"
@@ -33,10 +34,10 @@ KEYS = (INDEX | USUAL[1]) - {""}
 
 @dataclass(frozen=True)
 class Feature:
-    """A column: a number, standardised, or one feature for each category."""
+    """A column: a number, counted from a zero in a unit, or one feature for each category."""
 
     name: str
-    mean: float = 0.0
+    zero: float = 0.0
     unit: float = 1.0
     categories: tuple[str, ...] | None = None
 
@@ -46,11 +47,7 @@ class Feature:
         if numbers is None:
             counts = Counter(word for words in _words(column) for word in words)
             return cls(name, categories=tuple(word for word, count in counts.items() if count >= FEWEST))
-        known = numbers[~np.isnan(numbers)]
-        if known.size == 0 or set(np.unique(known)) <= {0.0, 1.0}:  # flags stay, and zeros with them
-            return cls(name)
-        spread = float(known.std())
-        return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
+        return cls(name, *zero_and_unit(numbers[~np.isnan(numbers)]))
 
     @property
     def names(self) -> list[str]:
@@ -62,7 +59,7 @@ class Feature:
             numbers = _numbers(column)
             if numbers is None:
                 raise InputError(f"Feature {self.name!r} held numbers in the fit, but now text. Pass numbers.")
-            scaled = np.nan_to_num((numbers - self.mean) / self.unit, nan=0.0)
+            scaled = np.nan_to_num((numbers - self.zero) / self.unit, nan=0.0)
             return sparse.csr_array(scaled[:, None])
         places = {word: k for k, word in enumerate(self.categories)}
         found = [(i, places[word]) for i, words in enumerate(_words(column)) for word in set(words) if word in places]

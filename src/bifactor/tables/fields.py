@@ -83,6 +83,19 @@ def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
     return list(found.values())
 
 
+def open_quote(lines: Iterable[str], delimiter: str) -> int | None:
+    """The line, from 0, of a quote that is not closed in these lines."""
+    if delimiter == SPACES or _is_long(delimiter):
+        return None
+    raw = ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+    opened = _quotes(raw, ord(delimiter), Spans(), 0)
+    return None if opened < 0 else raw.count(b"\n", 0, opened)
+
+
+def unclosed(path: Path, line: int) -> FileError:
+    return FileError(f"Line {line} of {path} has a quote that is not closed. Close it, or double it.")
+
+
 def _closed(raw: bytes, spans: Spans, opened: int) -> bytes:
     """Drop the record with a quote that closes in a later line, unless it is the first one."""
     if opened < 0:
@@ -132,7 +145,7 @@ def _whole(blocks: Iterable[bytes], delimiter: str, path: Path, line: int) -> It
             rest, spans, opened = b"", Spans(), 0
     if rest:
         number = line + rest.count(b"\n", 0, opened)
-        raise FileError(f"Line {number} of {path} has a quote that is not closed. Close it, or double it.")
+        raise unclosed(path, number)
 
 
 def _quotes(raw: bytes, mark: int, spans: Spans, at: int) -> int:

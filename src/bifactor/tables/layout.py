@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bifactor.errors import FileError, InputError
-from bifactor.tables.fields import BLANKS, SPACES, cells
+from bifactor.tables.fields import BLANKS, SPACES, cells, open_quote, unclosed
 from bifactor.tables.headers import INDEX, has_header, plain, usual_columns
 from bifactor.tables.numbers import MISSING, number_of
 
@@ -52,6 +52,8 @@ class Asked:
     """The decimal point, or comma."""
     values: bool | None = True
     """Whether a long table needs values, or only pairs; None for values if a column has the name in the hints."""
+    text_names: bool = False
+    """Whether names of rows and columns are text, even if all of them are numbers."""
     hints: tuple[str, ...] | None = None
     """Names of the row, the column and the value, used if the header has them."""
 
@@ -89,7 +91,8 @@ def looked_at(
     lines: Sequence[str], asked: Asked, path: Path, first: str | None = None
 ) -> tuple[Layout, list[list[str]]]:
     """The delimiter, header and decimal point of a file, and the lines below the header; `first` may name a column."""
-    lines = [line for line in lines if line.strip(BLANKS.decode())][:SAMPLE]
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip(BLANKS.decode())][:SAMPLE]
+    lines = [lines[number - 1] for number in numbers]
     delimiter = _delimiter(lines, asked, path)
     table = cells(lines, delimiter)
     width = len(table[0])
@@ -99,6 +102,9 @@ def looked_at(
     header = has_header(table, named, point) if asked.header is None else asked.header
     body = [row for row in (table[1:] if header else table) if len(row) == width]
     if not body:
+        opened = open_quote(lines, delimiter)
+        if opened is not None:
+            raise unclosed(path, numbers[opened])
         raise InputError(f"{path} has a header but no lines below it. Pass a file with at least one entry.")
     if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
         raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")
@@ -176,8 +182,8 @@ def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
     """Raise `InputError` if a long table has too few columns."""
     if layout.width == 2 < needed:
         raise InputError(
-            f"{path} has two columns and no values. For clicks, plays or purchases use bifactor.Recommender, or "
-            "--implicit on the command line; else check the delimiter."
+            f"{path} has two columns and no values. Clicks, plays and purchases need none: use bifactor.Recommender, "
+            "`fold_in` of its fit, read(…, values=False), or --implicit on the command line; else check the delimiter."
         )
     if layout.width < needed:
         raise InputError(

@@ -21,6 +21,11 @@ def is_triples(X: Any) -> bool:
     return isinstance(X, tuple) and len(X) == 3 and all(np.ndim(part) == 1 for part in X)
 
 
+def unmasked(X: Any) -> Any:
+    """Replace masked entries of a masked array by NaN; return anything else as it is."""
+    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan) if np.ma.isMaskedArray(X) else X
+
+
 def from_matrix(table: Any, weights: Any = None) -> Observations:
     """The known entries of a floating-point matrix: those that are not NaN or, in a sparse matrix, that are stored.
 

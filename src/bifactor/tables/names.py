@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ WHOLE = np.iinfo(np.int64)
 class Names:
     """Distinct names in a fixed order: `names[3]`, `len(names)`, `"ann" in names`, `for name in names`.
 
-    7 and "7" are the same name, since files hold text and tables in memory hold integers.
+    7 and "7" are the same name, since files hold text and tables in memory hold integers. Names that are equal in
+    Python are the same, too: in a column of 1, "1", 1.0 and True all four are "1". Where there is text, all numbers
+    become text, whole ones as integers; numbers alone stay numbers.
     """
 
     values: Array
@@ -63,8 +66,8 @@ class Names:
         distinct, inverse = _distinct(self._alike(np.asarray(values)), what)
         if (distinct.dtype.kind in SORTABLE) != (self.values.dtype.kind in SORTABLE):
             raise InputError(
-                f"The {what} names were {_kind(self.values)}, but the new ones are {_kind(distinct)}. "
-                "Convert them to one kind."
+                f"The {what} names were {_kind(self.values)}, but the new ones are {_kind(distinct)}. Convert them to "
+                "one kind, or read the data with text_names=True (--text-names)."
             )
         places = self.indices(distinct)
         new = places < 0
@@ -82,6 +85,10 @@ class Names:
         near = np.minimum(np.searchsorted(ranked, sought), ranked.size - 1)
         return np.where(ranked[near] == sought, order[near], -1)[inverse]
 
+    def as_text(self) -> "Names":
+        """These names as text, in their order."""
+        return Names(_filled([str(worded(name)) for name in self]))
+
     def used(self, places: Array) -> tuple["Names", Array]:
         """The names at some indices, and these indices renumbered among them."""
         present = np.zeros(len(self), bool)
@@ -96,8 +103,8 @@ class Names:
             return _dates(values, self.values.dtype)
         if kind in "iu" and values.dtype.kind in "OUST":
             return _integers(values)
-        if values.dtype.kind in "iuO" and self._text:
-            return _filled([str(value) if type(value) is int else value for value in values.tolist()])
+        if values.dtype.kind in "biufO" and self._text:
+            return _filled([worded(value) for value in values.tolist()])
         return values
 
     @cached_property
@@ -135,8 +142,9 @@ def _distinct(values: Array, what: str) -> tuple[Array, Array]:
         raise InputError(f"Some {what} names are missing. Drop these lines, or give every {what} a name.")
     if values.dtype.kind in SORTABLE:
         return _sorted(values)
-    if values.dtype.kind == "O" and {type(name) for name in values.tolist()} == {int, str}:
-        values = _filled([str(name) for name in values.tolist()])
+    if values.dtype.kind == "O" and all(isinstance(name, (str, Real)) for name in values.tolist()):
+        mixed = any(isinstance(name, str) for name in values.tolist())
+        values = _filled([worded(name) for name in values.tolist()]) if mixed else values
     places: dict[Any, int] = {}
     try:
         numbers = (places.setdefault(name, len(places)) for name in values.tolist())
@@ -202,6 +210,15 @@ def _integers(values: Array) -> Array:
     found = np.empty(len(listed), object)
     found[:] = listed
     return found
+
+
+def worded(name: Any) -> Any:
+    """A number as text, a whole one as an integer; any other name unchanged."""
+    if isinstance(name, Integral):
+        return str(int(name))
+    if isinstance(name, Real):
+        return str(int(float(name))) if float(name).is_integer() else str(name)
+    return name
 
 
 def integer_or_name(value: Any) -> Any:

@@ -63,6 +63,11 @@ class Observations:
         found: Array = kernels.find("hash", np.float64, self.rows.size).hashed(self.rows, self.cols, seed) < fraction
         return found
 
+    def with_text_names(self) -> "Observations":
+        """These entries with text for the names of rows and columns."""
+        rows, cols = (None if names is None else names.as_text() for names in (self.row_names, self.column_names))
+        return replace(self, row_names=rows, column_names=cols)
+
     def weighed(self) -> "Observations":
         """The entries without those of weight 0, which count as missing."""
         if self.weights is None:

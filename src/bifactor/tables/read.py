@@ -12,6 +12,7 @@ from bifactor.tables.layout import Asked
 from bifactor.tables.npz import read_npz
 from bifactor.tables.observations import Observations
 from bifactor.tables.source import Progress, require_file, silent
+from bifactor.validation import require_flag
 
 Reader = Callable[[Path, Asked, Progress], Observations]
 
@@ -47,6 +48,9 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
         For text: the delimiter, whether the first line has names of columns, and the decimal point or comma.
     values : bool or None
         False for pairs of rows and columns without values; None for values if a column has the name in the hints.
+    text_names : bool
+        Keep names of rows and columns as text, even if all of them are numbers, so that rows with other names can be
+        added later: by default a column of integers has integers for names.
     hints : tuple of str, optional
         Names of the row, the column and possibly the value, used if the header has them.
     progress : callable (bytes read, bytes in all), optional
@@ -56,13 +60,14 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     Observations
     """
     wanted = Asked(**asked)
+    require_flag(wanted.text_names, "text_names")
     if wanted.weight is not None and not wanted.values:
         raise InputError("Pairs without values have no weights. Leave out weight.")
     if not isinstance(source, (str, os.PathLike)):
         found = Frame(source).observations(wanted)
         if found.rows.size == 0:
             raise InputError("The frame holds no entry with a value. Pass at least one.")
-        return found
+        return found.with_text_names() if wanted.text_names else found
     path = Path(source)
     require_file(path)
     name = path.name.lower().removesuffix(".gz")
@@ -72,4 +77,4 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     found = (read_delimited if kind is None else kind)(path, wanted, progress)
     if found.rows.size == 0:
         raise FileError(f"{path} holds no entry with a value. Pass a file with at least one.")
-    return found
+    return found.with_text_names() if wanted.text_names else found

@@ -67,16 +67,21 @@ def checksum(path: Path) -> str:
 
 
 def chunks(path: Path, progress: Progress = silent, size: int | None = None) -> Iterator[bytes]:
-    """The content of a file, decompressed if it is gzipped, without a byte order mark."""
+    """The content of a file, decompressed if it is gzipped, without a byte order mark.
+
+    If lines end in carriage returns alone, as on old Macs, these become line feeds.
+    """
     with reading(path), path.open("rb") as raw:
         total = path.stat().st_size
         gzipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         stream = gzip.GzipFile(fileobj=raw) if gzipped else raw
-        first = True
+        old_mac: bool | None = None
         while chunk := stream.read(BLOCK if size is None else size):
-            yield chunk.removeprefix(b"\xef\xbb\xbf") if first else chunk
-            first = False
+            if old_mac is None:
+                chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+                old_mac = b"\r" in chunk[:LOOK] and b"\n" not in chunk[:LOOK]
+            yield chunk.replace(b"\r", b"\n") if old_mac else chunk
             progress(raw.tell(), total)
 
 

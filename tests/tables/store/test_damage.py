@@ -1,6 +1,8 @@
 """Blocks, manifests and names that are damaged or foreign are refused by their names."""
 
+import copy
 import json
+import os
 import pickle
 import shutil
 import threading
@@ -13,8 +15,11 @@ import pytest
 import bifactor as bf
 from bifactor.errors import FileError
 from bifactor.executors import Workspace
+from bifactor.running import files
 from bifactor.tables.store import plan
-from bifactor.tables.store.block_file import HEADER
+from bifactor.tables.store.block_file import HEADER, TYPES, digest, encoded
+from bifactor.tables.store.manifest import signed, unsigned
+from bifactor.tables.store.part import Part
 
 
 @pytest.fixture
@@ -88,6 +93,132 @@ def test_foreign_blocks_are_refused(store, tmp_path):
     (store.folder / "block-00004.bin").unlink()
     with pytest.raises(FileError, match=r"no file .*block-00004.bin"):
         fresh(store).parts[4].load()
+
+
+def rewritten(store, change):
+    """The store with other columns in its third block, and with right checksums."""
+    content = unsigned(store.folder / "manifest.json")
+    header, path = store.parts[2].header, Path(store.parts[2].path)
+    blob = path.read_bytes()
+    column = {
+        name: np.frombuffer(blob, dtype, length, at).copy() for name, (at, length, dtype) in header.sections.items()
+    }
+    change(column)
+    types = {name: TYPES.index(one.dtype.str.replace("|", "<")) for name, one in column.items()}
+    parts = encoded(column)
+    header = header._replace(**types)
+    header = header._replace(fingerprint=digest(header, parts))
+    path.write_bytes(header.pack() + b"".join(parts))
+    content["blocks"][2] = list(header)
+    (store.folder / "manifest.json").write_bytes(signed(content))
+    return fresh(store)
+
+
+def wrapped(column):
+    runs = column["runs"].astype("<u8")
+    runs[0] += 1000
+    runs[1] += np.uint64(2**64 - 1000)  # -1000 as a signed integer
+    column["runs"] = runs
+
+
+def last_tile(column):
+    column["columns"][-1] = np.iinfo(column["columns"].dtype).max
+
+
+CRAFTED = {
+    "columns beyond the matrix": (lambda c: c["columns"].fill(250), "lie outside of the matrix"),
+    "one column beyond the matrix": (last_tile, "lie outside of the matrix"),
+    "run lengths that wrap": (wrapped, "rows do not have"),
+    "too few entries in rows": (lambda c: c["runs"].fill(0), "rows do not have"),
+    "too many entries in columns": (lambda c: c["marginals"].fill(7), "columns do not have"),
+    "NaN": (lambda c: c["values"].fill(np.nan), "values are not numbers"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+@pytest.mark.parametrize("held", [False, True])
+def test_numbers_out_of_range_are_found_though_the_checksum_is_right(store, name, held):
+    change, words = CRAFTED[name]
+    opened = rewritten(store, change)
+    with pytest.raises(FileError, match=rf"block-00002\.bin is damaged: .*{words}"):
+        (opened.train(0.3, 0) if held else opened).parts[2].load()
+
+
+def test_codes_without_a_value_and_weights_of_nan_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "SMALL", 100)
+    rng = np.random.default_rng(0)
+    triples = rng.integers(0, 80, 2000), rng.integers(0, 60, 2000), rng.integers(1, 6, 2000), rng.random(2000) + 0.5
+    for name, value, words in (("values", 5, "values are not numbers"), ("weights", np.nan, "weights are not")):
+        opened = rewritten(bf.tables.partition(triples, tmp_path / name), lambda c: c[name].fill(value))  # noqa: B023
+        with pytest.raises(FileError, match=words):
+            opened.parts[2].load()
+
+
+def test_a_block_is_checked_once(store, monkeypatch):
+    checks = []
+    whole = Part._require_valid
+    monkeypatch.setattr(Part, "_require_valid", lambda self, column: checks.append(1) or whole(self, column))
+    part = fresh(store).parts[0]
+    for _ in range(3):
+        part.load()
+    assert len(checks) == 1
+
+
+def test_a_block_that_claims_too_much_takes_no_memory(store):
+    content, path = unsigned(store.folder / "manifest.json"), Path(store.parts[0].path)
+    header = store.parts[0].header._replace(size=10**12)
+    content["values"]["size"] += header.size - content["blocks"][0][3]
+    content["blocks"][0] = list(header)
+    (store.folder / "manifest.json").write_bytes(signed(content))
+    path.write_bytes(header.pack() + path.read_bytes()[HEADER:])
+    with pytest.raises(FileError, match="bytes, but should have"):
+        fresh(store).parts[0].load()
+
+
+STRANGE = (None, "x", -1, 0, [], {"a": 1}, True, False, 1.5, float("nan"), float("inf"), 10**12, 2**63, 10**400)
+
+
+def nodes(tree, path=()):
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield (*path, key)
+        if isinstance(value, (dict, list)) and len(path) < 3:
+            yield from nodes(value, (*path, key))
+
+
+def test_every_field_of_a_manifest_is_tested_though_the_checksum_is_right(tmp_path):
+    """A field of another type or range is refused in one sentence, or changes nothing that a fit depends on."""
+    rng = np.random.default_rng(0)
+    triples = rng.integers(0, 30, 200), rng.integers(0, 9, 200), rng.integers(1, 6, 200)
+    store = bf.tables.partition(triples, tmp_path / "blocks")
+    path = store.folder / "manifest.json"
+    free = {"request", "missing", "layout", "header", "wide", "total", "squares", "whole", "levels"}
+    whole = unsigned(path)
+    for place in nodes(whole):
+        for strange in STRANGE:
+            content = copy.deepcopy(whole)
+            at = content
+            for key in place[:-1]:
+                at = at[key]
+            if at[place[-1]] == strange:
+                continue
+            at[place[-1]] = strange
+            path.write_bytes(signed(content))
+            try:
+                opened = bf.tables.BlockStore.open(store.folder)
+                _ = opened.parts, opened.levels, opened.fingerprint, repr(opened), opened.marginals, opened.row_names
+                _ = opened.parts[0].load()
+                assert free & set(place), (place, strange)
+            except FileError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+                assert len(str(error)) < 500  # noqa: PT017
+
+
+def test_marginals_that_do_not_add_up_are_refused(store):
+    arrays, metadata = files.read(store.folder / "marginals.safetensors", "marginals")
+    for strange in (arrays["rows"] + 1, arrays["rows"].astype(np.float32), arrays["rows"][:, None]):
+        files.write(store.folder / "marginals.safetensors", "marginals", {**arrays, "rows": strange}, metadata)
+        with pytest.raises(FileError, match=r"marginals\.safetensors"):
+            _ = fresh(store).marginals
 
 
 def _loaded(blob):
@@ -172,3 +303,19 @@ def test_a_workspace_is_used_again_and_threads_have_their_own(store):
         worker.join()
     assert len(results) == 4
     assert len(set(results)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on Windows")
+def test_a_pipe_in_the_place_of_a_block_is_refused(store):
+    path = Path(store.parts[0].path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(FileError, match="is not a file"):
+        store.parts[0].load()
+
+
+def test_manifests_may_hold_what_utf8_cannot_encode(store):
+    path = store.folder / "manifest.json"
+    content = unsigned(path) | {"request": {"source": "caf\udce9.csv"}}
+    path.write_bytes(signed(content))
+    assert unsigned(path) == content

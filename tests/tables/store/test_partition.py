@@ -497,9 +497,12 @@ def test_columns_in_names_of_folders_are_told(tmp_path):
             bf.tables.partition(tmp_path, tmp_path / "blocks", **asked)
 
 
-def test_values_too_small_for_blocks_are_refused(tmp_path):
+def test_small_values_are_fitted_as_large_ones(tmp_path):
     rng = np.random.default_rng(0)
-    data = rng.integers(0, 60, 1000), rng.integers(0, 20, 1000), 1e-8 * rng.standard_normal(1000)
-    bf.tables.partition(data, tmp_path / "blocks")
-    with pytest.raises(InputError, match="Rescale y"):
-        bf.MatrixCompletion(n_components=1, random_state=0).fit(tmp_path / "blocks")
+    rows, cols, y = rng.integers(0, 60, 1000), rng.integers(0, 20, 1000), rng.standard_normal(1000)
+    found = []
+    for unit in (1.0, 1e-8):
+        bf.tables.partition((rows, cols, unit * y), tmp_path / f"{unit}")
+        model = bf.MatrixCompletion(n_components=1, noise="one", random_state=0).fit(tmp_path / f"{unit}")
+        found.append(model.predict(rows[:50], cols[:50]) / unit)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-4)

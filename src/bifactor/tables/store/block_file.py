@@ -15,6 +15,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError
+from bifactor.executors import Workspace
 from bifactor.tables.source import reading
 
 MAGIC, VERSION = b"bfblock\0", 1
@@ -23,6 +24,9 @@ ALIGNED = 64
 
 TYPES = ("", "<u1", "<u2", "<u4", "<u8", "<f4", "<f8")
 """Types of columns, by their number in the header; 0 means that there is no such column."""
+
+CODES = TYPES.index("<u1")
+"""The type of values that are stored as codes."""
 
 _FIXED = struct.Struct("<8sI16sQQQQQQ5B16s")
 HEADER = -(-_FIXED.size // ALIGNED) * ALIGNED
@@ -108,25 +112,26 @@ def digest(header: Header, parts: "list[bytes] | list[memoryview]") -> str:
     return total.hexdigest()
 
 
-def read_block(path: Path, header: Header, buffer: Array) -> int:
-    """Read the whole file into a buffer of `header.bytes`; raise `FileError` if it does not match the header.
+def read_block(path: Path, header: Header, space: Workspace) -> tuple[Array, int]:
+    """The content of the whole file, in the workspace; raise `FileError` if it does not match the header.
 
-    Returns the time of the last change of the file.
+    Also returns the time of the last change of the file.
     """
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise FileError(f"{path} is not a file. {ADVICE}")
     with reading(path), open(path, "rb", buffering=0) as file:
-        status, view, at = os.fstat(file.fileno()), buffer.data, 0
-        size = status.st_size
-        if size != header.bytes:
-            file.readinto(view[: min(HEADER, header.bytes)])
-            _require_header(path, buffer[:HEADER].tobytes(), header)
-            raise FileError(f"{path} has {size} bytes, but should have {header.bytes}. {ADVICE}")
+        status, at = os.fstat(file.fileno()), 0
+        if status.st_size != header.bytes:  # before there is memory for so many
+            _require_header(path, file.read(HEADER), header)
+            raise FileError(f"{path} has {status.st_size} bytes, but should have {header.bytes}. {ADVICE}")
+        buffer = space.take("file", header.bytes, np.uint8)
         while at < header.bytes:
-            count = file.readinto(view[at:])
+            count = file.readinto(buffer.data[at:])
             if not count:
                 raise FileError(f"{path} was truncated while it was read. {ADVICE}")
             at += count
     _require_header(path, buffer[:HEADER].tobytes(), header)
-    return status.st_mtime_ns
+    return buffer, status.st_mtime_ns
 
 
 ADVICE = "Partition the data again, or restore the file."

@@ -123,7 +123,7 @@ class BlockStore:
     def marginals(self) -> tuple[Array, Array]:
         if self.sieve is not None:
             return self._counted.marginals
-        return read_marginals(self.folder, self.manifest.id, self.shape)
+        return read_marginals(self.folder, self.manifest)
 
     @property
     def values(self) -> Values:

@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
 from bifactor.kernels.census_reference import EMPTY
 from bifactor.tables.collector import Words
-from bifactor.tables.names import Names
+from bifactor.tables.names import Names, worded
 
 Column = Array | Words
 """Names: numbers or dates, or text."""
@@ -100,7 +100,7 @@ class Locator:
             return places[column.inverse]
         if self._words:  # integers in front of the first word
             distinct, inverse = np.unique(column, return_inverse=True)
-            return self.places(Words([str(name) for name in distinct.tolist()], inverse))
+            return self.places(Words([str(worded(name)) for name in distinct.tolist()], inverse))
         if self._dtype is None or self._dtype != column.dtype:  # NumPy takes None for double precision
             self._index(column.dtype)
         return self._found(keyed(column))

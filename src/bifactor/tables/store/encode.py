@@ -10,12 +10,10 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError
 from bifactor.running import files
 from bifactor.tables.source import reading
-from bifactor.tables.store.block_file import HEADER, TYPES, Header, digest, encoded, parsed, smallest
+from bifactor.tables.store.block_file import CODES, HEADER, TYPES, Header, digest, encoded, parsed, smallest
 from bifactor.tables.store.manifest import Manifest, block_name
 from bifactor.tables.store.plan import Plan
 from bifactor.tables.store.workplace import Workplace
-
-CODES = TYPES.index("<u1")
 
 
 def finished(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Header | None:
@@ -41,6 +39,8 @@ def write_block(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Hea
     keys, values, weights = _bucket(work.bucket(block), size, TYPES[kind], TYPES[weighed] if weighed else None)
     n_tiles, width = plan.tiles(block)
     shift = plan.shift(block)
+    if int(keys.max()) >> shift >= n_tiles * rows:
+        raise _lost(work.bucket(block))
     codec = kernels.find("codec", np.float32, size)
     order, keys = codec.order(keys, (n_tiles * rows - 1).bit_length() + shift)
     columns = np.empty(size, TYPES[smallest(width - 1)])

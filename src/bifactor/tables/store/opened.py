@@ -23,7 +23,7 @@ def identified(source: Any) -> list[list[Any]] | None:
 def opened(source: Any, asked: Asked) -> Source:
     """A source of observations; raise `InputError` or `FileError` if it is not valid."""
     if isinstance(source, Observations):
-        return Held(source.weighed())
+        return Held((source.with_text_names() if asked.text_names else source).weighed())
     if isinstance(source, tuple) and not _is_named(source):
         return Triples(source)
     if not _is_named(source):
@@ -57,4 +57,5 @@ def _is_named(source: Any) -> bool:
 
 
 def _read(source: Any, asked: Asked) -> Observations:
-    return read(source, row=asked.row, col=asked.col, value=asked.value, weight=asked.weight, values=asked.values)
+    names = ("row", "col", "value", "weight", "values", "text_names")
+    return read(source, **{name: getattr(asked, name) for name in names})

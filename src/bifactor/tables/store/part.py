@@ -107,30 +107,48 @@ class Part:
         ------
         FileError
             If the file is missing, truncated or changed, or belongs to another store. The checksum of the whole content
-            is verified when a process first reads the file, and again after the file has changed.
+            and the range of its numbers are verified when a process first reads the file, and again after the file has
+            changed.
         """
         space = Workspace() if workspace is None else workspace
-        buffer = space.take("file", self.header.bytes, np.uint8)
-        self._check(buffer, read_block(Path(self.path), self.header, buffer))
-        return self._decoded(buffer, space)
-
-    def _check(self, buffer: Array, time: int) -> None:
-        known = (self.path, time, self.header.fingerprint)
-        if known in _checked:
-            return
-        if digest(self.header, [buffer.data[HEADER:]]) != self.header.fingerprint:
-            raise FileError(f"{self.path} is damaged: its checksum does not match. {ADVICE}")
-        _checked.add(known)
-
-    def _decoded(self, buffer: Array, space: Workspace) -> Loaded:
-        header = self.header
+        buffer, time = read_block(Path(self.path), self.header, space)
         column = {
             name: buffer[at : at + length * dtype.itemsize].view(dtype)
-            for name, (at, length, dtype) in header.sections.items()
+            for name, (at, length, dtype) in self.header.sections.items()
         }
+        column["runs"] = column["runs"].reshape(self.header.n_tiles, self.stop - self.start)
+        known = (self.path, time, self.header.fingerprint)
+        if known not in _checked:
+            if digest(self.header, [buffer.data[HEADER:]]) != self.header.fingerprint:
+                raise self._damaged("its checksum does not match")
+            self._require_valid(column)
+            _checked.add(known)
+        return self._decoded(column, space)
+
+    def _require_valid(self, column: dict[str, Array]) -> None:
+        """Raise `FileError` for numbers out of range: anybody can write a right checksum, and loops check no bounds."""
+        header, runs, columns = self.header, column["runs"], column["columns"]
+        ends = np.cumsum(runs.sum(axis=1, dtype=np.int64))
+        # A number beyond int64 would wrap to a negative one.
+        if runs.max() > header.size or ends[-1] != header.size:
+            raise self._uneven()
+        for tile, end in enumerate(ends.tolist()):
+            part = columns[(ends[tile - 1] if tile else 0) : end]
+            if part.size and part.max() >= min(header.width, header.n_inner - tile * header.width):
+                raise self._damaged("some entries lie outside of the matrix")
+        counts = column["marginals"]
+        if counts.max() > header.size or counts.sum(dtype=np.int64) != header.size:
+            raise self._damaged(f"its columns do not have {header.size} entries")
+        values, weights = column["values"], column.get("weights", np.ones(1))
+        if not np.all(values < len(self.table) if self.table else np.isfinite(values)):
+            raise self._damaged("some values are not numbers")
+        if not np.all((weights > 0) & (weights < np.inf)):
+            raise self._damaged("some weights are not positive numbers")
+
+    def _decoded(self, column: dict[str, Array], space: Workspace) -> Loaded:
+        header = self.header
         codec = kernels.find("codec", np.float32, header.size)
         rows = self.stop - self.start
-        column["runs"] = column["runs"].reshape(header.n_tiles, rows)
         if self.sieve is not None:
             column = self._sifted(column, self.sieve, codec, space)
         size, index = column["columns"].size, index_type(rows, header.n_inner)
@@ -168,7 +186,10 @@ class Part:
         return found
 
     def _uneven(self) -> FileError:
-        return FileError(f"{self.path} is damaged: its rows do not have {self.header.size} entries. {ADVICE}")
+        return self._damaged(f"its rows do not have {self.header.size} entries")
+
+    def _damaged(self, fact: str) -> FileError:
+        return FileError(f"{self.path} is damaged: {fact}. {ADVICE}")
 
     def _numbers(self, column: dict[str, Array], codec: Any, space: Workspace) -> Array:
         values = column["values"]

@@ -34,6 +34,7 @@ from bifactor.tables.store.plan import LEAST_BUDGET, Plan
 from bifactor.tables.store.precision import dtype_name, precision
 from bifactor.tables.store.sources import Source, known_part, missing_told
 from bifactor.tables.store.workplace import NAMED, SORTED, Workplace, locked, require_room
+from bifactor.validation import require_flag
 
 Told = Callable[[str, int, int], None]
 """Called with the current stage, the work done so far, and the total."""
@@ -51,6 +52,7 @@ def partition(
     force: bool = False,
     progress: bool | Told = False,
     dtype: Any = None,
+    text_names: bool = False,
 ) -> BlockStore:
     """Write observations to a folder in blocks, for data larger than memory.
 
@@ -79,6 +81,8 @@ def partition(
     dtype : float32 or float64, optional
         Type of values when they are loaded. By default float32, unless that would round some value by more than a
         millionth of their range, or values are very large or small.
+    text_names : bool
+        Keep names as text, even if all of them are numbers; see `tables.read`.
 
     Returns
     -------
@@ -100,9 +104,18 @@ def partition(
     """
     budget, place = bytes_of(memory, LEAST_BUDGET), Path(os.path.abspath(folder))
     wanted = dtype_name(dtype)
-    asked = Asked(row, col, None if isinstance(value, bool) else value, weight, values=value is not False)
+    asked = Asked(
+        row, col, None if isinstance(value, bool) else value, weight, values=value is not False, text_names=text_names
+    )
+    require_flag(text_names, "text_names")
     files = identified(source)
-    request = {"files": files, "columns": [row, col, value, weight], "memory": budget, "dtype": wanted}
+    request = {
+        "files": files,
+        "columns": [row, col, value, weight],
+        "memory": budget,
+        "dtype": wanted,
+        "text_names": text_names,
+    }
     if not force and _is_done(place, request):
         return BlockStore.open(place)
     require_room(place, force)
@@ -137,7 +150,7 @@ class _Partition:
         if self.work.stage < NAMED:
             self._name()
         facts = restored({**self.work.facts, "blocks": []})
-        marginals = read_marginals(self.work.folder, self.work.id, facts.shape)
+        marginals = read_marginals(self.work.folder, facts)
         plan = Plan.of(marginals[1 if facts.flipped else 0], min(facts.shape), self.budget)
         if self.work.stage < SORTED:
             self._sort(facts, plan)
@@ -168,6 +181,8 @@ class _Partition:
             raise FileError(f"{_spoken(self.source)} holds no entry with a value. Pass at least one.")
         done = [side.done() for side in sides] if not known_names else []
         names = (done[0][0], done[1][0]) if done else self.data.names
+        if done and self.work.request["text_names"]:
+            names = (done[0][0].as_text(), done[1][0].as_text())
         assert names is not None
         self._note_names(names, (done[0][1], done[1][1]) if done else (counts[0], counts[1]), about, levels, missing)
 

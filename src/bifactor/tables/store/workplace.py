@@ -12,7 +12,7 @@ from bifactor.errors import FileError, InputError
 from bifactor.running import files
 from bifactor.running.temporaries import discard
 from bifactor.tables.source import reading
-from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, signed, unsigned
+from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, restored, signed, unsigned
 
 JOURNAL, LOCK = "journal.json", ".lock"
 
@@ -40,11 +40,12 @@ class Workplace:
         """The work that an earlier process has done for the same request."""
         try:
             content = unsigned(self.folder / JOURNAL)
-        except FileError:
+            if content.get("request") != self.request or content.get("stage") not in (NAMED, SORTED):
+                return None
+            found = restored({**content["facts"], "blocks": []})
+        except (FileError, ValueError, TypeError, KeyError):
             return None
-        if content.get("request") != self.request:
-            return None
-        return str(content["id"]), int(content["stage"]), dict(content["facts"])
+        return (found.id, content["stage"], content["facts"]) if found.id == content["id"] else None
 
     def note(self, stage: int, facts: dict[str, Any]) -> None:
         """Record the stage."""
