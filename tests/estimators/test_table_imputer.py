@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -114,7 +115,9 @@ def test_days_stay_days_and_have_bounds():
     assert (told == told.dt.normalize()).all()
     assert told.between(*ends).all()
     assert model.scores_["day"]["metric"] == "rmse in days"
-    assert model.scores_["day"]["baseline"] == pytest.approx(frame["day"].std() / pd.Timedelta("1D"), rel=0.02)
+    known = frame["day"].dropna()
+    apart = (known - max(known.mean(), pd.Timestamp(ends[0]))) / pd.Timedelta("1D")  # the mean within the bounds
+    assert model.scores_["day"]["baseline"] == pytest.approx(np.sqrt(np.mean(apart**2)))
     bf.TableImputer(bounds={"lasts": (dt.timedelta(0), dt.timedelta(days=90))}).fit(frame)
     with pytest.raises(InputError, match=r"bounds of 'day' are .* Pass two increasing times"):
         bf.TableImputer(bounds={"day": ("a", "b")}).fit(frame)
@@ -353,7 +356,13 @@ def test_columns_of_one_value_and_of_none():
 WRONG = {
     "no rows": ({}, pl.DataFrame({"x": [1.0], "w": ["a"]}).head(0), r"\(shape=\(0, 2\)\) while a minimum of 1"),
     "lists": ({}, pl.DataFrame({"x": [1.0, 2.0], "w": [[1], [2]]}), "Column 'w' of X holds List"),
-    "dates among objects": ({}, pd.DataFrame({"w": [dt.date(2020, 1, 1), None]}, dtype=object), "'w' of X holds date"),
+    "times of day": ({}, pd.DataFrame({"w": [dt.time(1), None]}, dtype=object), "'w' of X holds time"),
+    "arrays": ({}, pd.DataFrame({"x": [1.0, 2.0], "w": [np.zeros(2)] * 2}), "'w' of X holds ndarray"),
+    "times with zones and without": (
+        {},
+        pd.DataFrame({"w": [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2, tzinfo=dt.UTC)]}, dtype=object),
+        "Column 'w' of X holds times with zones and times without",
+    ),
     "infinity": ({}, pl.DataFrame({"x": [1.0, np.inf, 2.5]}), "infinity, or nearly, in row 1, column 'x'"),
     "names alone": ({}, pl.DataFrame({"x": ["a", "b", "c"]}), "All columns of X are kept"),
     "nothing known": ({}, pl.DataFrame({"x": [None, None]}, schema={"x": pl.Float64}), "No entry of X is known"),
@@ -370,6 +379,16 @@ WRONG = {
     "no dict": ({"columns": 3}, None, "columns=3 is not a dict"),
     "bounds of words": ({"bounds": {"w": (0, 1)}}, None, "bounds names 'w', which is not a column of numbers"),
     "bounds that fall": ({"bounds": {"x": (2, 1)}}, None, r"bounds of 'x' are \(2, 1\)"),
+    "bounds without an integer": (
+        {"bounds": {"x": (0.2, 0.8)}},
+        pl.DataFrame({"x": [1, 20, 300]}),
+        r"Column 'x' holds integers, none of which is within its bounds \(0.2, 0.8\). Widen them",
+    ),
+    "bounds within a day": (
+        {"bounds": {"x": (dt.datetime(2020, 1, 1, 3), dt.datetime(2020, 1, 1, 9))}},
+        pl.DataFrame({"x": [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]}),
+        "Column 'x' holds whole days, none of which is within its bounds",
+    ),
     "effort": ({"effort": "none"}, None, "effort='none' is unknown"),
     "flag": ({"add_indicator": 1}, None, "add_indicator=1 is not a boolean"),
     "rounds": ({"max_iter": 0}, None, "max_iter=0"),
@@ -393,6 +412,111 @@ def test_columns_that_hold_anything_can_be_kept():
     assert full["x"].null_count() == 0
 
 
+def followed(value, holes=True):
+    """A value for each of 60 numbers u, as `value` gives it, and for every fifth None."""
+    u = np.random.default_rng(0).standard_normal(N)
+    return u, [None if holes and k % 5 == 0 else value(x) for k, x in enumerate(u.tolist())]
+
+
+START = dt.datetime(2020, 1, 1)
+OBJECTS = {
+    "decimals": lambda x: decimal.Decimal(f"{x:.2f}"),
+    "dates": lambda x: (START + dt.timedelta(days=round(300 * x))).date(),
+    "times": lambda x: START + dt.timedelta(days=x),
+    "times with a zone": lambda x: (START + dt.timedelta(days=x)).replace(tzinfo=dt.timezone(dt.timedelta(hours=9))),
+    "durations": lambda x: dt.timedelta(days=x),
+    "times of pandas": lambda x: pd.Timestamp(START + dt.timedelta(days=x)),
+    "durations of pandas": lambda x: pd.Timedelta(dt.timedelta(days=x)),
+    "times of NumPy": lambda x: np.datetime64(START + dt.timedelta(days=x), "s"),
+    "integers": lambda x: round(100 * x),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("form", ["pandas", "polars", "array"])
+def test_objects_are_numbers_or_times_and_are_filled_with_their_like(kind, form):
+    u, cells = followed(OBJECTS[kind])
+    if form == "array":
+        table = np.empty((N, 3), object)
+        table[:, 0], table[:, 1], table[:, 2] = u, cells, np.where(u > 0, "high", "low")
+        take, new = (lambda full: full[:, 1].tolist()), table[[0, 5]]
+    elif form == "polars":
+        table = pl.DataFrame({"u": u, "c": pl.Series(cells, dtype=pl.Object)})
+        take, new = (lambda full: full["c"].to_list()), table[[0, 5]]
+    else:
+        table = pd.DataFrame({"u": u, "c": pd.Series(cells, dtype=object)})
+        take, new = (lambda full: full["c"].tolist()), table.iloc[[0, 5]]
+    model = bf.TableImputer(random_state=0).fit(table)
+    assert list(model.kinds_.values())[1] == "number"
+    found, first = take(model.transform(table)), cells[1]
+    assert {type(cell) for cell in found} == {type(first)}
+    assert all(a == b for a, b in zip(cells, found, strict=True) if a is not None)
+    assert all(type(cell) is type(first) for cell in take(model.transform(new)))  # none of these rows is known
+    truth = [OBJECTS[kind](x) for x in u.tolist()]
+    apart = [abs(float((a - b) / (max(truth) - min(truth)))) for a, b in zip(found, truth, strict=True)]
+    assert max(apart) < 0.2
+    if kind == "decimals":
+        assert {cell.as_tuple().exponent for cell in found} == {-2}
+    if kind == "times with a zone":
+        assert {cell.tzinfo for cell in found} == {first.tzinfo}
+
+
+SPARSE = {
+    "numbers": (lambda x: float(x), pd.SparseDtype("float64", np.nan)),
+    "mostly zeros": (lambda x: float(max(x, 0)), pd.SparseDtype("float64", 0.0)),
+    "integers": (lambda x: 3 * (x > 0), pd.SparseDtype("int64", 0)),
+    "booleans": (lambda x: x > 0, pd.SparseDtype("bool", False)),
+}
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+def test_sparse_columns_of_pandas_stay_sparse(kind):
+    value, dtype = SPARSE[kind]
+    u, cells = followed(value, holes=dtype.subtype.kind == "f")
+    plain = pd.DataFrame({"u": u, "c": pd.Series(cells, dtype=dtype.subtype)}).set_index(np.arange(N) + 7)
+    frame = plain.astype({"c": dtype})
+    frame.iloc[3, 0] = plain.iloc[3, 0] = np.nan
+    full = bf.TableImputer(random_state=0, add_indicator=True).fit_transform(frame)
+    expected = bf.TableImputer(random_state=0, add_indicator=True).fit_transform(plain)
+    assert full["c"].dtype == dtype
+    assert full.index.equals(frame.index)
+    pd.testing.assert_frame_equal(full.astype({"c": dtype.subtype}), expected)
+
+
+def test_rows_of_a_mixed_column_may_hold_only_its_numbers():
+    u, cells = followed(lambda x: "low" if x < -0.5 else float(x > 0.5))
+    frame = pd.DataFrame({"u": u, "c": pd.Series(cells, dtype=object)})
+    for columns in ("auto", {"c": ["low", 0.0, 1.0]}):
+        model = bf.TableImputer(columns=columns, random_state=0).fit(frame)
+        full, some = model.transform(frame), frame.index[u >= -0.5]
+        assert full["c"].notna().all()
+        part = frame.loc[some].assign(c=frame["c"][some].astype(float))  # numbers, as in a file without "low"
+        assert np.mean(model.transform(part)["c"].astype(str) == full["c"][some].astype(str)) > 0.9
+        np.testing.assert_array_equal(part["c"].dropna(), model.transform(part)["c"][part["c"].notna()])
+
+
+def test_integers_are_filled_within_bounds_and_have_levels_that_are_integers():
+    u, cells = followed(lambda x: round(10 * x))
+    frame = pd.DataFrame({"u": u, "c": pd.array(cells, "Int64"), "g": pd.array(np.digitize(u, [-1, 0, 1]), "Int64")})
+    model = bf.TableImputer(bounds={"c": (0.6, 4.5)}, random_state=0).fit(frame)
+    told = model.transform(frame)["c"][::5]
+    assert set(told) >= {1, 4}
+    assert told.between(1, 4).all()
+    assert model.levels_["g"] == [0, 1, 2, 3]
+    assert all(type(level) is int for level in model.levels_["g"])
+
+
+def test_holes_of_text_that_is_kept_get_a_warning_unless_it_was_declared():
+    u, cells = followed(lambda x: f"name {x}")
+    frame = pd.DataFrame({"u": u, "c": cells})
+    with pytest.warns(UserWarning, match=r"rarely repeats stay empty: c \(12\)"):
+        assert bf.TableImputer().fit_transform(frame)["c"].isna().sum() == 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bf.TableImputer(columns={"c": "keep"}).fit(frame)
+        bf.TableImputer().fit(frame.dropna())
+
+
 def test_unfitted_and_unconverged():
     X = np.random.default_rng(0).standard_normal((50, 6))
     X[::4, 1] = np.nan
@@ -412,3 +536,18 @@ def test_draws_have_the_zeros_that_a_column_has():
     assert np.mean(draws < x[x > 0].min()) == pytest.approx(np.mean(x == 0), abs=0.2)
     inside = (draws.min(axis=0) <= x[hidden]) & (x[hidden] <= draws.max(axis=0))
     assert inside.mean() > 0.85
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("zero", [0.0, 1e6])
+def test_units_and_zeros_of_numbers_do_not_matter(unit, zero):
+    """Up to rounding, which is 10⁶ times larger if the zero is 10⁶ standard deviations away."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(90)
+    frame = pd.DataFrame({"u": u, "v": np.exp(u + 0.3 * rng.standard_normal(90)), "w": np.where(u > 0.3, "a", "b")})
+    frame = frame.mask(rng.random(frame.shape) < 0.2)
+    other = frame.assign(v=(frame["v"] + zero) * unit)
+    one, two = (bf.TableImputer(random_state=0).fit_transform(table) for table in (frame, other))
+    np.testing.assert_allclose(two["v"] / unit - zero, one["v"], atol=1e-7)
+    np.testing.assert_allclose(two["u"], one["u"], atol=1e-7)
+    assert two["w"].tolist() == one["w"].tolist()

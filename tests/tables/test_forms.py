@@ -53,7 +53,7 @@ def test_declared_levels_come_in_their_order():
 def test_times_are_as_fine_as_those_that_are_known(unit, step):
     times = np.array(["2020-01-01", "2020-05-01", "2021-01-01"], "M8[us]").astype(float)
     times[2] += np.timedelta64(1, unit) / np.timedelta64(1, "us")
-    form = Form.of("c", np.append(times, np.nan), None, Declared(time=True))
+    form = Form.of("c", np.append(times, np.nan), None, Declared(like=np.datetime64("2020-01-01", "us")))
     assert (form.kind, form.step) == ("number", step)
     told = form.values(np.array([times.mean() + 0.3]))
     assert told[0] % step == 0

@@ -1,5 +1,6 @@
 """Tables as scikit-learn's users pass them: arrays of numbers or of objects, and data frames of any library."""
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,8 +12,9 @@ from sklearn.utils.validation import validate_data
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header, table_error
-from bifactor.tables.forms import Declared, is_nothing
-from bifactor.tables.frame_cells import cells_of, declared, filled, plain_cells
+from bifactor.tables.forms import TIMES, Declared, Form, is_nothing
+from bifactor.tables.frame_cells import cells_of, declared, filled
+from bifactor.tables.object_cells import as_objects, like_of, object_cells
 
 Told = list[tuple[Array, Array]]
 """The missing cells of each column, and the values that fill them."""
@@ -34,7 +36,7 @@ class ArrayTable:
     def declared(self, name: Any) -> Declared:
         return Declared()
 
-    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array with missing cells filled in, with the same dtype."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
@@ -45,7 +47,7 @@ class ArrayTable:
 
 
 class WordTable:
-    """An array of objects that contains words."""
+    """An array of objects that contains words or times."""
 
     def __init__(self, X: Array, names: list[Any], missing: Any):
         self.names = names
@@ -53,19 +55,23 @@ class WordTable:
 
     def cells(self, name: Any, kept: bool) -> Array:
         """A column, with NaN or None for missing cells."""
-        at = self.names.index(name)
-        return np.zeros(len(self._X)) if kept else _without(plain_cells(self._X[:, at].tolist(), at), self._missing)
+        return np.zeros(len(self._X)) if kept else _without(object_cells(self._column(name), name), self._missing)
 
     def declared(self, name: Any) -> Declared:
-        return Declared()
+        """Kind of a column according to the class of its objects."""
+        return Declared(like=like_of(self._column(name)))
 
-    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array with missing cells filled in, except in columns without any known cell."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
-            found[holes, j] = values
+            found[holes, j] = as_objects(values, forms[j].like)
         marks = [_holes(self.cells(name, False)) for name, mark in zip(self.names, marked, strict=True) if mark]
         return np.column_stack([found[:, stay], *marks])
+
+    def _column(self, name: Any) -> list[Any]:
+        cells: list[Any] = self._X[:, self.names.index(name)].tolist()
+        return cells
 
 
 class FrameTable:
@@ -73,6 +79,10 @@ class FrameTable:
 
     def __init__(self, frame: "nw.DataFrame[Any]", missing: Any):
         self.names = list(frame.columns)
+        self._sparse = _sparse_types(frame)
+        if self._sparse:  # pandas cannot write into these
+            dense = {name: kind.subtype for name, kind in self._sparse.items()}
+            frame = nw.from_native(nw.to_native(frame).astype(dense))
         self._frame, self._missing = frame, None if is_nothing(missing) else missing
         self._cells: dict[Any, Array] = {}
 
@@ -89,19 +99,21 @@ class FrameTable:
         found = declared(self._frame.get_column(name))
         return found._replace(levels=[level for level in found.levels if level != self._missing])
 
-    def written(self, told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
+    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
         """The frame with missing cells filled in, with the same types, and an indicator for each marked column."""
         columns, marks = [], []
-        for name, (holes, values), stays, marks_it in zip(self.names, told, stay, marked, strict=True):
-            series = self._frame.get_column(name)
+        for form, (holes, values), stays, marks_it in zip(forms, told, stay, marked, strict=True):
+            name, series = form.name, self._frame.get_column(form.name)
             if name in empty and series.dtype.is_numeric():
                 holes, values = np.ones(len(series), bool), np.zeros(len(series))
             if stays:
-                columns.append(filled(series, holes, values))
+                columns.append(filled(series, holes, values, form.like))
             if marks_it:
                 where = _holes(self.cells(name, False)).tolist()
                 marks.append(_flags(f"missingindicator_{name}", where, series))
-        return nw.to_native(self._frame.select(*columns, *marks))
+        found = nw.to_native(self._frame.select(*columns, *marks))
+        sparse = {name: kind for name, kind in self._sparse.items() if name in found.columns}
+        return found.astype(sparse) if sparse else found
 
 
 Table = ArrayTable | WordTable | FrameTable
@@ -118,7 +130,7 @@ def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> Table:
     framed = frame_header(X) is not None and (reset or estimator._framed)
     if reset:
         estimator._framed = framed
-    if not framed and _holds_words(X):
+    if not framed and _holds_objects(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         names = getattr(estimator, "feature_names_in_", np.arange(X.shape[1]))
         return WordTable(X.astype(object), names.tolist(), missing)
@@ -139,10 +151,19 @@ def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> Table:
     return FrameTable(frame, missing)
 
 
-def _holds_words(X: Any) -> bool:
+def _holds_objects(X: Any) -> bool:
+    """Whether X is an array with words or times."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size == 0:
         return False
-    return X.dtype.kind in "UT" or (X.dtype == object and any(isinstance(cell, str) for cell in X.ravel().tolist()))
+    objects = X.ravel().tolist() if X.dtype == object else []
+    return X.dtype.kind in "UT" or any(isinstance(cell, (str, *TIMES)) for cell in objects)
+
+
+def _sparse_types(frame: "nw.DataFrame[Any]") -> dict[Any, Any]:
+    """Types of the sparse columns of a frame of pandas."""
+    if not frame.implementation.is_pandas():
+        return {}
+    return {name: kind for name, kind in nw.to_native(frame).dtypes.items() if hasattr(kind, "fill_value")}
 
 
 def _without(cells: Array, missing: Any) -> Array:

@@ -70,7 +70,8 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         Levels of columns that have some, in the order of `predict_proba`.
     scores_ : dict
         For each column that varies: `metric` (for grades, in levels), the `error` of hidden cells, and its `baseline`
-        with the mean, the median or the most frequent level as the prediction. For times, both are in days.
+        with the mean, the median or the most frequent level as the prediction, which also fills a column, within its
+        bounds, if predictions are not better. For times, both are in days.
     n_iter_ : int
         Number of rounds of both factor models.
     n_features_in_, feature_names_in_
@@ -127,7 +128,7 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
             return Sheet.fit(forms, cells, self.bounds, **options, on_round=on_round)
 
         self.sheet_ = run_watched(self, X, 2 * self.max_iter, fit)
-        self._note(stopped)
+        self._note(stopped, told)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -191,7 +192,7 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
                 raise InputError(f"columns names {name!r}, which is not a column of X. Choose from {some}.")
         return {name: Told.of(name, said) for name, said in given.items()}
 
-    def _note(self, stopped: bool) -> None:
+    def _note(self, stopped: bool, told: dict[Any, Told]) -> None:
         """Set the public attributes of the fit."""
         sheet = self.sheet_
         self.kinds_ = {form.name: form.kind for form in sheet.forms}
@@ -207,6 +208,8 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         if not self._stay.all():
             names = ", ".join(str(form.name) for form, stays in zip(sheet.forms, self._stay, strict=True) if not stays)
             warnings.warn(f"Columns without any known cell are dropped: {names}.", UserWarning, stacklevel=3)
+        if unfilled := sheet.unfilled(told):
+            warnings.warn(unfilled, UserWarning, stacklevel=3)
         factors = None if sheet.model.predictor is None else sheet.model.predictor.factors
         self.n_iter_ = 0 if factors is None else factors.n_iter
         if factors is not None and not factors.converged and not stopped:
@@ -228,7 +231,7 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
 
     def _written(self, table: Table, told: list[tuple[Array, Array]]) -> Any:
         empty = {form.name for form, known in zip(self.sheet_.forms, self.sheet_.known, strict=True) if not known}
-        return table.written(told, self._stay, self._marked, empty)
+        return table.written(self.sheet_.forms, told, self._stay, self._marked, empty)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 Cells are an array of numbers, with NaN for missing ones, or an array of objects, with None for missing ones.
 """
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,19 +24,34 @@ DISTINCT = 0.5
 """Text is a category if it has at most this many distinct words per cell; else it holds names, and is kept."""
 
 
+INTEGERS = int, np.integer
+TIMES = dt.date, dt.timedelta, np.datetime64, np.timedelta64
+"""Classes of integers and of times; those of pandas are subclasses."""
+
 DAY = 86_400_000_000
 """A day in microseconds."""
 
-STEPS = DAY, 60_000_000, 1_000_000, 1_000, 1
+STEPS = {DAY: "days", 60_000_000: "minutes", 1_000_000: "seconds", 1_000: "milliseconds", 1: "microseconds"}
 """Resolutions of times in microseconds: if all known times are whole days, so are the values that fill holes."""
 
 
 class Declared(NamedTuple):
-    """What the type of a column declares: levels, ordered or not, or times in microseconds."""
+    """What the type of a column declares."""
 
     levels: Sequence[Any] = ()
     ordered: bool = False
-    time: bool = False
+    like: Any = None
+    """A number or a time of the class that all cells have: an integer, a decimal, a date and so on."""
+
+    @property
+    def time(self) -> bool:
+        """Whether cells are times, in microseconds."""
+        return isinstance(self.like, TIMES)
+
+    @property
+    def whole(self) -> bool:
+        """Whether cells are integers."""
+        return isinstance(self.like, INTEGERS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,8 @@ class Form:
     """For all kinds except numbers."""
     step: int = 0
     """For times: all of them are multiples of this, in microseconds."""
+    like: Any = None
+    """As in `Declared`."""
 
     @classmethod
     def of(cls, name: Any, cells: Array, told: Told | None = None, declared: Declared = Declared()) -> Self:  # noqa: B008
@@ -80,8 +98,9 @@ class Form:
                 raise InputError(
                     f"Column {name!r} is declared as numbers, but has {_short(found)}. Choose another kind."
                 )
-            return cls(name, kind, step=_step(cells) if declared.time and kind == NUMBER else 0)
-        levels = told.levels or tuple(declared.levels) or _levels(cells)
+            step = _step(cells) if declared.time and kind == NUMBER else 0
+            return cls(name, kind, step=step, like=declared.like)
+        levels = told.levels or tuple(declared.levels) or _levels(cells, declared.whole)
         if kind == BOOLEAN and len(levels) > 2:
             raise InputError(f"Column {name!r} is declared as boolean, but has {len(levels)} levels. Choose category.")
         if told.levels:
@@ -90,17 +109,18 @@ class Form:
                 raise InputError(
                     f"Column {name!r} has {_short(strange)}, which is not among its levels. List all of them."
                 )
-        return cls(name, BOOLEAN if kind == CATEGORY and len(levels) == 2 else kind, levels)
+        return cls(name, BOOLEAN if kind == CATEGORY and len(levels) == 2 else kind, levels, like=declared.like)
 
     def codes(self, cells: Array) -> Array:
         """Numbers, or indices of levels; NaN for holes and for levels that were not in the fit."""
         if self.kind == NUMBER:
             return _numbers(cells, self.name)
-        if cells.dtype != object and self.kind == ORDINAL and self.levels:
+        words = [isinstance(level, str) for level in self.levels]
+        if cells.dtype != object and self.kind == ORDINAL and self.levels and not any(words):
             levels = np.array(self.levels, np.float64)
             nearest = np.abs(cells[:, None] - levels).argmin(axis=1) if cells.size else np.empty(0)
             return np.where(np.isnan(cells), np.nan, nearest)
-        if cells.dtype != object and any(isinstance(level, str) for level in self.levels) and not np.isnan(cells).all():
+        if cells.dtype != object and words and all(words) and not np.isnan(cells).all():
             raise InputError(f"Column {self.name!r} held text in the fit, but now numbers. Pass text.")
         places = {level: float(k) for k, level in enumerate(self.levels)}
         return np.array([places.get(cell, np.nan) for cell in cells.tolist()], np.float64)
@@ -139,10 +159,11 @@ def _step(cells: Array) -> int:
     return next(step for step in STEPS if step == 1 or np.all(known % step == 0))
 
 
-def _levels(cells: Array) -> tuple[Any, ...]:
+def _levels(cells: Array, whole: bool = False) -> tuple[Any, ...]:
     """All levels that occur, sorted; text alphabetically."""
     if cells.dtype != object:
-        return tuple(np.unique(cells[~np.isnan(cells)]).tolist())
+        found = np.unique(cells[~np.isnan(cells)]).tolist()
+        return tuple(map(int, found)) if whole else tuple(found)
     counts = Counter(cell for cell in cells.tolist() if cell is not None)
     try:
         return tuple(sorted(counts))
@@ -169,7 +190,7 @@ def is_nothing(cell: Any) -> bool:
     if cell is None:
         return True
     same = cell == cell
-    return not (same is True or same is np.True_)
+    return not (same is True or same is np.True_ or np.ndim(same) > 0)
 
 
 def _short(cell: Any) -> str:

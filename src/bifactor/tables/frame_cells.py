@@ -1,13 +1,16 @@
 """Converts columns of data frames of any library to cells, and back with their holes filled in."""
 
+import datetime as dt
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.tables.forms import DAY, Declared, is_nothing
+from bifactor.tables.forms import DAY, Declared
+from bifactor.tables.object_cells import advice, as_objects, known_or_none, like_of, object_cells
 
 STRANGE = nw.List, nw.Struct, nw.Array, nw.Binary, nw.Time, nw.Int128, nw.UInt128
 """Types of columns that raise an error, unless the columns are kept."""
@@ -25,18 +28,20 @@ def cells_of(series: Any, name: Any) -> Array:
     if kind == nw.Duration:
         return _floats(series.dt.total_microseconds())
     if kind in STRANGE:
-        raise InputError(f"Column {name!r} of X holds {kind}. Leave it out, or pass columns={{{name!r}: 'keep'}}.")
+        raise InputError(f"Column {name!r} of X holds {kind}. {advice('Leave it out', name)}")
     if kind != nw.Boolean and kind.is_numeric():
         return _floats(series)
     if kind == nw.Object or kind == nw.Unknown:
-        return plain_cells(series.to_list(), name)
-    return _objects(series.to_list())
+        return object_cells(series.to_list(), name)
+    return known_or_none(series.to_list())
 
 
 def declared(series: Any) -> Declared:
     """What the type of a column declares."""
+    if series.dtype in (nw.Object, nw.Unknown):
+        return Declared(like=like_of(series.to_list()))
     if series.dtype not in (nw.Categorical, nw.Enum):
-        return Declared(time=series.dtype in (nw.Date, nw.Datetime, nw.Duration))
+        return Declared(like=_like(series.dtype))
     native = series.to_native()
     levels, ordered = None, False
     if series.implementation.is_pyarrow():
@@ -47,8 +52,16 @@ def declared(series: Any) -> Declared:
     return Declared([level for level in found if level is not None], bool(ordered))
 
 
-def filled(series: Any, holes: Array, values: Array) -> Any:
-    """The column with its holes filled in, of the same type."""
+def _like(kind: Any) -> Any:
+    """A number or a time as in columns of this type."""
+    if kind == nw.Datetime:
+        return dt.datetime(1970, 1, 1, tzinfo=None if kind.time_zone is None else ZoneInfo(kind.time_zone))
+    known = {nw.Date: dt.date(1970, 1, 1), nw.Duration: dt.timedelta()}
+    return next((like for time, like in known.items() if kind == time), 0 if kind.is_integer() else None)
+
+
+def filled(series: Any, holes: Array, values: Array, like: Any = None) -> Any:
+    """The column with its holes filled in, of the same type; objects are like the known ones, or like that."""
     kind, places = series.dtype, np.flatnonzero(holes)
     if places.size == 0:
         return series
@@ -58,6 +71,9 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
         return _with_times(series, holes, values.astype(np.float64))
     elif kind.is_numeric():
         values = values.astype(np.float64)
+    elif kind in (nw.Object, nw.Unknown) or values.dtype != object:
+        own = like_of(series.to_list())
+        values = as_objects(values, like if own is None else own)
     if series.implementation.is_pandas_like():
         native = series.to_native().copy()
         if kind == nw.Categorical and hasattr(native.dtype, "pyarrow_dtype"):  # pandas 2 cannot write into these
@@ -71,6 +87,10 @@ def filled(series: Any, holes: Array, values: Array) -> Any:
     if series.implementation.is_pyarrow() and kind in (nw.Categorical, nw.Enum):
         native = _with_words(series.to_native(), places, values, _further(series, values))
         return nw.from_native(native, series_only=True).alias(series.name)
+    if kind == nw.Object:
+        whole = known_or_none(series.to_list())
+        whole[places] = values
+        return nw.new_series(series.name, whole.tolist(), kind, backend=series.implementation)
     if kind == nw.Enum:
         _further(series, values)
     whole = np.empty(len(series), values.dtype)
@@ -122,7 +142,7 @@ def _with_words(native: Any, places: Array, values: Array, further: list[Any]) -
 
 def _further(series: Any, values: Array) -> list[Any]:
     """Levels that fill holes but are not in the type of these rows; they can be added unless levels are ordered."""
-    levels, ordered, _ = declared(series)
+    levels, ordered, *_ = declared(series)
     found = sorted(set(values.tolist()) - set(levels), key=str)
     if found and (ordered or series.dtype == nw.Enum):
         what = f"The type of column {series.name!r} of X lacks the level {found[0]!r} of the fit."
@@ -152,26 +172,3 @@ def _whole(values: Array, series: Any) -> Array:
     found = np.empty(values.size, object)
     found[:] = [min(max(round(value), low), high) for value in values.tolist()]
     return found
-
-
-def _objects(cells: list[Any]) -> Array:
-    """Cells with None for all that are missing."""
-    found = np.empty(len(cells), object)
-    plain = set(map(type, cells)) <= {str, bool, type(None)}
-    found[:] = cells if plain else [None if is_nothing(cell) else cell for cell in cells]
-    return found
-
-
-def plain_cells(given: list[Any], name: Any) -> Array:
-    """Cells that are all numbers as numbers; raise for cells other than numbers, text and booleans."""
-    if set(map(type, given)) <= {int, float, type(None)}:
-        return np.array(given, np.float64)
-    cells = _objects(given)
-    kinds = {type(cell) for cell in cells.tolist() if cell is not None}
-    if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
-        return np.array([np.nan if cell is None else float(cell) for cell in cells.tolist()])
-    strange = next((cell for cell in cells.tolist() if not isinstance(cell, (str, int, float, type(None)))), None)
-    if strange is not None:
-        what = f"Column {name!r} of X holds {type(strange).__name__}, which is neither a number nor text."
-        raise InputError(f"{what} Convert it, or pass columns={{{name!r}: 'keep'}}.")
-    return cells

@@ -11,7 +11,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
-from bifactor.tables.fields import cells
+from bifactor.tables.fields import cells, open_quote, unclosed
 from bifactor.tables.forms import Declared
 from bifactor.tables.headers import INDEX, plain
 from bifactor.tables.layout import DELIMITERS
@@ -56,6 +56,7 @@ class TextTable:
                 if not header:
                     header = words
                 elif len(words) != len(header):
+                    _require_closed(text, separator, path)
                     raise FileError(
                         f"Line {reader.line_num} of {path} has {len(words)} fields, but the header has {len(header)}. "
                         "Check that line, and the delimiter."
@@ -64,6 +65,8 @@ class TextTable:
                     body.append(words)
         except (UnicodeDecodeError, csv.Error) as error:
             raise FileError(f"{path} is not csv in UTF-8 ({error}). Convert it.") from None
+        if text.count(b'"') % 2:  # an open quote may contain the rest of the file
+            _require_closed(text, separator, path)
         if not body:
             raise FileError(f"{path} has a header but no lines below it. Pass a table with at least one row.")
         _check_header(header, path)
@@ -85,7 +88,7 @@ class TextTable:
             return numbers, Declared()
         times = _times(words)
         if times is not None:
-            return times, Declared(time=True)
+            return times, Declared(like=np.datetime64(0, "us"))
         found = np.empty(len(words), object)
         found[:] = [None if word.strip().lower() in WORDS_FOR_NOTHING else word.strip() for word in words]
         return found, Declared()
@@ -119,6 +122,13 @@ class TextTable:
     def _words(self, name: str) -> list[str]:
         place = self.header.index(name)
         return [row[place] for row in self.body]
+
+
+def _require_closed(text: bytes, delimiter: str, path: Path) -> None:
+    """Raise `FileError` if a quote is not closed."""
+    line = open_quote(text.decode("utf-8").split("\n"), delimiter)
+    if line is not None:
+        raise unclosed(path, line + 1)
 
 
 def _times(words: list[str]) -> Array | None:

@@ -204,3 +204,57 @@ def test_small_tables(X, kinds, sizes, effort):
     assert not np.isnan(empty[:, known]).any()
     for draw in model.draws(X, 2, seed=0):
         assert not np.isnan(draw[:, known]).any()
+
+
+def rare_and_noisy(seed, n=400):
+    """Columns that follow two factors, and with them columns of rare levels and of noise, which follow nothing."""
+    rng = np.random.default_rng(seed)
+    u = rng.standard_normal((2, n))
+    related = [u[k % 2] + 0.4 * rng.standard_normal(n) for k in range(6)]
+    rare = [rng.choice(5, n, p=[1 - 4 * p, p, p, p, p]) for p in (0.003, 0.005, 0.01, 0.02, 0.03)]
+    rest = [rng.choice(6, n), rng.integers(0, 5, n), rng.standard_normal(n), rng.exponential(size=n)]
+    kinds = ["number"] * 6 + ["category"] * 6 + ["ordinal", "number", "number"]
+    truth = np.column_stack([*related, *rare, *rest]).astype(float)
+    return truth, Schema(tuple(kinds), (0,) * 6 + (5,) * 5 + (6, 5, 0, 0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("effort", [FAST, FULL])
+def test_no_column_is_filled_worse_than_by_its_most_frequent_level(seed, effort):
+    truth, schema = rare_and_noisy(seed)
+    rng = np.random.default_rng(seed + 100)
+    table = np.where(rng.random(truth.shape) < 0.7, truth, np.nan)
+    model = TableModel.fit(table, schema, effort, seed=0)
+    full, holes = model.fill(table), np.isnan(table)
+    assert all(score.error <= score.baseline for score in model.scores.values())
+    for j in np.flatnonzero(np.array(schema.kinds) == "category"):
+        known, hidden = table[~holes[:, j], j].astype(int), truth[holes[:, j], j]
+        wrong = np.count_nonzero(full[holes[:, j], j] != hidden)
+        often = np.bincount(known).max() / known.size  # of noise with equal levels, any level is as good
+        assert wrong <= np.count_nonzero(hidden != np.bincount(known).argmax()) * (1 if often > 0.8 else 1.15)
+    assert all(model.scores[j].error < 0.8 * model.scores[j].baseline for j in range(6))
+
+
+def test_columns_that_nothing_tells_are_drawn_by_their_frequencies():
+    truth, schema = rare_and_noisy(0)
+    table = np.where(np.random.default_rng(1).random(truth.shape) < 0.7, truth, np.nan)
+    model = TableModel.fit(table, schema, seed=0)
+    alone = [j for j, score in model.scores.items() if score.error == score.baseline]
+    levels = [j for j in alone if schema.sizes[j]]
+    assert set(levels) >= {6, 7}
+    drawn = np.stack(list(model.draws(table, 100, 0)))
+    for j in levels:
+        known = table[~np.isnan(table[:, j]), j].astype(int)
+        shares = np.bincount(known, minlength=schema.sizes[j]) / known.size
+        found = model.probabilities(table, j)
+        assert np.ptp(found, axis=0).max() == 0
+        np.testing.assert_allclose(found[0], shares, atol=0.01)  # half an observation for each level
+        cells = drawn[:, np.isnan(table[:, j]), j].astype(int)
+        told = np.bincount(cells.ravel(), minlength=schema.sizes[j]) / cells.size
+        np.testing.assert_allclose(told, shares, atol=0.02)
+    for j in set(alone) - set(levels):
+        cells = drawn[:, np.isnan(table[:, j]), j]
+        np.testing.assert_allclose(
+            np.quantile(cells, [0.1, 0.5, 0.9]), np.nanquantile(table[:, j], [0.1, 0.5, 0.9]), atol=0.25
+        )
+        assert set(cells.ravel()) <= set(np.clip(cells.ravel(), np.nanmin(table[:, j]), np.nanmax(table[:, j])))

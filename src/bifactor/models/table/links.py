@@ -22,6 +22,16 @@ BLUNT, MILD = 10.0, 3.0
 
 
 @dataclass(frozen=True, eq=False)
+class Frequencies:
+    """The shares of levels, whatever the predictions are."""
+
+    shares: Array
+
+    def probabilities(self, z: Array) -> Array:
+        return np.tile(self.shares, (len(z), 1))
+
+
+@dataclass(frozen=True, eq=False)
 class ProportionalOdds:
     """P(level ≤ k) = σ(θₖ − bz)."""
 

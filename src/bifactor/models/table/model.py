@@ -89,9 +89,9 @@ class TableModel:
         for j, code, span in layout.places:
             rows = held_out.mask[:, span.start]
             middle, x = predicted[rows, span], X[held_out.rows[rows], j]
-            answers[j] = answer_of(code, middle, x, _shrinkage(held_out, predicted, span.start))
-            if x.size:
-                scores[j] = answers[j].score(middle, x)
+            answers[j], score = answer_of(code, middle, x, _shrinkage(held_out, predicted, span.start), rng)
+            if score is not None:
+                scores[j] = score
         return cls(layout, schema, constants, Predictor(factors, forests, stack), answers, scores)
 
     def fill(self, X: Array) -> Array:

@@ -1,6 +1,6 @@
 """Columns of any kind, and the model that fills them in, common to frames, arrays and text files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
@@ -12,8 +12,11 @@ from bifactor.errors import InputError
 from bifactor.models.table.answers import Score
 from bifactor.models.table.layout import Schema
 from bifactor.models.table.model import TableModel
-from bifactor.tables.forms import DAY, KEEP, NUMBER, ORDINAL, Form
+from bifactor.tables.forms import DAY, INTEGERS, KEEP, NUMBER, ORDINAL, STEPS, Form
 from bifactor.validation import is_at_least_zero
+
+SHOWN = 10
+"""Most columns that a note lists."""
 
 
 def metric_of(form: Form) -> str:
@@ -71,6 +74,17 @@ class Sheet:
         found = [None if form.kind == KEEP else self.model.scores.get(next(places)) for form in self.forms]
         return [_in_days(score) if form.step else score for form, score in zip(self.forms, found, strict=True)]
 
+    def unfilled(self, told: Container[Any]) -> str:
+        """A note about kept columns with missing cells, unless it was `told` to keep them; empty if there are none."""
+        pairs = zip(self.forms, self.holes, strict=True)
+        found = {form.name: holes for form, holes in pairs if form.kind == KEEP and holes and form.name not in told}
+        if not found:
+            return ""
+        names = ", ".join(f"{name} ({holes:,})" for name, holes in list(found.items())[:SHOWN])
+        more = ", …" if len(found) > SHOWN else ""
+        what = f"Missing cells of text that rarely repeats stay empty: {names}{more}."
+        return f"{what} Declare such a column as a category to fill them, or as kept."
+
     def _back(self, columns: Sequence[Array], X: Array) -> list[tuple[Array, Array]]:
         found, codes = [], iter(X.T)
         for form, cells in zip(self.forms, columns, strict=True):
@@ -113,6 +127,12 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
                 f"bounds of {name!r} are {ends!r}. Pass two increasing {'times' if time else 'numbers'}, such as "
                 f"{'(datetime(2020, 1, 1), datetime(2021, 1, 1))' if time else '(0, 120)'}."
             )
+        unit = forms[places[name]].step or int(isinstance(forms[places[name]].like, INTEGERS))
+        if unit:  # values are rounded
+            low, high = unit * np.ceil(low / unit), unit * np.floor(high / unit)
+        if low > high:
+            what = f"whole {STEPS[int(unit)]}" if time else "integers"
+            raise InputError(f"Column {name!r} holds {what}, none of which is within its bounds {ends!r}. Widen them.")
         found[places[name]] = low, high
     return found
 
