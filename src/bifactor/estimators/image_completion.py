@@ -37,7 +37,8 @@ class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     uncertainty_ : array, of the shape of the picture
-        Standard deviation of each filled pixel, 0 for known pixels: a map of how reliable the filled pixels are.
+        Standard deviation of each filled pixel, 0 for known pixels; its size is adjusted to the errors of known pixels
+        that are hidden. Infinite if a single floating-point number is known.
 
     References
     ----------

@@ -31,6 +31,8 @@ class Layer:
     """H × W, bool."""
     noise: float = 0.0
     """The standard deviation of the noise of known pixels that is to be removed."""
+    reach: float = 0.0
+    """The width of the range of values, in shades."""
     variance: Array = field(default_factory=lambda: np.zeros(0, np.float32))
     """The variance of each guess, H × W, after completion."""
 
@@ -56,7 +58,7 @@ def complete_layers(layers: list[Layer], progress: Progress | None = None) -> No
         if others:
             _complete_beside(layer, _nearest(layers, layer, others), tell)
         else:
-            layer.variance = complete(layer.planes, layer.known, layer.noise, tell)
+            layer.variance = complete(layer.planes, layer.known, layer.noise, tell, layer.reach)
         if layer not in told:
             told.append(layer)
 
@@ -75,7 +77,7 @@ def _complete_beside(layer: Layer, others: list[Layer], progress: Progress | Non
     """Complete the part that the others do not explain."""
     explained = _explained(layer, others)
     layer.planes -= explained
-    layer.variance = complete(layer.planes, layer.known, layer.noise, progress)
+    layer.variance = complete(layer.planes, layer.known, layer.noise, progress, layer.reach)
     layer.planes += explained
 
 

@@ -24,7 +24,9 @@ Progress = Callable[[float], None]
 """A function that is called with the share of the work that is done."""
 
 
-def complete(planes: Array, known: Array, noise: float = 0.0, progress: Progress | None = None) -> Array:
+def complete(
+    planes: Array, known: Array, noise: float = 0.0, progress: Progress | None = None, reach: float = 0.0
+) -> Array:
     """Fill in the picture in place, and return the variance of each guess; shades are from 0 to 255.
 
     Parameters
@@ -37,6 +39,8 @@ def complete(planes: Array, known: Array, noise: float = 0.0, progress: Progress
         The standard deviation of the noise of known pixels. Above 0, these are replaced, too.
     progress : callable, optional
         See `Progress`.
+    reach : float
+        The width of the range of values, for the variance if hardly any pixel is known.
     """
     rough = roughness(brightness(planes), known)
     trials = trial_pixels(known) / known.size
@@ -44,7 +48,7 @@ def complete(planes: Array, known: Array, noise: float = 0.0, progress: Progress
     blend = best_blend(planes, known, lambda part, told: _complete(part, told, level_count(told), rough, noise))
     doubt = _complete(planes, known, level_count(known), rough, noise, progress=of_all)
     blend.apply(planes, known)
-    return doubt
+    return doubt if noise > 0 else blend.widened(doubt, planes, known, reach)
 
 
 def _complete(

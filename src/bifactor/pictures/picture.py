@@ -125,7 +125,14 @@ def _layer(picture: Array, known: Array, group: list[int], low: float, unit: flo
         if isinstance(denoise, bool | np.bool_) and denoise
         else float(denoise) / unit
     )
-    return Layer(planes, mask, noise)
+    return Layer(planes, mask, noise, _reach(picture.dtype, int(np.count_nonzero(mask))) / unit)
+
+
+def _reach(dtype: Any, count: int) -> float:
+    """The width of the range of a type; floating-point numbers have none, and one of them says nothing of others."""
+    if dtype.kind == "f":
+        return np.inf if count == 1 else 0.0
+    return 1.0 if dtype.kind == "b" else float(np.iinfo(dtype).max) - float(np.iinfo(dtype).min)
 
 
 def _strips(mask: Array) -> Iterator[slice]:
@@ -163,9 +170,7 @@ def _alike(known: Array) -> list[list[int]]:
 
 
 def _range(picture: Array, known: Array, group: list[int]) -> tuple[float, float]:
-    """The value of shade 0, and the size of one shade; the shades of bytes are the values themselves."""
-    if picture.dtype == np.uint8:
-        return 0.0, 1.0
+    """The value of shade 0, and the size of one shade, from the range of known values, so that units do not matter."""
     ends = [(float(told.min()), float(told.max())) for told in (picture[:, :, k][known[:, :, k]] for k in group)]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     width = high / 2 - low / 2  # this is finite
