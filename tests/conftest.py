@@ -10,8 +10,11 @@ from threadpoolctl import threadpool_limits
 import bifactor as bf
 from bifactor import kernels
 from bifactor.arrays import gaussian, host
+from bifactor.factors import Factors
 from bifactor.penalties.uncertainty import Uncertainty
 from bifactor.problems.state import State
+from bifactor.solvers import PCG, AltMin, Newton, Race, RankContinuation, Refitted, RidgeHomotopy, ScaledGD, SoftImpute
+from bifactor.steps import CurveSearch
 
 LOSSES = {
     "Squared": bf.losses.Squared(),
@@ -73,7 +76,7 @@ def small_problems(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session", autouse=True)
 def objective_law() -> Iterator[None]:
-    """In every fit of every test, what the loop calls the objective is F at its factors, in every iteration."""
+    """In every fit of every test, what the loop calls the objective is F at its factors, and it never increases."""
     module = importlib.import_module("bifactor.running.solve")
     plain = module._iterate
 
@@ -81,6 +84,7 @@ def objective_law() -> Iterator[None]:
         advance = run.advance
 
         def checked(state, *others):
+            check_descent(problem, solver, run.state, state)
             taken = advance(state, *others)
             # Looking costs a forward, so that the largest problems are looked at in some iterations only.
             if taken and (run.iteration < 20 or run.iteration % 10 == 0):
@@ -97,9 +101,9 @@ def objective_law() -> Iterator[None]:
 
 
 def check_objective(problem: bf.Objective, state: State) -> None:
-    """|objective − F(U, V)| ≤ τF₁ + 20ε√(F₁S) + 100ε²S, S = scale·‖X‖²_F and F₁ = Σw|ℓ| + |terms|.
+    """The objective is F(U, V) up to the rounding of a sum of size F₁ = Σw|ℓ| + |terms|.
 
-    A posterior has its squared errors from sums of squares, which cancel: there it may be εS.
+    A posterior has its squared errors from sums of squares, which cancel: there it may be ε·scale·‖X‖²_F.
     """
     x = state.point.x
     if x.width == 0:
@@ -110,13 +114,52 @@ def check_objective(problem: bf.Objective, state: State) -> None:
         losses = (losses if problem.weights is None else host(problem.weights) * losses).astype(np.float64)
     else:
         losses = np.array([problem.f.value(x)])
-    eps = float(np.finfo(x.dtype).eps)
-    size, S = np.abs(losses).sum() + np.abs(terms).sum(), problem.scale * x.product_norm() ** 2
-    allowed = (1e-10 if eps < 1e-10 else 1e-5) * size + 20 * eps * size**0.5 * S**0.5 + 100 * eps**2 * S
+    allowed = rounding(problem, x, np.abs(losses).sum() + np.abs(terms).sum())
     if any(isinstance(term, Uncertainty) for term in problem.terms):
-        allowed += eps * S
+        allowed += float(np.finfo(x.dtype).eps) * problem.scale * x.product_norm() ** 2
     error = abs(state.value - losses.sum() - sum(terms))
     assert not error > allowed, f"the objective is off by {error:.3g}, where rounding allows {allowed:.3g}"
+
+
+DESCENDING = (PCG, Newton, AltMin, ScaledGD, SoftImpute)
+STAGED = (RankContinuation, RidgeHomotopy, Race, Refitted)
+
+
+def check_descent(problem: bf.Objective, solver: bf.solvers.Solver, before: State, after: State) -> None:
+    """The function that is being minimised does not increase, neither in an iteration nor where columns are added.
+
+    Another solver of a race begins at its own start, and another loss is another function. Where a homotopy lowers its
+    ridge, the function at one point only becomes smaller.
+    """
+    while isinstance(solver, STAGED):
+        old, new = before.own, after.own
+        if isinstance(solver, Race):
+            if old.lane != new.lane:
+                return
+            solver = solver.solvers[new.lane]
+        else:
+            if isinstance(solver, Refitted) and old.rounds != new.rounds:
+                return
+            problem, solver = (
+                problem.with_fitted(new.fitted) if isinstance(solver, Refitted) else problem,
+                solver.solver,
+            )
+            if isinstance(solver, STAGED) and getattr(new, "count", 1) < 2:  # its own stages begin again
+                return
+        before, after = old.inner, new.inner
+    if not isinstance(solver, DESCENDING) or not isinstance(getattr(solver, "step_size", CurveSearch()), CurveSearch):
+        return
+    if not (np.isfinite(before.value) and np.isfinite(after.value)) or before.point.x.width == 0:
+        return
+    allowed = max(rounding(problem, state.point.x, abs(state.value)) for state in (before, after))
+    rise = after.value - before.value
+    assert not rise > allowed, f"the objective rises by {rise:.3g}, where rounding allows {allowed:.3g}"
+
+
+def rounding(problem: bf.Objective, x: Factors, size: float) -> float:
+    """The rounding of a sum of terms of this total size: τF₁ + 20ε√(F₁S) + 100ε²S with S = scale·‖X‖²_F."""
+    eps, S = float(np.finfo(x.dtype).eps), problem.scale * x.product_norm() ** 2
+    return (1e-10 if eps < 1e-10 else 1e-5) * size + 20 * eps * size**0.5 * S**0.5 + 100 * eps**2 * S
 
 
 @pytest.fixture(params=LOSSES, scope="session")

@@ -1,6 +1,7 @@
 """Error bars of `MatrixCompletion`: what they mean, how they travel, and who has none."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.estimators import inputs
-from bifactor.models import noise_choice
+from bifactor.models import fitting, noise_choice
 from bifactor.solvers import PCG, Variational
 
 M, N, NOISE = 120, 60, 0.5
@@ -273,12 +274,84 @@ def test_weights_are_precisions(table, truth):
     assert errors["right"] < 0.8 * errors["none"]
 
 
+def same_law(table, other, unit=1.0, zero=0.0, weight=1.0, **options):
+    """Whether predictions and their error bars are those of `table` for another unit, another zero, other weights."""
+    a = bf.MatrixCompletion(random_state=0, **options).fit(table)
+    b = bf.MatrixCompletion(random_state=0, **options).fit(other, sample_weight=np.full(len(table), weight))
+    assert b.n_components_ == a.n_components_
+    i, j = np.indices(table.shape).reshape(2, -1)
+    (p, s), (q, t) = (model.predict(i, j, return_std=True) for model in (a, b))
+    close = 1e-8 if other.dtype == np.float64 else 2e-5
+    np.testing.assert_allclose((q.astype(np.float64) - zero) / unit, p, atol=close)
+    np.testing.assert_allclose(t.astype(np.float64) / unit, (s if weight == 1 else t), rtol=close)
+
+
+@pytest.mark.parametrize("n_components", [3, "auto"])
+@pytest.mark.parametrize("noise", ["auto", "student"])
+@pytest.mark.parametrize(("unit", "zero"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e3)])
+def test_the_unit_and_the_zero_of_y_do_not_matter(table, n_components, noise, unit, zero):
+    same_law(table[:50], unit * table[:50] + zero, unit, zero, n_components=n_components, noise=noise)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e-6, 1e6, 1e15])
+def test_nor_in_single_precision(table, unit):
+    single = table[:50].astype(np.float32).astype(np.float64)
+    same_law(single, (unit * single).astype(np.float32), unit, n_components=3, noise="both")
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e6])
+def test_nor_does_the_unit_of_weights(table, weight):
+    same_law(table[:50], table[:50], weight=weight, n_components="auto")
+
+
 def test_warm_start_ends_where_a_cold_one_does(table):
     model = bf.MatrixCompletion(n_components=3, solver=Variational("one"), warm_start=True, random_state=0).fit(table)
     first, n_iter = model.complete(), model.n_iter_
     again = model.fit(table)
     assert again.n_iter_ < n_iter
     np.testing.assert_allclose(again.complete(), first, atol=0.1)
+
+
+def short_rows(seed, entries=704):
+    rng = np.random.default_rng(seed)
+    i, j = (np.r_[rng.integers(0, size, entries), size - 1] for size in (338, 38))
+    Z = 3 + rng.standard_normal((338, 2)) @ rng.standard_normal((2, 38))
+    return (i, j, Z[i, j] + 0.3 * rng.standard_normal(i.size)), Z
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_rows_are_short_blocks_and_memory_end_at_the_same_place(seed, tmp_path):
+    """One start ends 30 to 100 nats from the other there, so both are tried, and the evidence compares them."""
+    triples, Z = short_rows(seed)
+    bf.tables.partition(triples, tmp_path / "blocks")
+    a, b = (
+        bf.MatrixCompletion(n_components=2, noise="one", random_state=0).fit(data)
+        for data in (triples, str(tmp_path / "blocks"))
+    )
+    assert abs(a.evidence_ - b.evidence_) < 2
+    i, j = np.indices(Z.shape).reshape(2, -1)
+    errors = [np.sqrt(np.mean((model.predict(i, j) - Z[i, j]) ** 2)) for model in (a, b)]
+    assert errors[1] == pytest.approx(errors[0], rel=0.05)
+
+
+@pytest.mark.parametrize(("entries", "count"), [(704, 2), (6000, 1)])
+def test_only_short_rows_have_two_starts(entries, count, monkeypatch):
+    runs, function = [], fitting.run
+    monkeypatch.setattr(fitting, "run", lambda *a, **k: runs.append(function(*a, **k)) or runs[-1])
+    triples, _ = short_rows(3, entries)
+    model = bf.MatrixCompletion(n_components=2, solver=Variational("one"), random_state=0).fit(triples)
+    assert len(runs) == count
+    assert model.result_.objective == min(run.objective for run in runs)
+
+
+def test_a_callback_that_stops_a_fit_stops_it():
+    seen = []
+    model = bf.MatrixCompletion(n_components=2, solver=Variational("one"), random_state=0)
+    data = short_rows(3)[0]
+    settings = replace(model._settings(), callback=lambda sweep, state: seen.append(sweep) or sweep == 3)
+    observations = bf.tables.Observations(*data, (338, 38))
+    result = fitting.fit_model(observations, settings).result
+    assert (result.n_iter, result.status, seen) == (3, bf.Status.CALLBACK, [1, 2, 3])
 
 
 # Mistakes

@@ -452,3 +452,15 @@ def test_labels_are_taken_in_as_the_fit_had_them(lines):
         model.transform_long(labels[late]).to_numpy()[0, 1:].astype(float),
         np.append(model.row_offsets_[-1], model.row_factors_[-1]),
     )
+
+
+def test_integer_names_may_be_kept_as_text():
+    i, j = np.nonzero(np.random.default_rng(0).random((12, 9)) < 0.7)
+    frame = pd.DataFrame({"user": i, "item": j, "rating": (i * j) % 5})
+    new = pd.DataFrame({"user": ["ann", "ann"], "item": [1, 2], "rating": [4, 3]})
+    with pytest.raises(InputError, match="text_names=True"):
+        bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame).partial_fit_long(new)
+    model = bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame, text_names=True).partial_fit_long(new)
+    assert {"0", "ann"} <= set(model.row_names_)
+    clicks = bf.Recommender(n_components=1, alpha=0.1, unobserved=0.3, item_share=0.0)
+    assert "0" in set(clicks.fit_long(frame[["user", "item"]], text_names=True).row_names_)

@@ -51,6 +51,20 @@ def test_it_ranks_better_than_popularity(chosen, split):
     assert found > popular + 0.1
 
 
+def test_the_unit_of_weights_does_not_matter():
+    """The weight of other entries that is chosen is relative to it."""
+    chosen = choices(180, 30, seed=2)
+    weights = 1.0 + np.random.default_rng(0).random(chosen.nnz)
+    fits = []
+    for unit in (1.0, 1e-6):
+        model = bf.Recommender(n_components=3, alpha=0.03, item_share=0, random_state=0)
+        fits.append(model.fit(chosen.tocoo().coords, sample_weight=unit * weights))
+        assert len(model.trials_) > 3
+        assert model.unobserved_ / unit == pytest.approx(fits[0].unobserved_)
+    one, other = (model.row_factors_ @ model.components_ for model in fits)
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
 def test_settings_are_chosen_by_what_is_held_out(monkeypatch):
     everyone = choices(400, 60)
     train, fresh = everyone[:200], everyone[200:]
@@ -123,10 +137,10 @@ def test_item_to_item_scores_are_regressions_on_other_columns(mixed):
 def test_item_to_item_scores_go_everywhere(mixed, tmp_path):
     chosen, model = mixed
     np.testing.assert_allclose(model.transform(chosen), model.row_factors_, atol=1e-4)
-    ids, scores = model.recommend([5], 3)
-    because, added = model.explain(5, ids[0, 0], n=40)
+    ids, _ = model.recommend([5], 3)
+    because, _, rest = model.explain(5, ids[0, 0], n=40)
     assert because.size == chosen[[5]].nnz
-    assert added.sum() == pytest.approx(scores[0, 0], abs=1e-4)
+    assert rest == pytest.approx(0, abs=1e-4)
     model.save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     again = loaded.recommend([5], 3)
@@ -235,8 +249,9 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     model.fit(plays).save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     (ids,), (scores,) = loaded.recommend([3], 1)
-    names, parts = loaded.explain(3, ids[0], n=1000)
-    assert parts.sum() == pytest.approx(scores[0], rel=1e-4)
+    names, parts, rest = loaded.explain(3, ids[0], n=1000)
+    assert parts.sum() + rest == pytest.approx(scores[0], rel=1e-12)
+    assert rest == pytest.approx(0, abs=1e-4)
     np.testing.assert_array_equal(names, model.explain(3, ids[0], n=1000)[0])
     np.testing.assert_allclose(parts, model.explain(3, ids[0], n=1000)[1], rtol=1e-12)
     history = bf.tables.Observations(
@@ -248,6 +263,39 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
         bf.MatrixCompletion(n_components=1, alpha=1.0).fit((np.arange(3), np.arange(3), np.arange(3.0))).fit_.explain(
             0, 1
         )
+
+
+EXPLAINED = {
+    "stopped early": {"max_iter": 2},
+    "single precision": {"dtype": np.float32},
+    "item-to-item": {"item_share": 0.4, "item_alpha": 20.0},
+    "features": {"user_features": np.eye(120)[np.arange(120) % 5, :4]},
+    "everything": {"user_features": np.ones((120, 1)), "item_features": np.eye(40, 3), "item_share": 0.3},
+    "no ridge, too many components": {"alpha": 0, "n_components": 40},
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_parts_and_rest_add_up_to_the_prediction(name, tmp_path):
+    """Of the fit and of its folder, for every n; new rows are exact, so that only features are left for the rest."""
+    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "item_alpha": 20.0}
+    settings |= {"tol": 1e-3, "random_state": 0} | EXPLAINED[name]
+    chosen = choices(120, 40, seed=5).astype(settings.pop("dtype", np.float64))
+    model = bf.Recommender(**settings).fit(chosen)
+    model.save(tmp_path / "fit")
+    fit = bf.load(tmp_path / "fit")
+    features = model._features(settings["user_features"][:2] if "user_features" in settings else None, 2)
+    history = chosen[[3, 8]].tocoo()
+    folded = fit.fold_in(bf.tables.Observations(*history.coords, history.data, history.shape, row_features=features))
+    tol = 20 * float(np.finfo(chosen.dtype).eps)
+    for one, rows in ((model, (3, 8)), (fit, (3, 8)), (folded, (120, 121))):
+        for row, col in zip(rows, (2, 7), strict=True):
+            for n in (1, 3, 40):
+                _, parts, rest = one.explain(row, col, n)
+                assert parts.sum() + rest == pytest.approx(one.predict(row, col), abs=tol)
+            if one is folded and features is None and name[:2] != "no":
+                assert rest == pytest.approx(0, abs=1e3 * tol)
 
 
 def test_what_was_chosen_is_left_out_unless_asked_for(chosen, exact):
@@ -264,11 +312,11 @@ def test_what_was_chosen_is_left_out_unless_asked_for(chosen, exact):
 
 def test_what_carries_a_recommendation_adds_up(chosen, exact):
     (ids,), (scores,) = exact.recommend([3], 1)
-    names, parts = exact.explain(3, ids[0], n=1000)
+    names, parts, _ = exact.explain(3, ids[0], n=1000)
     assert set(names.tolist()) == set(chosen[[3]].indices.tolist())
     assert parts.sum() == pytest.approx(scores[0], rel=1e-4)
     assert np.all(np.diff(parts) <= 0)
-    few, _ = exact.explain(3, ids[0], n=2)
+    few, _, _ = exact.explain(3, ids[0], n=2)
     np.testing.assert_array_equal(few, names[:2])
 
 

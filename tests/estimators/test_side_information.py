@@ -1,5 +1,7 @@
 """Features of users and items: in a fit, of rows and columns that nothing else is known of, and of new ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from sklearn.base import clone
 
 import bifactor as bf
 from bifactor.errors import FileError, InputError
+from bifactor.estimators.side_information import FeatureReader
 from bifactor.running import files
 from bifactor.tables.feature_table import Feature, FeatureTable
 
@@ -81,7 +84,8 @@ def test_clicks_are_recommended_by_features():
     scores = model.row_factors_ @ model.components_
     assert correlation(scores[:8, 6:], X[:8, 6:]) > 0.6
     assert correlation(scores[8:, :6], X[8:, :6]) > 0.6
-    np.testing.assert_allclose(model.row_factors_[0], left[0] @ model.model_.side.rows, atol=1e-5)
+    by_features = model.observations_.row_features[[0]] @ model.model_.side.rows
+    np.testing.assert_allclose(model.row_factors_[[0]], by_features, atol=1e-5)
     ids, _ = model.recommend([0, 1], 5)
     stranger, _ = model.recommend(sparse.csr_array((2, N)), 5, features=left[:2])
     np.testing.assert_array_equal(ids, stranger)
@@ -99,12 +103,58 @@ def test_features_that_say_nothing_change_nothing(make):
     )
 
 
-@pytest.mark.parametrize("make", [completion, recommender])
-def test_the_unit_of_a_feature_does_not_matter(make):
-    X, (left, right) = (ratings()[1] if make is completion else clicks()[1]), features()
+def posterior(**options):
+    given = {"alpha": None, "noise": "one", "implicit_features": False, "keep_features": True, "max_iter": 30}
+    return completion(**given | options)
+
+
+UNITS = [1000.0, 1.0, 0.01, 1.0, 5.0, 1.0, 1e-6, 1.0]
+ZEROS = [2000.0, 0.0, -3.0, 1.0, 0.0, 7.0, 1e-3, 0.0]
+
+
+@pytest.mark.parametrize("make", [completion, posterior, recommender])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_array, pd.DataFrame])
+def test_the_unit_and_the_zero_of_a_feature_do_not_matter(make, form, tmp_path):
+    """Of numbers, of categories, of a column of which most are 0 and of a constant, in the fit and for new rows."""
+    X, (left, right) = (clicks()[1] if make is recommender else ratings()[1]), features()
+    numbers = np.random.default_rng(3).standard_normal((M, 1)) + 0.5 * left[:, :1]
+    left = np.hstack([numbers, left[:, :4], np.eye(3)[np.arange(M) % 3][:, :2], np.ones((M, 1))])
+    left = np.round(256 * left) / 256  # exact in single precision, and so are those below
+    units, zeros = np.exp2(np.round(np.log2(UNITS))), np.round(ZEROS)
     one = make(user_features=left, item_features=right).fit(X)
-    other = make(user_features=left * [1000, 1, 1, 0.01, 1, 1], item_features=0.1 * right).fit(X)
-    np.testing.assert_allclose(other.row_factors_ @ other.components_, one.row_factors_ @ one.components_, atol=2e-4)
+    changed = form(left * units + zeros)
+    other = make(user_features=changed, item_features=form(np.float32(4) * right + 1)).fit(X)
+    tell = lambda model: model.row_factors_ @ model.components_  # noqa: E731
+    np.testing.assert_allclose(tell(other), tell(one), atol=1e-5)
+    known = X[9:20]
+    new = one.transform(known, features=left[9:20]), other.transform(known, features=changed[9:20])
+    np.testing.assert_allclose(new[1] @ new[1].T, new[0] @ new[0].T, atol=1e-4)
+    if form is pd.DataFrame:
+        return
+    other.save(tmp_path / "fit")
+    table = sparse.coo_array(np.nan_to_num(known.toarray() if sparse.issparse(known) else known))
+    lines = bf.tables.Observations(*table.coords, table.data, table.shape)
+    lines = replace(lines, row_features=sparse.csr_array(changed[9:20]))
+    folded = bf.load(tmp_path / "fit").fold_in(lines).model.U[-11:]
+    np.testing.assert_allclose(folded[:, folded.shape[1] - new[1].shape[1] :], new[1], atol=1e-8)
+
+
+def test_sparse_features_stay_sparse():
+    """Categories are not centred; a column of which most are another value becomes sparse."""
+    categories = sparse.csr_array((np.ones(1000), (np.arange(1000), np.arange(1000) % 300)), shape=(1000, 300))
+    reader = FeatureReader.of(categories, "user_features", None, keyed=False)
+    assert reader.read(categories)[0].nnz == 1000
+    np.testing.assert_array_equal(reader.read(categories)[0].toarray(), categories.toarray())
+    dense = categories.toarray() + 7
+    shifted = FeatureReader.of(dense, "user_features", None, keyed=False).read(dense)[0]
+    np.testing.assert_array_equal(shifted.toarray(), categories.toarray())
+
+
+def test_a_feature_that_does_not_vary_tells_nothing():
+    known, same = ratings()[1], np.full((M, 1), 1e6)
+    one, plain = posterior(user_features=same).fit(known), posterior().fit(known)
+    np.testing.assert_array_equal(one.row_factors_, plain.row_factors_)
+    np.testing.assert_array_equal(one.transform(known[:3], features=same[:3]), plain.transform(known[:3]))
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
@@ -214,7 +264,7 @@ def test_words_become_categories(tmp_path):
     assert names.tolist() == [1, 2, 3, 4, 5]
     spread = np.std([1990, 1992, 1994, 1996])
     years = np.nan_to_num((genres.year - 1993) / spread)
-    wanted = np.column_stack([[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], years, [1, 0, 0, 1, 1]])
+    wanted = np.column_stack([[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], years, [0, -1, -1, 0, 0]])
     np.testing.assert_allclose(found.toarray(), wanted)
     text = tmp_path / "items.csv"
     genres.to_csv(text, index=False)
@@ -222,7 +272,7 @@ def test_words_become_categories(tmp_path):
     assert from_text.shape[1] == 5  # of a flag in words there are two categories
     np.testing.assert_allclose(from_text.toarray()[:, :3], wanted[:, :3])
     new, _ = table.read(pd.DataFrame({"genres": ["War|Action"], "year": [1993], "new": [0]}), "item_features")
-    np.testing.assert_allclose(new.toarray(), [[1, 0, 0, 0]])
+    np.testing.assert_allclose(new.toarray(), [[1, 0, 0, -1]])  # most are new
 
 
 def test_a_file_may_have_bars_and_no_header(tmp_path):
@@ -275,6 +325,17 @@ def test_folders_keep_what_features_say(make, tmp_path):
     files.write(tmp_path / "fit" / "side.safetensors", "side", wide, {"row_pattern": "99", "column_pattern": "0"})
     with pytest.raises(FileError, match="is damaged: a pattern has 99 of 6"):
         bf.load(tmp_path / "fit")
+    for zero, unit, words in (
+        (np.zeros(5), np.ones(6), "not 6 finite numbers"),
+        (np.zeros(6), np.full(6, np.inf), "not 6 finite numbers"),
+        (np.zeros(6), np.zeros(6), "not above 0"),
+        (np.zeros(6), None, "not 6 finite numbers"),
+    ):
+        given = {"row_zero": zero} if unit is None else {"row_zero": zero, "row_unit": unit}
+        counts = {"row_pattern": "0", "column_pattern": "0"}
+        files.write(tmp_path / "fit" / "side.safetensors", "side", wide | given, counts)
+        with pytest.raises(FileError, match=words):
+            bf.load(tmp_path / "fit")
     (tmp_path / "fit" / "side.safetensors").unlink()
     with pytest.raises(FileError, match="side"):
         bf.load(tmp_path / "fit")
@@ -315,7 +376,8 @@ def test_more_clicks_for_a_fit():
     assert not model.model_.clicks.known[0][0]
     model.partial_fit((np.zeros(4, int), np.array([7, 8, 9, 10]), np.ones(4)))
     assert model.model_.clicks.known[0][0]
-    assert np.linalg.norm(model.row_factors_[0] - left[0] @ model.model_.side.rows) > 1e-3
+    by_features = model.observations_.row_features[[0]] @ model.model_.side.rows
+    assert np.linalg.norm(model.row_factors_[[0]] - by_features) > 1e-3
 
 
 def test_an_explanation_leaves_the_rest_to_features():
@@ -323,7 +385,7 @@ def test_an_explanation_leaves_the_rest_to_features():
     model = recommender(user_features=left, item_features=right).fit(chosen)
     row = int(np.argmax(np.diff(chosen.indptr)))
     col = int(np.setdiff1d(np.arange(6, N), chosen.indices[chosen.indptr[row] : chosen.indptr[row + 1]])[0])
-    _, parts = model.explain(row, col, n=N)
+    _, parts, _ = model.explain(row, col, n=N)
     without = model.transform(chosen[[row]]) @ model.components_[:, col]
     assert parts.sum() == pytest.approx(without[0], rel=1e-6)
 
@@ -383,7 +445,7 @@ def test_mistakes():
     with pytest.raises(InputError, match="implicit_features"):
         completion(implicit_features=1).fit(known)
     model = completion(user_features=left, item_features=right).fit(known)
-    with pytest.raises(InputError, match="There are 5 features of rows, but the fit has 6"):
+    with pytest.raises(InputError, match="features has 5 columns, but the fit had 6"):
         model.transform(known, features=left[:, 1:])
     with pytest.raises(InputError, match="features has 79 lines, but there are 80 rows"):
         model.transform(known, features=left[1:])

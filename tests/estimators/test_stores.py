@@ -77,13 +77,25 @@ def test_weights_count_as_in_memory(data, tmp_path):
 def test_what_is_chosen_is_that_of_memory(tmp_path):
     data = rows, cols, _ = entries(80, 40)
     store = partition(data, tmp_path / "blocks")
-    for options in ({"alpha": "auto"}, {"implicit_features": False}):
+    for options in ({"alpha": "auto"}, {"loss": "huber"}, {"implicit_features": False}):
         inside = bf.MatrixCompletion(random_state=0, n_components=2, **options).fit(data)
-        options = {name: value for name, value in options.items() if name == "alpha"}
+        options = {name: value for name, value in options.items() if name != "implicit_features"}
         blocks = bf.MatrixCompletion(random_state=0, n_components=2, **options).fit(store)
-        assert blocks.alpha_ == (None if inside.alpha_ is None else pytest.approx(inside.alpha_, rel=1e-6))
+        for name in ("alpha_", "offset_alpha_"):
+            known = getattr(inside, name)
+            assert getattr(blocks, name) == (None if known is None else pytest.approx(known, rel=1e-6))
         same(inside, blocks, rows, cols, 0.02)
     assert blocks.noise_ == pytest.approx(inside.noise_, rel=0.05)
+
+
+@pytest.mark.parametrize("options", [{"alpha": "auto"}, {"loss": "huber"}])
+def test_the_unit_of_numbers_does_not_matter(tmp_path, options):
+    rows, cols, y = entries(60, 30)
+    found = []
+    for c in (1, 1e-6, 1e6):
+        store = partition((rows, cols, c * y), tmp_path / f"{c:g}")
+        found.append(bf.MatrixCompletion(random_state=0, n_components=2, **options).fit(store).predict(rows, cols) / c)
+    np.testing.assert_allclose(found, np.broadcast_to(found[0], np.shape(found)), rtol=1e-3, atol=1e-3)
 
 
 def test_labels(data, store):
@@ -106,7 +118,7 @@ def test_clicks_with_counts_and_pairs_that_come_twice(data, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows that have chosen nothing
         assert np.mean(inside.recommend(n=5)[0] == blocks.recommend(n=5)[0]) > 0.99
-    (ours, parts), (theirs, others) = (one.explain(rows[0], 5, n=3) for one in (inside, blocks))
+    (ours, parts, _), (theirs, others, _) = (one.explain(rows[0], 5, n=3) for one in (inside, blocks))
     assert np.array_equal(ours, theirs)
     assert np.allclose(parts, others, atol=1e-4)
     assert np.array_equal(inside.fit_.seen.counts, blocks.fit_.seen.counts)

@@ -15,6 +15,7 @@ import pytest
 import bifactor as bf
 from bifactor.errors import InputError, LostError
 from bifactor.executors import Passed, on_workers
+from bifactor.losses import Huber
 from bifactor.operators import Partitioned
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
@@ -56,7 +57,7 @@ def two():
         yield client
 
 
-@pytest.mark.parametrize(("loss", "offsets"), [("squared", True), ("huber", False)])
+@pytest.mark.parametrize(("loss", "offsets"), [("squared", True), (Huber(1.0), False)])
 def test_a_cluster_finds_what_this_machine_finds(store, two, loss, offsets):
     elsewhere = fitted(store, two, loss, offsets=offsets)
     here = bf.Objective(Partitioned(loss, store), bf.penalties.Ridge(1.0), offsets=offsets)

@@ -153,8 +153,26 @@ def test_logistic_at_one_measurement_is_accurate_in_both_tails():
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", None, True, 1j])
 def test_bad_parameters_are_refused(value):
     for make in (bf.losses.Huber, bf.losses.Probit, bf.losses.NegativeBinomial):
+        if (make, value) == (bf.losses.Huber, None):
+            continue  # left to the data
         with pytest.raises(InputError, match="finite number > 0"):
             make(value)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_delta_of_huber_is_taken_from_the_data(unit):
+    rng = np.random.default_rng(0)
+    y = unit * np.concatenate([7 + 0.5 * rng.standard_normal(4000), [1e9] * 200])
+    delta = bf.losses.Huber().suited(y).delta
+    assert delta == pytest.approx(1.345 * 0.5 * unit, rel=0.15)
+    problem = bf.Problem("huber", bf.operators.Entries(np.arange(4200), np.zeros(4200, int), (4200, 1)), y)
+    assert problem.loss.delta == pytest.approx(delta)
+    assert bf.losses.Huber(0.3).suited(y) == bf.losses.Huber(0.3)
+    rounds = unit * np.array([0.0] * 9 + [3.0, -1.0])  # more than half are equal
+    assert bf.losses.Huber().suited(1e3 * rounds).delta == pytest.approx(1e3 * bf.losses.Huber().suited(rounds).delta)
+    assert bf.losses.Huber().suited(np.zeros(5)).delta > 0
+    with pytest.raises(InputError, match="does not know its δ"):
+        bf.losses.Huber().value(y, y)
 
 
 def test_labels_outside_the_domain_are_refused():

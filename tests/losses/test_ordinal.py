@@ -8,6 +8,7 @@ from scipy.special import expit
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.losses import Ordinal
+from bifactor.losses.thresholds import best_thresholds
 
 LEVELS, B = (1.0, 2.0, 4.0, 5.0), (-1.5, -0.2, 0.9)
 
@@ -49,7 +50,7 @@ def test_refit_finds_the_thresholds_that_another_minimiser_finds():
     def cost(gaps):
         b = gaps[0] + np.concatenate([[0.0], np.cumsum(np.exp(gaps[1:]))])
         added = Ordinal(4, b).value(np.full(4, np.average(z, weights=w)), np.arange(4.0))
-        return w @ Ordinal(4, b).value(z, y) + 0.5 * added.sum()
+        return w @ Ordinal(4, b).value(z, y) + 0.5 * w.mean() * added.sum()
 
     found = optimize.minimize(cost, np.zeros(3), method="BFGS", tol=1e-10).x
     wanted = found[0] + np.concatenate([[0.0], np.cumsum(np.exp(found[1:]))])
@@ -127,3 +128,12 @@ def test_data_off_the_scale_are_refused():
         bf.Problem("ordinal", operator, [2, 2])
     with pytest.raises(InputError, match="does not know its levels"):
         Ordinal().mean(np.zeros(3))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_weights_does_not_matter_to_thresholds(unit):
+    """Neither where a level does not occur."""
+    rng = np.random.default_rng(0)
+    z, level, weights = rng.standard_normal(60), rng.integers(0, 3, 60), rng.random(60)
+    one, other = (best_thresholds((-1.0, 0.0, 1.0), z, level, w) for w in (weights, unit * weights))
+    np.testing.assert_allclose(one, other, rtol=1e-6)

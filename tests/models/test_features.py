@@ -58,6 +58,42 @@ def test_cold_rows_are_where_features_say(planted, model):
     assert plain.side is None
 
 
+def popular(seed, told):
+    """Entries of which columns with large effects have more, but for some columns without any; the truth, and y."""
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((100, 2))
+    effects = (G @ [0.5, -0.3] if told else 0) + 0.6 * rng.standard_normal(100)
+    truth = (
+        3
+        + 0.5 * rng.standard_normal((150, 1))
+        + effects
+        + 0.3 * np.outer(*(rng.standard_normal(k) for k in (150, 100)))
+    )
+    y = truth + 0.5 * rng.standard_normal(truth.shape)
+    shown = rng.random(truth.shape) < 0.3 / (1 + np.exp(-3 * effects))
+    i, j = np.nonzero(shown & (np.arange(100) < 80))
+    data = Observations(i, j, y[i, j], truth.shape, column_features=sparse.csr_array(G) if told else None)
+    return data, y, shown & (np.arange(100) >= 80)
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+def test_cold_columns_are_predicted_without_bias_where_popular_ones_are_larger(implicit, told):
+    """The next column that somebody chooses is like those of entries; intervals are around predictions."""
+    apart, inside = [], []
+    for seed in range(6):
+        data, y, asked = popular(seed, told)
+        model = fit_model(data, chosen(noise="one", n_components=2, implicit_features=implicit, keep_features=True))
+        i, j = np.nonzero(asked)
+        z = model.scores(i, j)
+        low, high = (end + model.intercept for end in model.posterior.interval(i, j))
+        np.testing.assert_allclose((low + high) / 2, z, atol=1e-6)
+        apart.append(np.mean(y[i, j] - z))
+        inside.append(np.mean((low <= y[i, j]) & (y[i, j] <= high)))
+    assert abs(np.mean(apart)) < 0.1
+    assert np.mean(inside) > 0.85
+
+
 def test_new_rows_are_found_from_features_and_entries(planted, model):
     data, _ = planted
     none = np.empty(0, np.int64)

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
+from scipy import sparse
 
 import bifactor as bf
 from bifactor.errors import InputError
@@ -273,6 +276,82 @@ def test_rows_that_are_folded_in_are_those_of_transform(loss, offsets):
     found = folded.model.U[folded.places(list(new.row_names), "row")]
     np.testing.assert_array_equal(found[:, int(offsets) :], wanted)
     np.testing.assert_array_equal(found[:, : int(offsets)], 1)
+
+
+def forms(fit, folder, of_clicks=False):
+    """The entries of NEW in every form; in a matrix, the rows have no names."""
+    user, item, rating = (NEW[name].to_numpy() for name in NEW)
+    i, j = np.array([0, 0, 1, 0]), fit.cols.indices(item)
+    table = np.full((2, len(fit.cols)), np.nan)
+    table[i, j] = rating
+    named = NEW.drop(columns="rating") if of_clicks else NEW
+    path = folder / "new.csv"
+    named.to_csv(path, index=False)
+    values = () if of_clicks else (rating,)
+    yield from (named, polars.DataFrame(named), polars.LazyFrame(named), pyarrow.Table.from_pandas(named))
+    yield from (path, str(path), (user, item, *values), (user.tolist(), item.tolist(), *(v.tolist() for v in values)))
+    if of_clicks:
+        table = np.where(np.isnan(table), 0, 1)
+        yield from (named.assign(when=7, how="app"), table.astype(bool), sparse.csr_array(table))
+    else:
+        yield from (table, table.tolist(), np.ma.masked_invalid(table))
+        yield from (
+            kind((rating, (i, j)), table.shape) for kind in (sparse.csr_array, sparse.coo_matrix, sparse.csc_array)
+        )
+
+
+def test_all_forms_of_new_entries_give_the_same_rows(fit, tmp_path):
+    wanted = fit.fold_in(read(NEW))
+    for data in forms(fit, tmp_path):
+        folded = fit.fold_in(data)
+        assert folded.model.U.shape == wanted.model.U.shape
+        np.testing.assert_allclose(folded.model.U[-2:], wanted.model.U[-2:], rtol=1e-12)
+        np.testing.assert_array_equal(
+            folded.seen.taken(np.array([25, 26])).columns, wanted.seen.taken(np.array([25, 26])).columns
+        )
+    odd = NEW.rename(columns={"user": "who", "item": "what", "rating": "much"}).assign(w=[1.0, 2.0, 1.0, 0.5])
+    asked = {"row": "who", "col": "what", "value": "much", "weight": "w"}
+    np.testing.assert_array_equal(fit.fold_in(odd, **asked).model.U, fit.fold_in(read(odd, **asked)).model.U)
+    one = fit.fold_in(("ann", [10, 30, 90], [4.0, 2.0, 3.0]))
+    np.testing.assert_allclose(one.predict("ann", 50), wanted.predict("ann", 50), rtol=1e-12)
+
+
+def test_new_choices_need_no_values(tmp_path):
+    clicks = lines().drop(columns="rating")
+    settings = {"n_components": 3, "unobserved": 0.2, "alpha": 0.1, "item_share": 0.3, "item_alpha": 5.0}
+    bf.Recommender(**settings, random_state=0).fit_long(clicks).save(tmp_path / "fit")
+    fit = bf.load(tmp_path / "fit")
+    wanted = fit.fold_in(read(NEW, values=False))
+    for data in forms(fit, tmp_path, of_clicks=True):
+        folded = fit.fold_in(data)
+        np.testing.assert_allclose(folded.model.U[-2:], wanted.model.U[-2:], rtol=1e-12)
+    weighed = NEW.assign(w=[1.0, 2.0, 1.0, 0.5]).drop(columns="rating")
+    twice = fit.fold_in(weighed, weight="w").model.U[-2:]
+    plays = fit.fold_in(NEW.assign(plays=np.e).drop(columns="rating"), value="plays").model.U[-2:]
+    double = fit.fold_in(weighed.assign(w=2.0), weight="w").model.U[-2:]
+    assert np.abs(twice - wanted.model.U[-2:]).max() > 1e-3
+    np.testing.assert_allclose(plays, double, rtol=1e-12)  # 1 + log e
+
+
+NOT_ENTRIES = {
+    "The matrix has 3 columns, but the fit has 14": np.ones((1, 3)),
+    "list is not a table": [1.0, 2.0],
+    "object": {"user": "ann"},
+    "int is not a table": 7,
+    "pairs without values": (["ann"], [10]),
+    r"shapes \(2,\), \(3,\), \(3,\)": (["ann", "bob"], [10, 30, 50], [1.0, 2.0, 3.0]),
+    "values holds 1 NaN": (["ann"], [10], [np.nan]),
+    "ndarray is not a table of finite real numbers": np.full((1, 14), np.inf),
+    "has two columns and no values.*fold_in": NEW[["user", "item"]],
+}
+
+
+@pytest.mark.parametrize("message", NOT_ENTRIES)
+def test_what_holds_no_new_entries_is_refused(fit, message):
+    with pytest.raises(InputError, match=message):
+        fit.fold_in(NOT_ENTRIES[message])
+    with pytest.raises(InputError, match="tuple has no named columns"):
+        fit.fold_in((["ann"], [10], [1.0]), value="rating")
 
 
 def test_rows_that_are_folded_in_are_served(fit):

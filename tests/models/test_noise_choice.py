@@ -1,5 +1,7 @@
 """What held-out entries decide: noise, features, the pattern of entries, and when a fit with features ends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,8 +9,8 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.models import noise_choice
-from bifactor.models.noise_choice import Trials, Watch, candidates
-from bifactor.running.holdout import Holdout
+from bifactor.models.noise_choice import Trials, Watch, blind_sides, candidates
+from bifactor.running.holdout import HeldLines, Holdout
 from bifactor.solvers import Variational
 
 M, N, COLD = 60, 40, 5
@@ -145,6 +147,48 @@ def test_a_model_without_the_features_that_do_harm_is_that_of_a_fit_without(told
     with pytest.raises(InputError, match="features has 2 lines"):
         model.transform(table[:4], features=F[:2])
     assert completion(user_features=F, keep_features=True).fit(table).features_used_
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_features_are_for_rows_without_entries_if_they_predict_whole_rows(problem, side):
+    """They mislead about the rows that are held out as a whole, though not about held-out entries of others."""
+    rng, operator = np.random.default_rng(2), problem.operator
+    F, G = rng.standard_normal((M, 2)), rng.standard_normal((N, 2))
+    y = (F @ [1.0, -1.0])[operator.rows] + (G @ [1.0, 1.0])[operator.cols] + 0.3 * problem.y
+    told = bf.Problem("squared", operator, y, offsets=True)
+    lines = HeldLines(told, np.random.default_rng(0))
+    one = replace(candidates("one", 2, (M, N))[0], features=True)
+    assert blind_sides(lines, one, (F, G)) == ((False, False), True)
+    wrong = [F.copy(), G.copy()]
+    hidden = np.unique((operator.rows, operator.cols)[side][lines.hidden[side]])
+    wrong[side][hidden] *= -1
+    assert blind_sides(lines, one, tuple(wrong)) == ((side == 0, side == 1), True)
+    assert not set(lines.of(side)) & set(np.flatnonzero(lines.hidden[1 - side]))
+
+
+def test_where_no_entries_would_be_left_features_are_used():
+    rows, cols = np.r_[np.zeros(20, int), np.arange(1, 11)], np.r_[np.arange(20), np.zeros(10, int)]
+    entries = bf.operators.Entries(rows, cols, (11, 20))
+    star = bf.Problem("squared", entries, np.ones(30), np.where(np.arange(30) < 20, 1.0, 0.0))
+    for seed in range(30):  # in some, the row with all entries is held out
+        one = replace(candidates("one", 1, (11, 20))[0], features=True)
+        assert blind_sides(HeldLines(star, np.random.default_rng(seed)), one, (np.ones((11, 1)), None))[1]
+
+
+def test_rows_without_entries_are_like_unknown_ones_where_features_do_not_predict_them(told, monkeypatch, tmp_path):
+    table, F = told
+    monkeypatch.setattr(noise_choice, "blind_sides", lambda *_: ((True, False), True))
+    model = completion(user_features=F).fit(table)
+    assert model.features_used_
+    assert model.noise_choice_.blind == (True, False)
+    found = model.row_factors_[M - COLD :]
+    np.testing.assert_allclose(found, found[:1].repeat(COLD, axis=0))
+    assert np.ptp(model.transform(table[:4], features=F[:4]) - model.transform(table[:4]), axis=0).max() > 1e-3
+    model.save(tmp_path / "fit")
+    again = bf.load(tmp_path / "fit").model.posterior.rows
+    assert again.blind
+    new = again.before(again.means[:2], None).means
+    np.testing.assert_allclose(new[:, 2:], found[:2], atol=1e-6)
 
 
 def test_the_fit_ends_after_the_sweeps_that_were_best(told, monkeypatch):

@@ -84,7 +84,7 @@ def test_offsets_alone_are_those_of_a_ridge_regression(loss, alpha):
     rows, cols = np.nonzero(~np.isnan(X))
     slope = model.model_.loss.gradient(model.model_.scores(rows, cols), X[rows, cols])
     for side, index, offsets in ((0, rows, model.row_offsets_), (1, cols, model.column_offsets_)):
-        total = np.bincount(index, slope, X.shape[side]) + model.alpha_ * offsets
+        total = np.bincount(index, slope, X.shape[side]) + model.offset_alpha_ * offsets
         np.testing.assert_allclose(total, 0, atol=1e-3)
 
 

@@ -444,6 +444,9 @@ MODELS = {
     "intercept in words": {"intercept": "much"},
     "intercept is not a number": {"intercept": float("nan")},
     "ridge is a list": {"ridge": [1]},
+    "ridge of offsets is a list": {"offset_ridge": [1]},
+    "ridge of offsets is negative": {"offset_ridge": -1.0},
+    "ridge of offsets is not a number": {"offset_ridge": float("nan")},
     "intercept is true": {"intercept": True},
     "intercept is infinite": {"intercept": float("inf")},
     "intercept beyond all numbers": {"intercept": 10**400},
@@ -594,9 +597,79 @@ def test_a_pipe_in_the_place_of_a_file(folder, name):
 @pytest.mark.parametrize("kind", fuzz_folders.KINDS)
 def test_changes_at_random(kind):
     """A small share of what `python -m benchmarks fuzz_folders` does."""
-    told, examples = outcomes(fuzz_folders.case, kind, 0, 50)
+    told, examples = outcomes(fuzz_folders.case, kind, 0, 40)
     assert set(told) <= {"loaded", "refused"}, examples
-    assert told.total() == 50
+    assert told.total() == 40
+
+
+@pytest.fixture
+def sure(tmp_path):
+    """A folder with error bars and features."""
+    features = {"user_features": np.eye(SHAPE[0])[:, :2], "item_features": np.eye(SHAPE[1])[:, :2]}
+    model = MatrixCompletion(n_components=2, random_state=0, keep_features=True, **features)
+    table = lines().pivot(index="user", columns="item", values="rating").to_numpy()
+    model.fit(table).save(tmp_path / "sure")
+    return tmp_path / "sure"
+
+
+def test_numbers_of_a_posterior_are_tested(sure):
+    path = sure / "posterior.safetensors"
+    arrays, numbers = files.read(path, "posterior")
+    for name in ("variance", "degrees", "row_strength"):
+        for strange in (None, [], {}, -1, 1.5, True, "x", "-1", "inf", "nan", "0", "1_0", float("inf"), 10**400):
+            files.write(path, "posterior", arrays, {**numbers, name: strange})
+            assert refused(sure, match=f"{name} is")
+
+
+@pytest.mark.parametrize("size", ["", "1", "2"])
+def test_weights_of_features_have_their_shape(sure, size):
+    path = sure / "posterior.safetensors"
+    arrays, numbers = files.read(path, "posterior")
+    for name in ("mean", "columns", "average", "scatter", "lines_0"):
+        strange = np.ones([1] * int(size or 0))
+        files.write(path, "posterior", {**arrays, f"row_features_{name}": strange}, numbers)
+        assert refused(sure, match="row_features")
+
+
+def test_covariances_may_be_singular(sure):
+    """They are rounded to the precision of the factors, and may be zeros in a file of another origin."""
+    path = sure / "posterior.safetensors"
+    arrays, numbers = files.read(path, "posterior")
+    names = [name for name in arrays if name.endswith("_covariance")]
+    files.write(path, "posterior", {**arrays, **{name: 0 * arrays[name] for name in names}}, numbers)
+    model = bf.load(sure)
+    rows, values = model.recommend([0], n=3, by="draw", random_state=0)
+    same, means = model.recommend([0], n=3)
+    np.testing.assert_array_equal(rows, same)
+    np.testing.assert_allclose(values, means, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_whose_squares_overflow_are_refused(tmp_path, dtype):
+    MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(lines(dtype=dtype)).save(tmp_path / "fit")
+    path = tmp_path / "fit" / "factors.safetensors"
+    arrays, metadata = files.read(path, "result")
+    huge = float(np.finfo(arrays["U"].dtype).max)
+    for value in (huge, 2 * huge**0.5):
+        files.write(path, "result", {**arrays, "V": put(arrays["V"].copy(), (0, 0), value)}, metadata)
+        assert refused(tmp_path / "fit", match="overflow")
+    files.write(path, "result", arrays, metadata)
+    card = json.loads((tmp_path / "fit" / "card.json").read_text(encoding="utf-8"))
+    card["model"]["intercept"] = huge
+    (tmp_path / "fit" / "card.json").write_text(json.dumps(card), encoding="utf-8")
+    assert refused(tmp_path / "fit", match="overflow")
+
+
+def test_item_to_item_scores_are_tested(tmp_path):
+    clicks = np.random.default_rng(0).random((12, 9)) < 0.4
+    settings = {"n_components": 2, "item_share": 0.3, "item_alpha": 3.0, "unobserved": 0.2, "alpha": 0.03}
+    bf.Recommender(**settings, random_state=0).fit(1.0 * clicks).save(tmp_path / "fit")
+    path = tmp_path / "fit" / "items.safetensors"
+    arrays, metadata = files.read(path, "items")
+    whole = arrays["carried"]
+    for strange in (whole.astype(int), put(whole.copy(), 0, np.nan), put(whole.copy(), 0, np.inf), whole.ravel()):
+        files.write(path, "items", {"carried": strange}, metadata)
+        assert refused(tmp_path / "fit", match="items")
 
 
 @pytest.mark.parametrize("name", ["factors.safetensors", "ids.safetensors", "seen.safetensors"])
@@ -622,6 +695,8 @@ def test_one_kind_of_file_is_not_another(folder):
 
 
 SEEN = {
+    "starts without a sign": lambda starts, columns: (starts.astype(np.uint64), columns),
+    "columns without a sign": lambda starts, columns: (starts, columns.astype(np.uint32)),
     "a column too many": lambda starts, columns: (starts, put(columns, 0, SHAPE[1])),
     "a column before the first": lambda starts, columns: (starts, put(columns, 0, -1)),
     "starts that fall": lambda starts, columns: (put(starts, 3, starts[-1]), columns),
@@ -664,7 +739,7 @@ def test_every_format_is_read(name, tmp_path):
     assert new.card["format"] == 6
     if "because" in expected:
         for one in (fit, new):
-            names, parts = one.explain(expected["rows"][0], expected["recommended"][0], n=3)
+            names, parts, _ = one.explain(expected["rows"][0], expected["recommended"][0], n=3)
             assert names.tolist() == expected["because"]
             np.testing.assert_allclose(parts, expected["parts"], rtol=1e-12)
 

@@ -5,7 +5,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.models import tuning
-from bifactor.models.tuning import Steps, Walk, steepest, tuned
+from bifactor.models.tuning import Family, Steps, Walk, steepest, tuned
 from bifactor.penalties import Ridge
 from bifactor.running.holdout import Holdout
 
@@ -22,7 +22,8 @@ def problem(noise=1.0, rank=3, shape=(90, 60), offsets=True):
 def walk():
     given = problem()
     holdout = Holdout(given, np.random.default_rng(0))
-    return Walk(holdout, steepest(given, given.zero(0)), Ridge, None), Steps(given.zero(0))
+    start = given.zero(0)
+    return Walk(holdout, Family(Ridge, start, steepest(given, start)), None), Steps(start)
 
 
 def test_a_wider_path_begins_where_the_narrow_one_ran_out_of_columns(walk):
@@ -58,14 +59,14 @@ def test_each_path_is_walked_once(monkeypatch):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(tuning, "_fitted", counted)
-    rank, ridge, path, _ = tuned(problem(), None, None, np.random.default_rng(0))
+    rank, ridge, path, *_ = tuned(problem(offsets=False), None, None, np.random.default_rng(0))
     assert widths == sorted(widths)
     assert len(set(widths)) == 3
     assert ridge == path.chosen
     assert rank in widths
     alone = widths.count(max(widths))
     widths.clear()
-    tuned(problem(), 40, None, np.random.default_rng(0))
+    tuned(problem(offsets=False), 40, None, np.random.default_rng(0))
     assert alone < len(widths)  # the beginning was there
 
 
@@ -81,9 +82,23 @@ def test_ctrl_c_takes_the_best_so_far(monkeypatch, offsets):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(tuning, "_fitted", stopped)
-    _, ridge, path, _ = tuned(problem(offsets=offsets), None, None, np.random.default_rng(0))
+    _, ridge, path, *_ = tuned(problem(offsets=offsets), None, None, np.random.default_rng(0))
     assert path.interrupted
     assert (len(path.ridges), ridge) == (3, path.chosen)
+
+
+def test_ctrl_c_during_the_choice_of_offsets_takes_one_ridge(monkeypatch):
+    fitted = tuning._fitted
+
+    def stopped(problem, x, columns):
+        if columns == 0:
+            raise KeyboardInterrupt
+        return fitted(problem, x, columns)
+
+    monkeypatch.setattr(tuning, "_fitted", stopped)
+    _, ridge, path, _, offset_ridge = tuned(problem(), 5, None, np.random.default_rng(0))
+    assert path.interrupted
+    assert (offset_ridge, ridge) == (None, path.chosen)
 
 
 def test_ctrl_c_before_any_choice_is_raised(monkeypatch):

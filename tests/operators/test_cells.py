@@ -19,7 +19,7 @@ from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
 from bifactor.running.run import relative_change
 from bifactor.solvers import PCG
-from bifactor.solvers.parts.growth import expected_curvatures, grown
+from bifactor.solvers.parts.growth import grown
 from bifactor.testing import check_gradient, check_solver
 
 SHAPE, RANK, WEIGHT = (40, 30), 3, 0.3
@@ -219,7 +219,7 @@ def test_new_columns_are_as_long_as_all_parts_of_f_have_it():
     wanted = WEIGHT * (cells.given.rows @ squares[0]) * (cells.given.cols @ squares[1])
     rows, cols = data.marginals
     wanted += (rows @ squares[0]) * (cols @ squares[1]) / rows.sum()
-    np.testing.assert_allclose(expected_curvatures(problem, x.left, x.right), wanted)
+    np.testing.assert_allclose(problem.f.curvatures(x), wanted)
 
 
 EXPLICIT = ("NuclearNorm", "SPG", "SparseApproxSDP")

@@ -27,12 +27,12 @@ from bifactor.operators import (
     pattern,
 )
 from bifactor.operators.featured import FeaturedBound
-from bifactor.operators.features import Sides
+from bifactor.operators.features import Sides, features_of
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
 from bifactor.solvers import PCG
-from bifactor.solvers.parts.growth import expected_curvatures, grown
+from bifactor.solvers.parts.growth import grown
 from bifactor.testing import check_gradient, check_operator, check_solver
 
 SHAPE = (8, 6)
@@ -177,22 +177,54 @@ def test_curvature_to_expect(cells):
     problem = problem + bf.all_cells(0.3, rows=RNG.random(8) + 0.1) if cells else problem
     x = Free().random(np.random.default_rng(0), problem.shape, 2, np.float64)
     inner, there = problem.f.bound, problem.f.at(x)
-    for side, count in enumerate(SHAPE):
+    for side, (count, features) in enumerate(zip(SHAPE, problem.f.sides, strict=True)):
         ours, theirs = problem.f.expected(x, side), inner.expected(there, side)
         squares = np.asarray((F.multiply(F) if side == 0 else sparse.csr_array(G**2)).T.todense())
         for (a, B), (b, C) in zip(ours.pairs, theirs.pairs, strict=True):
             own = np.broadcast_to(b, count)
-            np.testing.assert_allclose(a, np.concatenate([own, squares @ own]))
+            np.testing.assert_allclose(a, np.concatenate([own, features.joint * (squares @ own)]))
             np.testing.assert_allclose(B, C)
         assert problem.f.exact(x, side) is None
-    # New columns: the curvature of an entry of X′ is its row's times its column's.
-    squares = np.abs(x.left) ** 2, np.abs(x.right) ** 2
-    wanted = 0.0
-    for part in inner.patterns:
-        rows, cols = part.marginals
-        rows, cols = np.concatenate([rows, F.multiply(F).T @ rows]), np.concatenate([cols, (G**2).T @ cols])
-        wanted = wanted + (rows @ squares[0]) * (cols @ squares[1]) / part.marginals[0].sum()
-    np.testing.assert_allclose(expected_curvatures(problem, x.left, x.right), wanted)
+    np.testing.assert_allclose(problem.f.curvatures(x), inner.curvatures(there))
+
+
+FEATURES = {
+    "independent": RNG.standard_normal((300, 40)),
+    "of one sign": RNG.random((300, 40)),
+    "opposite": (lambda half: np.hstack([half, -half]))(RNG.random((300, 20))),
+    "groups": np.eye(40)[RNG.integers(40, size=300)],
+    "patterns": pattern(
+        *np.nonzero(RNG.random((300, 40)) < RNG.random((300, 1)) * RNG.random(40)), (300, 40)
+    ).toarray(),
+    "of many sizes": RNG.standard_normal((300, 40)) * 10.0 ** RNG.integers(-6, 7, size=40),
+    "one in common": RNG.standard_normal((300, 40)) + 100.0,
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_twice_the_diagonal_of_features_bounds_what_they_do_together(name):
+    given = FEATURES[name].copy()
+    given[:, 7] = 0  # a feature that no row has
+    joint, H = features_of(given, 300, "left").joint, given.T @ given
+    diagonal = np.where(np.diag(H) > 0, np.diag(H), 1.0)
+    alone = np.linalg.eigvalsh(H / np.sqrt(np.outer(diagonal, diagonal)))[-1]
+    sizes = joint * diagonal + (joint == 0)
+    assert np.linalg.eigvalsh(H / np.sqrt(np.outer(sizes, sizes)))[-1] <= 2.0
+    assert np.all(joint <= 1.001 * alone)  # no more than needed: independent features hardly disturb each other
+
+
+@pytest.mark.parametrize("penalty", [None, Ridge(0.5)])
+def test_features_that_no_observed_row_has(penalty):
+    left = np.hstack(
+        [G[[0, 1, 2, 3, 4, 5, 0, 1]], np.zeros((8, 1)), np.eye(8)[:, :1]]
+    )  # one of nobody, one of a cold row
+    rows, cols = (side[ENTRIES.rows > 0] for side in (ENTRIES.rows, ENTRIES.cols))
+    problem = bf.Problem(
+        "squared", Featured(Entries(rows, cols, SHAPE), left), np.arange(rows.size) - 5.0, penalty=penalty
+    )
+    result = bf.solve(problem, 2, PCG(), rng=0, tol=1e-8, max_iter=300)
+    assert result.status is not bf.Status.DIVERGED
+    assert result.objective < 0.9 * problem.f.value(problem.zero())
 
 
 def test_rows_without_features_keep_their_exact_blocks():

@@ -27,9 +27,9 @@ def test_gradient_for_complex_data(make_problem, loss, dtype, shape):
 
 def test_weights_act_like_repeated_measurements():
     y = np.array([1.0, -2.0, 0.5])
-    weighted = bf.Problem(bf.losses.Huber(), OP, y, weights=[1, 3, 2])
+    weighted = bf.Problem(bf.losses.Huber(1.0), OP, y, weights=[1, 3, 2])
     rows, cols = [0, 1, 1, 1, 2, 2], [1, 0, 0, 0, 1, 1]
-    repeated = bf.Problem(bf.losses.Huber(), bf.operators.Entries(rows, cols, (3, 2)), y[[0, 1, 1, 1, 2, 2]])
+    repeated = bf.Problem(bf.losses.Huber(1.0), bf.operators.Entries(rows, cols, (3, 2)), y[[0, 1, 1, 1, 2, 2]])
     x = Free().pair(np.ones((3, 1)), np.array([[0.5], [2.0]]))
     for a, b in zip(weighted.f.evaluate(x)[:3], repeated.f.evaluate(x)[:3], strict=True):
         np.testing.assert_allclose(a, b)

@@ -67,6 +67,29 @@ def test_evaluate_is_judging_all_lists_at_once(name, n, batch, monkeypatch):
         assert max(rows.shape[0] for rows, _ in model.asked) <= batch
 
 
+@pytest.mark.parametrize("batch", [3, 10_000])
+def test_shares_are_of_the_lists_of_all_users_who_are_served(batch, monkeypatch):
+    """Also of those without held-out items; rows that are empty in the data are nobody."""
+    monkeypatch.setattr(recommends, "BATCH", batch)
+    data = some_positives(30).tolil()
+    data[7] = 0
+    split = ranking.by_entry(data.tocsr())
+    test = split.test.tolil()
+    test[10:] = 0
+    split = ranking.Split(split.train, split.known, test.tocsr(), split.users)
+    model = Popular(split.train)
+    found = ranking.evaluate(model, split, 2)
+    people = np.delete(np.arange(30), 7)
+    ids = brute_force(split, 2)[people]
+    assert found["coverage@2"] == ranking.coverage(ids, 25, 2) > ranking.coverage(ids[:9], 25, 2)
+    assert found["popularity_share@2"] == ranking.popularity_share(ids, split.train, 2)
+    assert np.concatenate([rows for rows, _ in model.asked]).tolist() == people.tolist()
+    judged = ranking.judge(ids, split.test[people], 2, known=split.train)
+    assert judged.means == pytest.approx(found.means)
+    assert (found.left_out, judged.left_out) == (21, 20)
+    np.testing.assert_array_equal(people[judged.users], found.users)
+
+
 def test_what_is_known_and_was_not_fitted_is_taken_out_of_the_lists():
     split = ranking.by_entry(some_positives())
     model = Popular(split.train)

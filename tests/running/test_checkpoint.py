@@ -54,6 +54,34 @@ def test_resuming_is_bit_for_bit(make_problem, tmp_path, solver, dtype):
     assert rest.history.seconds[20] >= rest.history.seconds[13]
 
 
+def test_factors_that_were_one_object_are_one_again(make_problem):
+    """A run tells by identity whether Gram matrices are known; computed again, they may differ in the last bit."""
+    problem = make_problem()
+    x = problem.at(problem.zero(2)).x
+    arrays = {}
+    tree = json.loads(json.dumps(packed((x, (x, 2.0 * x)), arrays, {})))
+    first, (second, other) = unpacked(tree, arrays, problem.kind)
+    assert first is second
+    assert other is not first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("noise", ["one", "both"])
+def test_a_posterior_of_blocks_resumes_bit_for_bit(tmp_path, dtype, noise):
+    """The gradient of its longer side has the precision of the blocks, that of the shorter one is in double."""
+    rng = np.random.default_rng(0)
+    triples = rng.integers(0, 60, 500), rng.integers(0, 20, 500), rng.standard_normal(500)
+    store = bf.tables.partition(triples, tmp_path / "blocks", dtype=dtype)
+    problem = bf.Objective(bf.operators.Partitioned("squared", store), offsets=True)
+    options = {"rank": 2, "solver": bf.solvers.Variational(noise, tol=0), "rng": 0, "tol": 0}
+    whole = bf.solve(problem, **options, max_iter=9)
+    assert whole.U.dtype == dtype
+    for iterations in (0, 1, 5, 9):
+        parts = bf.solve(problem, **options, max_iter=iterations, checkpoint=tmp_path / "run", checkpoint_every=1)
+        assert parts.n_iter == iterations
+    same(whole, parts)
+
+
 def test_a_finished_run_stays_finished(make_problem, tmp_path):
     path = tmp_path / "run"
     first = bf.solve(make_problem(), 2, rng=0, tol=1e-3, checkpoint=path)

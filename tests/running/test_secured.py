@@ -102,6 +102,17 @@ def test_any_loss_leaves_the_bits_as_they_are(store):
         assert np.array_equal(again.history.objective, whole.history.objective)
 
 
+def test_a_loss_after_the_last_iteration_of_a_posterior_leaves_the_bits_as_they_are(store):
+    """Rows without entries are found by a pass after it."""
+    solver = bf.solvers.Variational(tol=0)
+    whole, asked = fitted(store, penalty=None, offsets=True, solver=solver)
+    for lost in range(asked - 2, asked + 1):
+        again, _ = fitted(store, [lost], penalty=None, offsets=True, solver=solver)
+        assert np.array_equal(again.posterior.rows.means, whole.posterior.rows.means)
+        assert np.array_equal(again.posterior.cols.cold, whole.posterior.cols.cold)
+        assert np.array_equal(again.posterior.rows.cold, whole.posterior.rows.cold)
+
+
 def test_losses_without_end_are_told(store):
     with pytest.raises(LostError, match="gone"):
         fitted(store, range(40, 40 + 3 * MOST))

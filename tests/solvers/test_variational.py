@@ -303,12 +303,21 @@ def test_single_precision_is_close_to_double():
     assert np.linalg.norm(a.matrix() - b.matrix()) <= 1e-2 * np.linalg.norm(a.matrix())
 
 
-def test_the_answer_does_not_depend_on_units():
-    problem = planted()[0]
-    scaled = bf.Problem("squared", problem.operator, 1e3 * problem.y)
-    a, b = (bf.solve(p, 3, Variational("both"), rng=0, max_iter=15, tol=0) for p in (problem, scaled))
-    np.testing.assert_allclose(1e3 * a.matrix(), b.matrix(), rtol=1e-5, atol=1e-3)
-    assert b.objective - a.objective == pytest.approx(problem.y.size * np.log(1e3), rel=1e-6)
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("offsets", [False, True])
+def test_the_answer_does_not_depend_on_units(noise, unit, offsets):
+    """Of y, and of weights: they are relative to the noise. The start is not random numbers of a given size."""
+    problem = planted(offsets=offsets)[0]
+    y, operator, same = problem.y, problem.operator, {"offsets": offsets}
+    scaled, weighted = bf.Problem("squared", operator, unit * y, **same), unit * np.ones_like(y)
+    runs = (problem, scaled, bf.Problem("squared", operator, y, weighted, **same))
+    a, b, c = (bf.solve(p, 3, Variational(noise), rng=0, max_iter=15, tol=0) for p in runs)
+    at = np.arange(20), np.arange(20)
+    for other, multiple in ((b, unit), (c, 1.0)):
+        np.testing.assert_allclose(other.matrix() / multiple, a.matrix(), rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(other.posterior.std(*at) / multiple, a.posterior.std(*at), rtol=1e-7)
+    assert b.objective - a.objective == pytest.approx(y.size * np.log(unit), abs=1e-5)
 
 
 def test_mistakes():

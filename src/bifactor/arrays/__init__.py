@@ -37,6 +37,7 @@ from bifactor.arrays.held import held
 from bifactor.arrays.libraries import (
     HERE,
     Array,
+    DistributedArray,
     beside,
     cast,
     common_dtype,
@@ -60,6 +61,7 @@ from bifactor.arrays.libraries import (
 __all__ = [
     "HERE",
     "Array",
+    "DistributedArray",
     "beside",
     "cast",
     "column_norms",

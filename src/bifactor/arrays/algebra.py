@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays import on_parts, rows
-from bifactor.arrays.libraries import Array, beside, dtype_of, host, is_numpy, namespace
+from bifactor.arrays.libraries import Array, DistributedArray, beside, dtype_of, host, is_numpy, namespace
 
 COPIED = 1 << 20
 """The number of values that are copied at a time."""
@@ -43,8 +42,8 @@ def triangular(array: Array) -> Any:
     """R of the QR factorisation, which is small."""
     if type(array) is np.ndarray:
         return np.linalg.qr(_stacked(array), mode="r")
-    if isinstance(array, rows.Rows):
-        return rows.triangular(array)
+    if isinstance(array, DistributedArray):
+        return array.triangular()
     return host(namespace(array).linalg.qr(array, mode="reduced")[1])
 
 
@@ -104,11 +103,11 @@ def total(a: Array) -> float:
 
 def mean_of(a: Any) -> float:
     """The mean of a vector, or of a number."""
-    return float(a.total(np.sum)) / len(a) if isinstance(a, rows.Rows) else float(np.mean(host(a)))
+    return a.mean() if isinstance(a, DistributedArray) else float(np.mean(host(a)))
 
 
 def largest_of(a: Any) -> float:
-    return float(rows.NAMESPACE.max(a) if isinstance(a, rows.Rows) else np.max(host(a)))
+    return a.largest() if isinstance(a, DistributedArray) else float(np.max(host(a)))
 
 
 def smallest_of(a: Any) -> float:
@@ -147,10 +146,10 @@ def herm(a: Array) -> Array:
 
 def inner(a: Array, b: Array) -> float:
     """Re⟨a, b⟩, the inner product of the real vector space of factors."""
-    if isinstance(a, rows.Rows):
-        return rows.dot(a, b)
     if is_numpy(a) and is_numpy(b):
         return sum(float(np.vdot(_double(x), _double(y)).real) for x, y in zip(_cut(a), _cut(b), strict=True))
+    if isinstance(a, DistributedArray):
+        return a.inner(b)
     a, b = _double(a), _double(b)
     return float(namespace(a, b).sum(real(conj(a) * b)))
 
@@ -158,17 +157,21 @@ def inner(a: Array, b: Array) -> float:
 def foresee_inners(*pairs: tuple[Any, Any]) -> None:
     """Announce inner products, of arrays or factors, that are needed next: other machines then send them together."""
     for pair in pairs:
-        rows.foresee(on_parts.dot, *zip(*(getattr(a, "arrays", (a,)) for a in pair), strict=True))
+        for a, b in zip(*(getattr(one, "arrays", (one,)) for one in pair), strict=True):
+            if isinstance(a, DistributedArray) and isinstance(b, DistributedArray):
+                a.foresee_inner(b)
 
 
 def foresee_grams(*pairs: tuple[Array, Array]) -> None:
-    """The same for AᵀB of real arrays."""
-    rows.foresee(on_parts.transposed_product, *pairs)
+    """Announce products AᵀB of real arrays that are needed next."""
+    for a, b in pairs:
+        if isinstance(a, DistributedArray) and isinstance(b, DistributedArray):
+            a.foresee_gram(b)
 
 
 def norm(a: Array) -> float:
     """‖a‖_F."""
-    if isinstance(a, rows.Rows) or is_numpy(a):
+    if is_numpy(a) or isinstance(a, DistributedArray):
         return inner(a, a) ** 0.5
     return float(namespace(a).linalg.vector_norm(_double(a)))
 

@@ -3,6 +3,7 @@
 Only this module imports array-api-compat.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ import array_api_compat.numpy
 import numpy as np
 from numpy.typing import NDArray
 
-from bifactor.arrays.rows import Rows
 from bifactor.errors import InputError
 
 Array = NDArray[Any]
@@ -19,6 +19,36 @@ Array = NDArray[Any]
 
 HERE = np.empty(0)
 """A NumPy array, the default library."""
+
+
+class DistributedArray(ABC):
+    """A tall array whose rows are in the memory of other machines, with the operations that it brings itself.
+
+    It follows the array standard as far as factors need it; `np.asarray` gathers its rows on this machine.
+    """
+
+    @abstractmethod
+    def inner(self, other: Any) -> float:
+        """Re⟨a, b⟩, in double precision."""
+
+    @abstractmethod
+    def triangular(self) -> np.ndarray:
+        """R of the QR factorisation."""
+
+    @abstractmethod
+    def mean(self) -> float:
+        """The mean of a vector."""
+
+    @abstractmethod
+    def largest(self) -> float: ...
+
+    @abstractmethod
+    def foresee_inner(self, other: Any) -> None:
+        """Announce that the inner product with another array will be needed."""
+
+    @abstractmethod
+    def foresee_gram(self, other: Any) -> None:
+        """Announce that the product of the transpose with another array will be needed."""
 
 
 def namespace(*arrays: Array) -> Any:
@@ -64,7 +94,7 @@ def host(array: Any) -> Any:
     """The array as a NumPy array: itself, a view if memory can be shared, otherwise a copy. Numbers stay numbers."""
     if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
         return array
-    if isinstance(array, Rows):
+    if isinstance(array, DistributedArray):
         return np.asarray(array)
     if array_api_compat.is_torch_array(array):
         return array.detach().cpu().numpy()
@@ -140,8 +170,8 @@ def contiguous(array: Array) -> Array:
 
 
 def gathered(array: Array) -> Array:
-    """`Rows` as a NumPy array; other arrays are unchanged."""
-    return host(array) if isinstance(array, Rows) else array
+    """A distributed array as a NumPy array; other arrays are unchanged."""
+    return host(array) if isinstance(array, DistributedArray) else array
 
 
 def none_of(array: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 
 from bifactor.arrays import on_parts
 from bifactor.arrays.foreseen import Question, Sum, added
+from bifactor.arrays.libraries import DistributedArray
 from bifactor.arrays.planned import Bundle, Each, Handle, Noted, Plan
 
 
@@ -47,7 +48,7 @@ class Placement(ABC):
         return "parts elsewhere"
 
 
-class Rows:
+class Rows(DistributedArray):
     """An array with the rows of a placement, or without rows if `noted` is None."""
 
     __array_ufunc__ = None  # NumPy leaves operators to this class
@@ -120,6 +121,26 @@ class Rows:
             _ask(self.device, [], asked)
         return asked.value
 
+    def inner(self, other: "Rows") -> float:
+        return float(self.total(on_parts.dot, other))
+
+    def triangular(self) -> np.ndarray:
+        """R of the QR factorisation: that of the R of all parts, stacked."""
+        found: np.ndarray = on_parts.triangle(_stacked(self)[0])
+        return found
+
+    def mean(self) -> float:
+        return float(self.total(np.sum)) / len(self)
+
+    def largest(self) -> float:
+        return float(max(self.told(on_parts.top)))
+
+    def foresee_inner(self, other: "Rows") -> None:
+        self.device.foreseen.append(Sum(on_parts.dot, self, other))
+
+    def foresee_gram(self, other: "Rows") -> None:
+        self.device.foreseen.append(Sum(on_parts.transposed_product, self, other))
+
 
 def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
     """The values of arrays for each part; sums are learned, including those that are foreseen."""
@@ -187,23 +208,6 @@ def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Noted:
     return Noted(function, tuple(a.noted if isinstance(a, Rows) else a for a in copied))
 
 
-def foresee(function: Callable[..., Any], *pairs: tuple[Any, Any]) -> None:
-    """Announce that sums of a function of these pairs will be needed; does nothing for arrays on this machine."""
-    for a, b in pairs:
-        if isinstance(a, Rows) and isinstance(b, Rows):
-            a.device.foreseen.append(Sum(function, a, b))
-
-
-def dot(a: Rows, b: Rows) -> float:
-    """Re⟨a, b⟩, in double precision."""
-    return float(a.total(on_parts.dot, b))
-
-
-def triangular(a: Rows) -> Any:
-    """R of the QR factorisation: that of the R of all parts, stacked."""
-    return on_parts.triangle(_stacked(a)[0])
-
-
 def _stacked(a: Rows) -> tuple[np.ndarray, list[int]]:
     parts = a.told(on_parts.triangle)
     return np.concatenate(parts), [len(part) for part in parts]
@@ -262,7 +266,7 @@ NAMESPACE = _Namespace(
     conj=lambda a: mapped(np.conj, a),
     real=lambda a: mapped(np.real, a),
     sum=lambda a, dtype=None: a.total(on_parts.sum_of, dtype),
-    max=lambda a: max(a.told(on_parts.top)),
+    max=lambda a: a.largest(),
     any=lambda a: any(a.told(np.any)),
     where=lambda chosen, a, b: mapped(np.where, chosen, a, b),
     isdtype=_isdtype,

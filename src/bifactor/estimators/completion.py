@@ -12,6 +12,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.factorised import Factorised
 from bifactor.estimators.inputs import observations, require_small
 from bifactor.estimators.stores import given_store, held
+from bifactor.models.model import Model
 from bifactor.models.scoring import explained, left_out_scores
 from bifactor.tables import Observations
 from bifactor.tables.matrices import is_triples
@@ -41,6 +42,10 @@ class Completed:
 
 class Completion(Completed, Factorised):
     """Fits a matrix to some of its entries, and predicts the others."""
+
+    def _note(self, model: Model, noise: float | None) -> None:
+        super()._note(model, noise)
+        self.offset_alpha_ = model.offset_ridge
 
     @abstractmethod
     def _decoded(self, values: Array) -> Array:

@@ -39,6 +39,8 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         data = self._with_features(self._encoded(data, reset=True))
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
+        if model.side is not None and self._readers[0] is not None:
+            model = replace(model, side=replace(model.side, standard=self._readers[0].standard))
         self._keep(model, data)
         sure = model.posterior is not None
         self._note(model, mean_noise(model.posterior_or_advice(), data) if sure else None)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
@@ -12,7 +11,7 @@ from bifactor.estimators.checked import checked, frame_header
 from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
 from bifactor.tables.headers import usual_columns
-from bifactor.tables.matrices import from_matrix, from_triples, is_triples
+from bifactor.tables.matrices import from_matrix, from_triples, is_triples, unmasked
 from bifactor.validation import require_finite
 from bifactor.words import counted
 
@@ -43,11 +42,6 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     if sparse.issparse(X):
         require_sound(X, "X")  # scikit-learn converts it without a check
     return from_matrix(checked(estimator, unmasked(X), reset, accept_sparse=("csr", "csc", "coo")), weights)
-
-
-def unmasked(X: Any) -> Any:
-    """Replace masked entries of a masked array by NaN; return anything else as it is."""
-    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan) if np.ma.isMaskedArray(X) else X
 
 
 def given_factors(Z: Any, width: int) -> Array:

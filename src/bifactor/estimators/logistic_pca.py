@@ -54,9 +54,11 @@ class LogisticPCA(LossPCA):
     intercept_ : array, n columns
         μ.
     deviance_explained_ : float
-        Share of the deviance of a null model, the mean of each column, that the fit explains.
+        Share of the deviance of a null model, the mean of each column, that the components explain; the effects
+        of columns are fitted without a ridge beside them, as in the null model.
     explained_deviance_ratio_ : array, n_components
-        Contribution of each component to that share.
+        Contributions of the components to that share, each ≥ 0, when they are added in their order. Until the last one
+        is there, they are shortened if that lowers the deviance.
     classes_ : array of two
         The lower and the upper value.
     alpha_ : float

@@ -74,7 +74,14 @@ class LongForm(ABC):
         """Names of the columns that `transform` returns."""
 
     def fit_long(
-        self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
+        self,
+        source: Any,
+        *,
+        row: Column = None,
+        col: Column = None,
+        value: Column = None,
+        weight: Column = None,
+        text_names: bool = False,
     ) -> Self:
         """Fit to a file or a frame with one line per known entry.
 
@@ -88,11 +95,13 @@ class LongForm(ABC):
             user, item and rating, or the first three.
         weight : str, optional
             Column with weights.
+        text_names : bool
+            Keep names as text, even if all of them are numbers, so that rows with other names can be added later.
         """
         settings, store = self._settings(), given_store(source, long=True)
         if store is not None:
             return self._fitted_store(settings, store)
-        data = read(source, row=row, col=col, value=value, weight=weight, wide=False)
+        data = read(source, row=row, col=col, value=value, weight=weight, wide=False, text_names=text_names)
         note_columns(self, data.shape[1])
         return self._fitted(settings, source, data)
 
@@ -114,7 +123,7 @@ class LongForm(ABC):
     ) -> Any:
         """The frame with a column `prediction`, and a column `known` that tells which names were in the fit.
 
-        That is "both", "row", "column" or "neither". A name that was not in the fit has an offset of 0 or, with
+        That is "both", "row", "column" or "neither". A name that was not in the fit counts as average or, with
         `unknown="raise"`, is an error. With `return_std` there is a column `std`, the standard deviation of a new
         measurement. If a file is passed instead of a frame, a dict of columns is returned.
         """

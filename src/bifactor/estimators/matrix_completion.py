@@ -29,11 +29,14 @@ class MatrixCompletion(ErrorBars, Completion):
         The rank, reduced to the smaller side of the matrix if necessary; 0 for offsets alone, which "auto" may choose.
         Too many components do little harm, as those that explain nothing vanish; "auto" removes these.
     loss : {"squared", "huber", "logistic", "probit", "poisson", "negative_binomial", "ordinal"} or Loss
-        Type of the entries: numbers, numbers with outliers, ±1, counts, grades. For grades, `predict` returns the mean
+        Type of the entries: numbers, numbers with outliers, ±1, counts, grades. The δ of "huber" is fitted to the
+        residuals, unless you pass `losses.Huber(delta)`. For grades, `predict` returns the mean
         and `predict_proba` the probability of each; `model_.loss.median` of `decision_function` is the median.
     alpha : float or "auto", optional
-        The ridge, in the units of the loss summed over entries; 0 for none, "auto" for the one that predicts best. By
-        default there is a posterior for squared errors, and "auto" for other losses.
+        The ridge of u and v; 0 for none, "auto" for the one that predicts best. By default there is a posterior for
+        squared errors, and "auto" for other losses. For numbers it has their unit: if y is multiplied by 10, so is the
+        ridge of the same fit. With "auto", offsets have their own ridge if that predicts better; else theirs is
+        alpha/s, where s is the standard deviation of numbers, and 1 for losses with a link.
     noise : {"auto", "one", "columns", "rows", "both", "student"}
         Noise of the posterior: one variance for all entries, one for each column, row or both, or Student's t;
         see `bifactor.solvers.Variational`. "auto" takes the one that best predicts a held-out tenth of the entries.
@@ -42,8 +45,8 @@ class MatrixCompletion(ErrorBars, Completion):
     clip : {"auto", True, False} or (float, float)
         Range of predictions, their intervals and scores: that of the data (True), the one that is passed, or unlimited
         (False). "auto" clips grades, such as 1 to 5: at most 101 equally spaced values, and only at an end that at
-        least one in a hundred entries, and at least ten, take. The values that `recommend` and `decision_function` rank
-        by are not clipped, and neither are draws. Only for "squared" and "huber".
+        least one in a hundred entries, and at least ten, take. `recommend` ranks before it clips; `decision_function`
+        and `sample` do not clip. Only for "squared" and "huber".
     solver : Solver, optional
         By default `Variational` for a posterior, otherwise the default of `bifactor.solve`.
     max_iter, tol
@@ -54,9 +57,10 @@ class MatrixCompletion(ErrorBars, Completion):
         Features of rows and columns, such as ages and genres: the prior mean of bᵢ and uᵢ is then fᵢA for a row with
         the features fᵢ, and that of cⱼ and vⱼ likewise. Rows and columns without entries are predicted from their
         features alone. See `Recommender` for accepted forms. A posterior ignores features if a held-out tenth of the
-        entries is predicted clearly worse with them, by two standard errors; rows and columns without entries are then
-        predicted by the means of the others. With features, the number of sweeps is the one that predicted these
-        entries best.
+        entries is predicted clearly worse with them, by two standard errors. For rows, or columns, without entries it
+        also ignores them if all entries of a held-out tenth of the rows, or columns, are predicted worse with them;
+        these are then predicted by what best explains the entries of all others. With features, the number of sweeps
+        is the one that predicted these entries best.
     keep_features : bool
         Use features in any case. They may help rows and columns without entries even if they harm the others.
     implicit_features : {"auto", True, False}
@@ -91,8 +95,8 @@ class MatrixCompletion(ErrorBars, Completion):
         How the noise was chosen, and whether features help.
     features_used_ : bool
         Whether `user_features` and `item_features` are used: False if there are none, or if they do harm.
-    alpha_ : float or None
-        The ridge used; None with a posterior.
+    alpha_, offset_alpha_ : float or None
+        The ridges used, of u and v, and of the offsets; None with a posterior, the second also without offsets.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
     clip_ : tuple of two floats, or None
@@ -184,8 +188,8 @@ class MatrixCompletion(ErrorBars, Completion):
             Numbers, or names after `fit_long`. A scalar is broadcast against the other side; for two scalars the result
             is a scalar.
         unknown : {"mean", "raise"}
-            How to treat a name that was not in the fit: use an offset of 0, with a warning (`predict_long` has a column
-            for it), or raise `InputError`.
+            How to treat a name that was not in the fit: as one without entries, with a warning (`predict_long` has a
+            column for it), or raise `InputError`.
         return_std : bool
             Also return the standard deviation of a new measurement, which includes the uncertainty of the matrix and
             the noise. Only with a posterior.

@@ -34,8 +34,8 @@ class OneBitCompletion(Completion):
     link : {"logistic", "probit"}
         The function σ: 1/(1 + e^{−z}), or the normal distribution function.
     alpha : float or "auto"
-        The ridge: u, v, b and c are normal a priori, with variance 1/alpha. With 0, the fit may stop only at
-        `max_iter`.
+        The ridge: u, v, b and c are normal a priori, with variance 1/alpha; with "auto", b and c may have another
+        variance than u and v. With 0, the fit may stop only at `max_iter`.
     offsets : bool
         Fit an intercept and an offset for every row and column.
     binarize : float, optional
@@ -69,8 +69,8 @@ class OneBitCompletion(Completion):
         μ, b and c; zero without offsets.
     n_components_ : int
         The rank of the fit.
-    alpha_ : float
-        The ridge used.
+    alpha_, offset_alpha_ : float
+        The ridges used, of u and v, and of b and c; the second is None without offsets.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
     result_ : Result

@@ -42,8 +42,9 @@ class Recommender(ClickSettings, Factorised):
     n_components : int
         The rank, reduced to the smaller side of the matrix if necessary. More components only cost time.
     unobserved : float or "auto"
-        Weight of an entry that was not chosen, relative to one that was. "auto" takes the one that best ranks held-out
-        positives of held-out users, by NDCG.
+        Weight of an entry that was not chosen, where a single choice has the weight 1 unless `sample_weight` says
+        otherwise. "auto" takes the one that best ranks held-out positives of held-out users, by NDCG; it is relative to
+        the mean weight of choices.
     alpha : float or "auto"
         The ridge per entry: that of a row is alpha times the sum of its weights. "auto" chooses it in the same way.
     item_share : float or "auto"
@@ -62,10 +63,9 @@ class Recommender(ClickSettings, Factorised):
         features fᵢ, and that of vⱼ likewise. Users and items without choices are ranked by their features alone.
         A matrix, sparse or dense, or a frame has one line for each row (column) of X; further lines are rows (columns)
         beyond the last. For `fit_long` it is a frame or file with the names in the column that has the same header as
-        in the data, or else in the first; names that do not occur in the data are added. In frames and files, numbers
-        are standardised, and words give one feature per category; a cell may hold several categories separated by bars,
-        as in Action|Comedy. The values of a matrix are used as they are; the units of features do not matter. Weights
-        are chosen without features.
+        in the data, or else in the first; names that do not occur in the data are added. Numbers are
+        standardised, so their zero and unit do not matter. In frames and files, words give one feature per category; a
+        cell may hold several categories separated by bars, as in Action|Comedy. Weights are chosen without features.
     executor : Executor, optional
         Where passes over a block store run: `executors.Streamed(memory="2GB")` on this machine, which is the default,
         or `executors.Dask(client)` on others. Data in memory do not need one.
@@ -161,7 +161,14 @@ class Recommender(ClickSettings, Factorised):
         return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
 
     def fit_long(
-        self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
+        self,
+        source: Any,
+        *,
+        row: Column = None,
+        col: Column = None,
+        value: Column = None,
+        weight: Column = None,
+        text_names: bool = False,
     ) -> Self:
         """Fit to a file or a frame with one line for each choice: a user and an item, with names of any type.
 
@@ -178,11 +185,13 @@ class Recommender(ClickSettings, Factorised):
             Column with counts, such as plays. By default there is none, and each line is one choice.
         weight : str, optional
             Column with weights, for example larger ones for recent choices.
+        text_names : bool
+            Keep names as text, even if all of them are numbers, so that users with other names can be added later.
         """
         settings, store = self._settings(), given_store(source, long=True)
         if store is not None:
             return self._fitted_store(settings, store)
-        data = lines_of(source, row, col, value, weight)
+        data = lines_of(source, row, col, value, weight, text_names=text_names)
         note_columns(self, data.shape[1])
         return self._fitted(settings, source, data)
 
@@ -236,10 +245,10 @@ class Recommender(ClickSettings, Factorised):
         check_is_fitted(self, "model_")
         return nearest(self.fit_.rows, self.model_.U, users, n, "row")
 
-    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
+    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array, float]:
         """Chosen columns of a row that contribute most to the score of another column, and their contributions.
 
-        The contributions of all chosen columns add up to the score, except for that of features of the row.
+        The third result is the rest of the score that `predict` returns. See `bifactor.models.Fit.explain`.
         """
         check_is_fitted(self, "model_")
         return self.fit_.explain(row, col, n)

@@ -11,6 +11,7 @@ from bifactor.errors import InputError
 from bifactor.operators.features import feature_matrix
 from bifactor.tables import Names, Observations
 from bifactor.tables.feature_table import FeatureTable, is_feature_table
+from bifactor.tables.standard import Standard
 from bifactor.words import counted
 
 
@@ -20,8 +21,20 @@ class FeatureReader:
 
     what: str
     """Name of the parameter, for messages."""
-    table: FeatureTable | None = None
+    table: FeatureTable | None
     """Encoding of frames and files; None for matrices."""
+    standard: Standard | None
+    """Zeros and units of the columns of a matrix; None for frames and files, whose encoding has them."""
+
+    @classmethod
+    def of(cls, given: Any, what: str, named: str | None, keyed: bool) -> "FeatureReader":
+        """Inferred from the features of a fit; `named` and `keyed` as for `FeatureTable`."""
+        if is_feature_table(given):
+            return cls(what, FeatureTable.of(given, what, named, keyed), None)
+        if keyed:
+            fact = f"{what} is a matrix without names, but the data have names"
+            raise InputError(f"{fact}. Pass a frame or file with names.")
+        return cls(what, None, Standard.of(feature_matrix(given, what)))
 
     def matrix(self, given: Any, rows: int) -> sparse.csr_array:
         """One line for each row, in order."""
@@ -46,7 +59,8 @@ class FeatureReader:
             return self.table.read(given, self.what)
         if is_feature_table(given):
             raise InputError(f"{self.what} is a table of columns, but was a matrix in the fit. Pass a matrix.")
-        return feature_matrix(given, self.what), None
+        assert self.standard is not None
+        return self.standard.apply(feature_matrix(given, self.what), self.what), None
 
 
 Readers = tuple[FeatureReader | None, FeatureReader | None]
@@ -63,12 +77,8 @@ def _with_side(data: Observations, given: Any, side: int) -> tuple[Observations,
     if given is None:
         return data, None
     what, names = ("item_features" if side else "user_features"), (data.column_names if side else data.row_names)
-    reader = FeatureReader(what)
-    if is_feature_table(given):
-        named = None if data.origin is None else data.origin.header[side]
-        reader = FeatureReader(what, FeatureTable.of(given, what, named, keyed=names is not None))
-    elif names is not None:
-        raise InputError(f"{what} is a matrix without names, but the data have names. Pass a frame or file with names.")
+    named = None if data.origin is None else data.origin.header[side]
+    reader = FeatureReader.of(given, what, named, keyed=names is not None)
     features, keys = reader.read(given)
     count = data.shape[side]
     if names is not None:

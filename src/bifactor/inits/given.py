@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, floating, same_library, where
-from bifactor.arrays.rows import Rows
+from bifactor.arrays import Array, DistributedArray, beside, floating, same_library, where
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
@@ -29,7 +28,7 @@ class Given(Init):
     @staticmethod
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int, like: Array) -> Array:
         F = floating(factor, name)
-        if isinstance(like, Rows) and type(F) is np.ndarray:  # one of the two is divided into blocks
+        if isinstance(like, DistributedArray) and type(F) is np.ndarray:  # one of the two is divided into blocks
             F = beside(F, like)
         elif not same_library(F, like):
             raise InputError(f"{name} is in {where(F)}, but y is in {where(like)}. Pass both in the same library.")

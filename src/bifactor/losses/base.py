@@ -60,6 +60,9 @@ class Loss(ABC):
     located: ClassVar[bool] = False
     """Whether the fitted parameters include the intercept of z, as thresholds do: models then always fit them."""
 
+    left_open: bool = False
+    """Whether parameters were left to the data, and `suited` has not taken them from these yet."""
+
     @property
     @abstractmethod
     def smoothness(self) -> float | None:

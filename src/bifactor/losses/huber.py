@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, namespace, weighted_median
+from bifactor.arrays import Array, host, namespace, weighted_median
+from bifactor.errors import InputError
 from bifactor.kernels import pointwise
 from bifactor.losses.base import NUMBERS, Loss
 from bifactor.validation import SMALLEST, settle_positive
@@ -18,29 +19,55 @@ EFFICIENT, NORMAL = 1.345, 1.4826
 class Huber(Loss):
     """ℓ(z; y) = ½|d|² for |d| ≤ δ, δ|d| − ½δ² beyond, with d = z − y. L = 1.
 
+    Parameters
+    ----------
+    delta : number, optional
+        δ, in the units of z. By default 1.345·1.4826·MAD of y: 95 % efficient if the noise is normal and y is nothing
+        else. `solvers.Refitted` fits it to the residuals, and estimators do so if it is not passed.
+
     References
     ----------
     P. J. Huber, Robust estimation of a location parameter, Ann. Math. Statist. 35 (1964).
     """
 
-    delta: float = 1.0
+    delta: float | None = None
     targets = NUMBERS
     least = 0.0
     pointwise = staticmethod(pointwise.huber)
 
     def __post_init__(self) -> None:
-        settle_positive(self, "delta", "Choose one in the units of z.")
+        if self.delta is not None:
+            settle_positive(self, "delta", "Choose one in the units of z.")
+
+    @property
+    def left_open(self) -> bool:  # type: ignore[override]
+        return self.delta is None
 
     @property
     def smoothness(self) -> float:
         return 1.0
 
+    def suited(self, y: Array) -> "Huber":
+        """δ from the spread of y about its median, unless it was given; from all of y if more than half are equal."""
+        if self.delta is not None:
+            return self
+        y = host(y)
+        away = np.abs(y - (0.0 if np.iscomplexobj(y) else np.median(y))).astype(np.float64)
+        spread = float(np.median(away)) or float(np.mean(away)) / NORMAL
+        return Huber(EFFICIENT * NORMAL * spread if EFFICIENT * NORMAL * spread > SMALLEST else 1.0)
+
     def parameter(self, dtype: Any) -> float:
-        return self.delta
+        return self._known
 
     @property
     def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
-        return (self.delta,)
+        return () if self.delta is None else (self.delta,)
+
+    @property
+    def _known(self) -> float:
+        if self.delta is None:
+            raise InputError("Huber() does not know its δ. Pass it, or call `suited` with the data first.")
+        return self.delta
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Huber":
         return Huber(*fitted)
@@ -58,19 +85,19 @@ class Huber(Loss):
     def value(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)
         d = xp.abs(z - y)
-        near = xp.where(d < self.delta, d, self.delta)
+        near = xp.where(d < self._known, d, self._known)
         return near * (d - 0.5 * near)
 
     def gradient(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)
-        d = z - y
+        d, delta = z - y, self._known
         size = xp.abs(d)
-        return d * xp.where(size > self.delta, self.delta / xp.where(size > self.delta, size, 1.0), 1.0)
+        return d * xp.where(size > delta, delta / xp.where(size > delta, size, 1.0), 1.0)
 
     def curvature(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)
         d = xp.abs(z - y)
-        return xp.where(d <= self.delta, xp.ones_like(d), xp.zeros_like(d))
+        return xp.where(d <= self._known, xp.ones_like(d), xp.zeros_like(d))
 
     def mean(self, z: Array) -> Array:
         return z

@@ -61,6 +61,10 @@ class Ordinal(Loss):
         return type(self), (self.levels, self.thresholds)  # targets hold functions that cannot be pickled
 
     @property
+    def left_open(self) -> bool:  # type: ignore[override]
+        return self.levels is None
+
+    @property
     def smoothness(self) -> float:
         return 0.5
 

@@ -41,6 +41,10 @@ class Shifted(Loss):
         return type(self), (self.loss, self.shift)  # targets hold functions that cannot be pickled
 
     @property
+    def left_open(self) -> bool:  # type: ignore[override]
+        return self.loss.left_open
+
+    @property
     def fitted(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.loss.fitted
 

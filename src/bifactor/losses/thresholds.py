@@ -6,7 +6,8 @@ from scipy.special import expit
 from bifactor.arrays import Array
 
 ADDED = 0.5
-"""Observations of each level added at the mean z: without them, the thresholds of an unseen level would coincide."""
+"""Observations of each level, of the mean weight, added at the mean z: without them, the thresholds of an unseen level
+would coincide."""
 
 CLOSEST = 1e-3
 """The smallest distance between two thresholds."""
@@ -27,7 +28,7 @@ def best_thresholds(start: tuple[float, ...], z: Array, level: Array, weights: A
     middle = float(np.average(z, weights=w))
     z = np.concatenate([z.astype(np.float64), np.full(count, middle)])
     level = np.concatenate([level, np.arange(count)])
-    w = np.concatenate([w, np.full(count, ADDED)])
+    w = np.concatenate([w, np.full(count, ADDED * w.mean())])
     data = [(z[own], w[own]) for own in (level == k for k in range(count))]
     b = np.asarray(start, np.float64)
     here = _value(b, data)

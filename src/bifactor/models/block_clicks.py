@@ -10,7 +10,7 @@ from bifactor.models.block_views import BlockView, Chosen
 from bifactor.models.choice_weights import as_choices
 from bifactor.models.chosen import Clicks
 from bifactor.models.click_choices import ENOUGH, Choices, chosen
-from bifactor.models.fitting import Settings, resumed, run
+from bifactor.models.fitting import Settings, after_choice, resumed, run
 from bifactor.models.model import Model
 from bifactor.operators import Partitioned
 from bifactor.operators.cells import all_cells
@@ -35,7 +35,7 @@ def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None,
     penalty = Ridge(best.alpha, rows=paid[0], cols=paid[1]) if best.alpha > 0 else None
     problem = Objective(f, penalty) + all_cells(best.unobserved)
     rank = min(m, n, settings.n_components or 0)
-    result = run(problem, rank, settings.solver, resumed(start, problem, rank), settings)
+    result = run(problem, rank, settings.solver, resumed(start, problem, rank), after_choice(settings, clicks))
     result = replace(result, U=host(result.U), V=host(result.V), problem=None)
     return Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
 

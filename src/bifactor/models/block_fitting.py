@@ -15,19 +15,22 @@ from bifactor.models.clipping import clip_range, levels_range
 from bifactor.models.fitting import (
     LARGEST,
     Settings,
+    after_choice,
     as_problem,
     best_constant,
     chosen_noise,
     constant_of,
     resumed,
-    run,
+    run_posterior,
     run_with_ridge,
-    until,
-    with_thresholds,
+    shaped,
+    unshifted,
+    with_fitted_loss,
 )
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import MANY
-from bifactor.models.tuning import RidgePath, tuned, without_vanished
+from bifactor.models.offsets import root_of, spread, unscaled, with_scale
+from bifactor.models.tuning import RidgePath, tuned
 from bifactor.operators import Partitioned
 from bifactor.operators.blocked import suited
 from bifactor.operators.entries_bound import SymbolicEntries
@@ -45,7 +48,7 @@ ENOUGH = 2_000_000
 
 def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
     """Choose open settings and fit: `fit_model` for data in blocks."""
-    settings = _possible(replace(settings, implicit=False, loss=suited(settings.loss, data, False)))
+    settings = _suited(_possible(replace(settings, implicit=False)), data)
     loss, executor = settings.loss, settings.executor
     _check(data, loss)
     clip = _clip(data, settings)
@@ -55,6 +58,15 @@ def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) 
     fit = _with_posterior if settings.posterior else _with_ridge
     model = fit(data, problem, intercept, settings, start)
     return replace(model, clip=clip, result=replace(model.result, problem=None))
+
+
+def _suited(settings: Settings, data: BlockView) -> Settings:
+    """Settings with the parameters of the loss that are left to the data: all values, or some if there are many."""
+    loss, levels = settings.loss, data.levels
+    fits = loss.located or loss.left_open
+    if levels is None and loss.left_open and not loss.located:
+        return replace(settings, loss=loss.suited(some_of(data, ENOUGH).values), fits_loss=fits)
+    return replace(settings, loss=suited(loss, data, False), fits_loss=fits)
 
 
 def _check(data: BlockView, loss: Loss) -> None:
@@ -74,15 +86,17 @@ def _possible(settings: Settings) -> Settings:
 def _with_ridge(
     data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
 ) -> Model:
-    choice = _tuned(data, intercept, settings)
-    problem = problem.with_fitted(choice.thresholds) if choice.thresholds else problem
+    problem = with_scale(problem, spread(problem, settings.loss))
+    choice = _tuned(data, intercept, settings, root_of(problem) ** 2)
+    settings = after_choice(settings, choice.path)
+    problem = problem.with_fitted(choice.fitted) if choice.fitted else problem
     init = resumed(start, problem, choice.rank)
-    result = run_with_ridge(problem, choice.rank, choice.ridge, init, settings)
-    x = problem.kind.pair(host(result.U), host(result.V))
-    x = without_vanished(x) if settings.n_components is None else x
+    result = run_with_ridge(problem, choice.rank, choice.ridge, choice.offset_ridge, init, settings)
+    x = shaped(unscaled(problem.kind.pair(host(result.U), host(result.V))), settings)
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = _loss_of(result) if settings.loss.located else settings.loss
-    return Model(loss, intercept, fixed, choice.ridge, x.left, x.right, result, choice.path)
+    loss = unshifted(_loss_of(result)) if settings.fits_loss else settings.loss
+    own = choice.offset_ridge / root_of(problem) ** 2 if settings.offsets else None
+    return Model(loss, intercept, fixed, choice.ridge, x.left, x.right, result, choice.path, offset_ridge=own)
 
 
 def _loss_of(result: Result) -> Loss:
@@ -97,9 +111,12 @@ def _with_posterior(
     best, choice = chosen_noise(
         data.shape, data.store.size, settings, intercept, lambda rng: some_of(data, MANY, rng), IN_MEMORY
     )
-    within = replace(settings, callback=until(best.sweeps, settings.callback))
-    result = run(problem, best.rank, best.solver, resumed(start, problem, best.rank), within)
-    fixed, U, V = OFFSETS if settings.offsets else (0, 0), host(result.U), host(result.V)
+    result = run_posterior(
+        problem, best, best.solver, resumed(start, problem, best.rank), after_choice(settings, choice)
+    )
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    assert result.posterior is not None
+    U, V = result.posterior.means(host(result.U).dtype)
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, result.posterior, choice)
     return model.with_living() if settings.n_components is None else model
 
@@ -109,34 +126,39 @@ class Choice(NamedTuple):
 
     rank: int
     ridge: float
+    offset_ridge: float
+    """On the scale of the components."""
     path: RidgePath | None = None
-    thresholds: tuple[float, ...] = ()
-    """Parameters of a loss with thresholds to begin with."""
+    fitted: tuple[float, ...] = ()
+    """Parameters of a loss to begin with."""
 
 
-def _tuned(data: BlockView, intercept: float, settings: Settings) -> Choice:
-    """Rank and ridge, chosen with some of the rows if there are many.
+def _tuned(data: BlockView, intercept: float, settings: Settings, scale: float) -> Choice:
+    """Rank and ridges, chosen with some of the rows if there are many.
 
     A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations per row
-    plus the root of those per column. A sample of rows has fewer per column, so its best ridge is scaled.
+    plus the root of those per column. A sample of rows has fewer per column, so its best ridge is scaled. That of
+    offsets is not: it is the variance of the noise over that of offsets.
     """
     most = min(data.shape) if settings.n_components is None else min(*data.shape, settings.n_components)
     given = None
     if settings.alpha is not None and (settings.alpha > 0 or settings.n_components is not None):
-        given = Choice(most, settings.alpha)
-        if not settings.loss.located:
+        own = settings.alpha if settings.offset_ridge is None else settings.offset_ridge * scale
+        given = Choice(most, settings.alpha, own)
+        if not settings.fits_loss:
             return given
     rng = np.random.default_rng(settings.seed)
     some = some_of(data, ENOUGH, rng)
-    part = with_thresholds(as_problem(some, settings, intercept), settings)
-    thresholds = part.f.fitted if settings.loss.located else ()
+    part = with_fitted_loss(with_scale(as_problem(some, settings, intercept), scale), settings)
+    fitted = part.f.fitted if settings.fits_loss else ()
     if given is not None:
-        return given._replace(thresholds=thresholds)
+        return given._replace(fitted=fitted)
     with settings.choosing as stage:
-        rank, ridge, path, _ = tuned(part, settings.n_components, settings.alpha, rng, stage=stage)
+        found = tuned(part, settings.n_components, settings.alpha, rng, stage=stage)
     factor = _spread(*data.store.marginals) / _spread(np.bincount(some.rows), np.bincount(some.cols))
-    path = None if path is None else replace(path, ridges=path.ridges * factor)
-    return Choice(rank, ridge * factor, path, thresholds)
+    path = None if found.path is None else replace(found.path, ridges=found.path.ridges * factor)
+    ridge = found.ridge * factor
+    return Choice(found.rank, ridge, ridge if found.offset_ridge is None else found.offset_ridge, path, fitted)
 
 
 def _spread(rows: Array, cols: Array) -> float:
@@ -199,8 +221,9 @@ def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> fl
     if loss.quadratic:
         slope, curvature = slopes(0.0)
         return -slope / curvature
-    first, limit = (store.mean, np.inf) if loss.targets is NUMBERS else (0.0, LARGEST)
-    return best_constant(slopes, first, limit)
+    numbers = loss.targets is NUMBERS
+    ends = (store.least, store.largest) if numbers else (-LARGEST, LARGEST)
+    return best_constant(slopes, store.mean if numbers else 0.0, ends)
 
 
 def sloped_at(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], a: float) -> Passed:

@@ -72,6 +72,7 @@ def about_fit(model: Model) -> dict[str, Any]:
         "rank": model.rank - item_rank,
         "item_rank": item_rank,
         "alpha": model.ridge,
+        "offset_alpha": model.offset_ridge,
         "noise": about_noise(model),
         "clip": stored_range(model.clip),
         "status": result.status.name,

@@ -23,8 +23,11 @@ def lines_of(
     return replace(data, values=np.ones_like(data.values), weights=data.values, origin=origin).known().weighed()
 
 
-def later_lines(source: Any, hints: tuple[str, ...], **how: Any) -> Observations:
+def later_lines(source: Any, hints: tuple[str, ...], weight: Any = None, **how: Any) -> Observations:
     """More choices, in the same columns as those of a fit; counts are read if the fit had them."""
+    if weight is not None:
+        named = {name: how.pop(name, None) for name in ("row", "col", "value")}
+        return lines_of(source, **named, weight=weight, hints=hints, **how)
     data = read(source, wide=False, values=None, hints=hints, **how)
     return data if data.values.size else replace(data, values=np.ones(data.rows.size))
 

@@ -88,9 +88,16 @@ class Chosen:
 
 
 def chosen(data: Callable[[], Observations], settings: Settings, given: Choices) -> Chosen:
-    """Choose settings with held-out users; use the default ones if there are too few users."""
-    splits = [] if given.complete else list(_splits(data(), settings.seed))
-    found = Chosen(_usual(given), [])
+    """Choose settings with held-out users; use the default ones if there are too few users.
+
+    A weight that is to be chosen is relative to the mean weight of choices, so that their unit does not matter.
+    """
+    found, unit, splits = Chosen(_usual(given), []), 1.0, list[Split]()
+    if not given.complete:
+        choices = data()
+        if given.unobserved is None and choices.weights is not None:
+            unit = float(np.mean(choices.weights, dtype=np.float64))
+        splits = list(_splits(choices, settings.seed, unit))
     if splits:
         try:
             _choose(found, [_Fold(split, settings) for split in splits], settings, given)
@@ -98,7 +105,8 @@ def chosen(data: Callable[[], Observations], settings: Settings, given: Choices)
             if not found.tried:
                 raise
             found.interrupted = True
-    return found
+    tried = [replace(trial, unobserved=unit * trial.unobserved) for trial in found.tried]
+    return replace(found, best=replace(found.best, unobserved=unit * found.best.unobserved), tried=tried)
 
 
 def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
@@ -160,9 +168,9 @@ def _usual(given: Choices) -> Trial:
     return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan, 0)
 
 
-def _splits(data: Observations, seed: int) -> Iterator[Split]:
-    """Splits into held-out users and the choices of the others; none if there are too few users."""
-    values = np.ones(data.values.size) if data.weights is None else data.weights
+def _splits(data: Observations, seed: int, unit: float) -> Iterator[Split]:
+    """Splits into held-out users and the choices of the others, weighed in this unit; none if there are few users."""
+    values = np.ones(data.values.size) if data.weights is None else data.weights / data.weights.dtype.type(unit)
     entries = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
     if entries.nnz > ENOUGH:
         order = np.random.default_rng(seed).permutation(entries.shape[0])
@@ -251,10 +259,10 @@ class _Search:
     def _nearest(self, pair: Pair) -> Pair:
         """The nearest pair within the limits, with the given numbers."""
         a, b = (
-            min(max(at, low), high) if given is None else given
+            round(min(max(at, low), high), 9) if given is None else given
             for given, at, low, high in zip(self.given, pair, *self.ends, strict=True)
         )
-        return round(a, 9), round(b, 9)
+        return a, b
 
     def _scored(self, pair: Pair) -> float:
         if pair not in self.tried:

@@ -6,7 +6,7 @@ from bifactor.errors import InputError
 from bifactor.models.chosen import Clicks
 from bifactor.models.click_choices import Choices, chosen
 from bifactor.models.clicks import clicks_problem, paid
-from bifactor.models.fitting import Settings, resumed, run
+from bifactor.models.fitting import Settings, after_choice, resumed, run
 from bifactor.models.item_regression import Cooccurrence, with_items
 from bifactor.models.model import Model
 from bifactor.models.pairs import Pairs
@@ -28,7 +28,7 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
         clicks = replace(clicks, known=Pairs.of(data).known(data.shape[1]))
     problem = clicks_problem(data, clicks, best.alpha, sides)
     init = resumed(None if start is None else start.alone(), problem, rank, sides)
-    result = run(problem, rank, settings.solver, init, settings)
+    result = run(problem, rank, settings.solver, init, after_choice(settings, clicks))
     U, V, side = sides.unfolded(problem.kind.pair(result.U, result.V))
     model = Model(settings.loss, 0.0, (0, 0), best.alpha, U, V, result, clicks=clicks, side=side)
     if best.item_share == 0:

@@ -67,5 +67,6 @@ def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10)
     parts = by_entry(histories, (4, 1), seed=0)
     if parts.test.nnz == 0:
         raise InputError("No row has two entries, so none can be held out. Pass rows with at least two.")
-    strangers = Split(parts.train, parts.known, parts.test)
+    judged = np.flatnonzero(np.diff(parts.test.indptr))
+    strangers = Split(parts.train, parts.known[judged], parts.test[judged])
     return evaluate(Strangers(model), strangers, depth)[f"ndcg@{depth}"]

@@ -26,7 +26,7 @@ LIGHT = 0.01
 column with equal entries finite."""
 
 NULL_RIDGE = 1e-6
-"""Ridge on the column effects of the null model, for the same reason."""
+"""Ridge on the column effects of the null model per unit of weight, for the same reason."""
 
 SOLVER = RankContinuation(PCG(exact=True), stage_decrease=1e-4)
 """Losses of counts are large numbers of which components explain a small share. When stages ended at the default 0.005,
@@ -38,6 +38,10 @@ CELLS, FEWEST_ROWS = 6_000_000, 500
 SETTLED = 1e-9
 """Change of effects that ends their fit."""
 
+ENOUGH, NEWTON, HALVINGS, FARTHEST = 1e-7, 60, 12, 10.0
+"""Decrease of the deviance, as a share of that of the null model, below which a component counts as added; the largest
+numbers of Newton steps for it and of their halvings, and the longest step of an effect."""
+
 
 def component_ridge(rho: float) -> Ridge:
     """(ρ/2)(‖U‖² + ‖V‖²) over the components, and LIGHT times that for the effects of columns."""
@@ -48,7 +52,7 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     """Choose the ridge unless it is given, and fit."""
     intercept = constant_of(table)
     problem, start = _begun(table.shifted(intercept))
-    rank, ridge, path, found = _chosen(problem, start, settings)
+    rank, ridge, path, found, _ = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
     given, wide = resumed(earlier, penalized, rank), start.padded(start.width + rank)
     x, usual = wide, SOLVER if given is None and found is None else PCG(exact=True)
@@ -85,7 +89,7 @@ def _begun(table: Table) -> tuple[Objective, Factors]:
     """The problem without a ridge, and its start: the effects of columns."""
     problem = Objective(table, fixed=(np.ones((table.shape[0], 1)), None))
     start = problem.zero(0)
-    start.right[:, EFFECTS] = table.best_effects(1, start.right[:, EFFECTS], LIGHT)
+    start.right[:, EFFECTS] = table.best_effects(1, start.right[:, EFFECTS], LIGHT * table.mean_weight)
     return problem, start
 
 
@@ -104,7 +108,7 @@ def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
         part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
         here = part.zero(0)
         here.right[:, EFFECTS] = start.right[:, EFFECTS]
-        rank, ridge, path, x = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
+        rank, ridge, path, x, _ = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
     if path is None or x is None:
         return Tuned(rank, ridge)
     U = best_rows(table, x.right, sum(FIXED), ridge)
@@ -126,19 +130,55 @@ class Deviance:
 
 def null_effects(table: Table) -> Array:
     """z of the null model, one number per column."""
-    return table.best_effects(1, np.zeros(table.shape[1]), NULL_RIDGE, SETTLED)
+    return table.best_effects(1, np.zeros(table.shape[1]), NULL_RIDGE * table.mean_weight, SETTLED)
 
 
 def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]:
-    """Deviance of a fit to the table, and the share of the null deviance that each component explains.
+    """Deviance that the components of a fit explain, and the share of the null deviance that each of them explains.
 
-    Components are added one after the other, starting from the effects of the fit alone.
+    Components are added to the null model one after the other. Each time, the effects of columns are fitted again, and
+    components are shortened if that lowers the deviance: without the others they may be too long. So the deviance
+    starts from that of the null model and never increases. With all components, their lengths are those of the fit.
     """
-    shifted, lowest = table.shifted(model.intercept), _lowest(table)
-    k = sum(FIXED)
-    each = [shifted.value(Free().pair(model.U[:, :c], model.V[:, :c])) for c in range(k, model.U.shape[1] + 1)]
-    found = Deviance(_value_of_null(table, null) - lowest, each[-1] - lowest)
-    return found, -np.diff(each) / (found.null if found.null > 0 else 1.0)
+    k, lowest = sum(FIXED), _lowest(table)
+    V, whole = np.zeros_like(model.V), model.V.copy()
+    V[:, EFFECTS] = null
+    whole[:, EFFECTS] += whole.dtype.type(model.intercept)
+    each = [_value_of_null(table, null)]
+    for c in range(k + 1, V.shape[1] + 1):
+        V = _extended(table, model.U, V, whole[:, k:c], ENOUGH * abs(each[0] - lowest))
+        each.append(min(table.value(Free().pair(model.U, V)), each[-1]))
+    each[-1] = min(table.value(Free().pair(model.U, whole)), each[-1])
+    found = Deviance(each[0] - lowest, each[-1] - lowest)
+    shares = np.subtract(each[:-1], each[1:]) / (found.null if found.null > 0 else 1.0)
+    return found, shares
+
+
+def _extended(table: Table, U: Array, V: Array, wanted: Array, enough: float) -> Array:
+    """V of the lowest f(UVᵀ) if the components move a share t ≤ 1 of the way to the wanted ones, and effects freely.
+
+    Newton's method in t and the effects, which ends when a step promises to lower f by less than `enough`.
+    """
+    k, t, way = sum(FIXED), 0.0, np.zeros_like(V)
+    way[:, k : k + wanted.shape[1]] = wanted - V[:, k : k + wanted.shape[1]]
+    d = Free().pair(np.zeros_like(U), way)
+    for _ in range(NEWTON):
+        x = Free().pair(U, V)
+        value, slope, bend = table.passes.along(x, d)
+        (_, slopes), (_, bends) = table.passes.sums(x)
+        slopes, bends = slopes + NULL_RIDGE * V[:, EFFECTS], bends + NULL_RIDGE
+        cross = table.passes.bent(x, d)[1][:, EFFECTS]
+        bend = max(float(bend - np.sum(cross**2 / bends)), np.finfo(np.float64).tiny)
+        ahead = float(np.clip((np.sum(cross * slopes / bends) - slope) / bend, -t, 1 - t))
+        step = ahead * way
+        step[:, EFFECTS] = np.clip(-(slopes + ahead * cross) / bends, -FARTHEST, FARTHEST)
+        promised = -(slope * ahead + float(slopes @ step[:, EFFECTS])) / 2
+        trials = ((share, V + V.dtype.type(share) * step) for share in 0.5 ** np.arange(HALVINGS))
+        share, better = next(((a, W) for a, W in trials if table.value(Free().pair(U, W)) < value), (0.0, V))
+        if promised <= enough or share == 0:
+            break
+        V, t = better, t + share * ahead
+    return V
 
 
 def left_out(table: Table, model: Model, null: Array) -> Deviance:

@@ -2,7 +2,8 @@
 
 The factors of a row are u = M⁻¹ Σₖ wₖvₖ over the columns k that it has chosen, with M = Σₖ wₖvₖvₖᵀ + w₀VᵀV + ρI. The
 score of column j is therefore the sum of wₖ·vⱼᵀM⁻¹vₖ over k (Hu, Koren and Volinsky 2008, section 5). Item-to-item
-scores are such sums too. Features of the row contribute the rest of its score.
+scores are such sums too. The rest of the score comes from features of the row, and from a fit that stopped before u
+was exactly this one.
 """
 
 from typing import Any
@@ -15,8 +16,8 @@ from bifactor.models.fit import Fit
 from bifactor.validation import is_count
 
 
-def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array]:
-    """The n columns that contribute most to the score of `col` for a row, and their contributions."""
+def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array, float]:
+    """The n columns that contribute most to the score of `col` for a row, their contributions, and the rest of it."""
     reasons = Reasons(fit)
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
@@ -27,7 +28,8 @@ def contributions(fit: Fit, row: Any, col: Any, n: int) -> tuple[Array, Array]:
         side, name = ("row", row) if i < 0 else ("column", col)
         raise InputError(f"The fit has no {side} named {name!r}. Check the name.")
     (chosen,), (added,) = reasons.of(int(i), np.array([j]), int(n))
-    return fit.cols[chosen], added
+    (score,) = fit.scores(np.array([i]), np.array([j]))
+    return fit.cols[chosen], added, float(score - added.sum())
 
 
 class Reasons:
@@ -48,7 +50,8 @@ class Reasons:
         V, chosen, sure = self._V, self._seen[row], self._seen.sure(row)
         ridge = self._ridge * (sure.sum() + self._weight * len(V))
         M = self._gram + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
-        added = (sure[:, None] * (V[chosen] @ np.linalg.solve(M, V[columns].T))).T
+        carried = np.linalg.solve(M, V[columns].T) if ridge > 0 else np.linalg.lstsq(M, V[columns].T)[0]
+        added = (sure[:, None] * (V[chosen] @ carried)).T
         if self._items is not None:
             beside = self._asked[columns] @ (sure[:, None] * self._items.carried[chosen]).T
             added = (1 - self._items.share) * added + beside

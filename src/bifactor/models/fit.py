@@ -10,6 +10,7 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.errors import InputError
 from bifactor.models.choice_weights import as_choices
+from bifactor.models.entries import entries_for
 from bifactor.models.model import Model
 from bifactor.models.orders import order
 from bifactor.models.recommending import recommended
@@ -106,7 +107,7 @@ class Fit(ShownFit):
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; its offset is taken as 0. "
+                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; it counts as average. "
                 "Pass unknown='raise' to raise an error instead.",
                 UserWarning,
                 stacklevel=3,
@@ -140,7 +141,7 @@ class Fit(ShownFit):
         rows, cols : names, or sequences of them
             A single name is broadcast against the other side; for two single names the result is a scalar.
         unknown : {"mean", "raise"}
-            How to treat a name that was not in the fit: use an offset of 0, with a warning, or raise `InputError`.
+            How to treat a name that was not in the fit: as one without entries, with a warning, or raise `InputError`.
         return_std : bool
             Also return the standard deviation of a new measurement. Only with a posterior.
         """
@@ -183,12 +184,12 @@ class Fit(ShownFit):
         level: float = 0.9,
         random_state: Any = None,
     ) -> tuple[Array, Array]:
-        """For each row, the n columns with the largest predictions, best first, and these predictions, not clipped.
+        """For each row, the n columns with the largest predictions, best first, and these predictions.
 
-        Both results have at most n columns: as many as any row has left. If other rows have fewer, their predictions
-        are padded with NaN, and their names with -1 for integers, NaN for numbers, NaT for dates, otherwise None. In a
-        fit to clicks, a row without choices gets the most popular columns, with the share of rows that chose each, and
-        a warning.
+        Columns are ranked before predictions are clipped, so those of equal predictions have an order too. Both results
+        have at most n columns: as many as any row has left. If other rows have fewer, their predictions are padded with
+        NaN, and their names with -1 for integers, NaN for numbers, NaT for dates, otherwise None. In a fit to clicks, a
+        row without choices gets the most popular columns, with the share of rows that chose each, and a warning.
 
         Parameters
         ----------
@@ -203,7 +204,7 @@ class Fit(ShownFit):
         by : {"mean", "lower", "draw"}
             Rank by predictions; by a lower bound that holds with probability `level`, so that safe choices come first;
             or by one draw of the factors, which gives the others a chance (Thompson sampling). These numbers, without
-            noise, are returned instead of predictions. The last two need a posterior.
+            noise and clipped like predictions, are returned instead. The last two need a posterior.
         level : float
             Probability for "lower"; below ½ it gives an upper bound, which favours columns worth exploring.
         random_state : int, RandomState, Generator or None
@@ -217,23 +218,46 @@ class Fit(ShownFit):
         known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
         return recommended(self, ordered, known, n, filter_seen, items)
 
-    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array]:
-        """For clicks: the n chosen columns of a row that contribute most to the score of another, and how much.
+    def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array, float]:
+        """For clicks: the n chosen columns of a row that contribute most to the score of another.
 
-        The contributions of all chosen columns add up to the score, except for that of features of the row.
+        Returns
+        -------
+        names : array
+            These columns, the largest contribution first.
+        parts : array
+            Their contributions.
+        rest : float
+            The score, as `predict` returns it, minus these contributions: those of the other chosen columns and of
+            features of the row, and what the factors of the row would change by if the fit went on.
         """
         from bifactor.models.explanation import contributions
 
         return contributions(self, row, col, n)
 
-    def fold_in(self, data: Observations) -> "Fit":
+    def fold_in(self, data: Any, *, row: Any = None, col: Any = None, value: Any = None, weight: Any = None) -> "Fit":
         """A fit with the rows of some data, computed from their entries, while all columns stay fixed.
 
         A row that was in the fit is recomputed from these entries alone. Entries in unknown columns are left out; a new
-        row without other entries gets an offset and factors of 0. Rows without names are new.
-        `bifactor.tables.read` reads observations from files and frames.
+        row without other entries counts as average. The `row_features` of observations are in the units of the features
+        of the fit, if these were a matrix.
+
+        Parameters
+        ----------
+        data : frame, path, tuple, matrix or Observations
+            A frame or a file with one line for each entry; see `bifactor.tables.read`. Or (rows, cols, values), with
+            the names of rows and columns as in `predict`. Or a matrix, dense or sparse, with a line for each new row
+            and the columns of the fit, where NaN and what is not stored is unknown. Lines of a matrix, like rows of
+            observations without names, are new; they are numbered from the number of rows on. For a fit to clicks no
+            values are needed, as in (rows, cols), and entries of a matrix that are not 0 are choices.
+        row, col, value, weight : str or int, optional
+            Columns of a frame or file, by name or by number from 1; by default those of the fit.
         """
+        data = entries_for(self, data, row=row, col=col, value=value, weight=weight)
         data = data if self.model.clicks is None else as_choices(data)
+        side = self.model.side
+        if data.row_features is not None and side is not None and side.standard is not None:
+            data = replace(data, row_features=side.standard.apply(data.row_features, "row_features"))
         if data.values.size != data.rows.size:
             raise InputError("The data are pairs without values, so rows cannot be folded in. Pass values.")
         cols = np.arange(data.shape[1]) if data.column_names is None else data.column_names.values

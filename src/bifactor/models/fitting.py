@@ -9,24 +9,28 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.executors import Executor
-from bifactor.inits import Given, Init
+from bifactor.factors import Factors
+from bifactor.inits import Given, Init, Spectral
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS
+from bifactor.models.chosen import Clicks
 from bifactor.models.clipping import Clip, clip_range
 from bifactor.models.duration import expected_seconds
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.noise_choice import ENOUGH, Candidate, NoiseChoice, candidates, noise_choice, some_rows
+from bifactor.models.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
 from bifactor.models.side import Sides
-from bifactor.models.tuning import CAUTIOUS, FEW, steepest, tuned, without_vanished
+from bifactor.models.tuning import CAUTIOUS, FEW, RidgePath, steepest, tuned, without_vanished
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
-from bifactor.running.result import Result
+from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
+from bifactor.solvers.parts.moments import About
 from bifactor.solvers.parts.sweeps import NoiseModel
 from bifactor.tables import Observations
 
@@ -38,6 +42,11 @@ ridges, and within ±0.2 % in 19 of 24 cases."""
 LARGEST = 20.0
 """Limit of z for losses with a link: beyond it, labels are certain, and counts are huge or zero."""
 
+
+SHORT = 5
+"""Mean number of entries per row, or per column if there are more of these, below which a posterior has two starts.
+With 2 to 4, the spectral start and its sketch ended up to 220 nats apart, the errors by a factor of 1.7, and either was
+better; with 7 and more they ended at the same place."""
 
 FIRST = 5
 """Number of components for the first fit of thresholds, if the rank is chosen from the data."""
@@ -79,6 +88,10 @@ class Settings:
     """Where passes over blocks run; None for this machine."""
     keep_features: bool = False
     """Whether features are used even if a posterior predicts held-out entries clearly worse with them."""
+    offset_ridge: float | None = None
+    """Ridge of the offsets if `alpha` is given; None for α/s, see `models.offsets`."""
+    fits_loss: bool = False
+    """Whether parameters of the loss are fitted, as thresholds always are."""
 
     @property
     def choosing(self) -> AbstractContextManager[Stage | None]:
@@ -88,10 +101,11 @@ class Settings:
 
 def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
     """Choose open settings and fit."""
-    settings = replace(settings, loss=settings.loss.suited(data.values))
+    settings = suited(settings, data.values)
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     clip = clip_range(settings.clip, data.values)
     intercept = constant(data, settings.loss) if settings.offsets else 0.0
+    data = with_range(data, intercept) if settings.posterior else data
     sides = None if settings.posterior else Sides(data, bool(settings.implicit))
     problem = as_problem(data, settings, intercept, sides=sides)
     if settings.expect is not None:
@@ -103,40 +117,81 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     return replace(model, clip=clip)
 
 
+def with_range(data: Observations, intercept: float) -> Observations:
+    """The data, in double precision if the noise of a posterior may leave the range of theirs."""
+    y = data.values.astype(np.float64) - intercept
+    fine = About.of(y, data.weights).representable(data.values.dtype)
+    return data if fine else data.replaced(data.values.astype(np.float64))
+
+
+def suited(settings: Settings, y: Array) -> Settings:
+    """Settings with the parameters of the loss that are left to the data."""
+    loss = settings.loss
+    return replace(settings, loss=loss.suited(y), fits_loss=loss.located or loss.left_open)
+
+
 def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
     rng = np.random.default_rng(settings.seed)
-    problem = with_thresholds(problem, settings)
+    problem = with_fitted_loss(with_scale(problem, spread(problem, settings.loss)), settings)
     with settings.choosing as stage:
-        rank, ridge, path, _ = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
-    result = run_with_ridge(problem, rank, ridge, resumed(start, problem, rank, sides), settings)
-    x = problem.kind.pair(result.U, result.V)
-    U, V, side = sides.unfolded(without_vanished(x) if settings.n_components is None else x)
+        found = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
+    settings = after_choice(settings, found.path)
+    scale = root_of(problem) ** 2
+    offset_ridge = found.ridge if found.offset_ridge is None else found.offset_ridge
+    offset_ridge = offset_ridge if settings.offset_ridge is None else settings.offset_ridge * scale
+    init = resumed(start, problem, found.rank, sides)
+    result = run_with_ridge(problem, found.rank, found.ridge, offset_ridge, init, settings)
+    U, V, side = sides.unfolded(shaped(unscaled(problem.kind.pair(result.U, result.V)), settings))
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = _problem_of(result).loss if settings.loss.located else settings.loss
-    return Model(loss, intercept, fixed, ridge, U, V, result, path, side=side)
+    loss = unshifted(_problem_of(result).loss) if settings.fits_loss else settings.loss
+    own = offset_ridge / scale if settings.offsets else None
+    return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
 
 
-def with_thresholds(problem: Problem, settings: Settings) -> Problem:
-    """The problem with the best thresholds, if its loss has some, fitted with factors under a conservative ridge.
+def with_fitted_loss(problem: Problem, settings: Settings) -> Problem:
+    """The problem with the best parameters of its loss, if these are fitted, with factors under a conservative ridge.
 
-    Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies.
+    Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies; Huber's δ from the
+    values themselves is too large. It is fitted once: repeated fits follow the data more and more closely, and δ tends
+    to 0.
     """
-    if not settings.loss.located:
+    ridge = CAUTIOUS * steepest(problem, problem.zero(0)) if settings.fits_loss else 0.0
+    if ridge == 0:
         return problem
-    ridge = CAUTIOUS * steepest(problem, problem.zero(0))
     rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
     result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
+    if result.status is Status.INTERRUPTED:  # before there is a fit
+        raise KeyboardInterrupt
     return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
 
 
-def run_with_ridge(problem: Objective, rank: int, ridge: float, init: Given | None, settings: Settings) -> Result:
+def run_with_ridge(
+    problem: Objective, rank: int, ridge: float, offset_ridge: float, init: Given | None, settings: Settings
+) -> Result:
     """Fit factors under a ridge, and thresholds if the loss has some."""
-    penalized = problem.penalized(Ridge(ridge) if ridge > 0 else None)
+    penalized = problem.penalized(penalty(ridge, offset_ridge))
     solver = settings.solver if init is None or settings.solver is not None else PCG()
     if settings.loss.located and settings.solver is None:
-        init = init or _given(run(penalized, rank, None, None, _quiet(settings)))
+        if init is None:
+            result = run(penalized, rank, None, None, _quiet(settings))
+            if result.status is Status.INTERRUPTED:
+                return result
+            init = _given(result)
         solver = Refitted()
     return run(penalized, rank, solver, init, settings)
+
+
+def shaped(x: Factors, settings: Settings) -> Factors:
+    """Factors without vanished columns if the rank is chosen; otherwise of the rank that was asked for."""
+    if settings.n_components is None:
+        return without_vanished(x)
+    m, n = x.left.shape[0], x.right.shape[0]
+    return x.padded(x.kind.fixed_columns + min(m, n, settings.n_components))
+
+
+def unshifted(loss: Loss) -> Loss:
+    """The loss without the intercept of a model."""
+    return loss.loss if isinstance(loss, Shifted) else loss
 
 
 def _problem_of(result: Result) -> Problem:
@@ -148,6 +203,15 @@ def _given(result: Result) -> Given:
     return Given(result.U, result.V)
 
 
+def after_choice(settings: Settings, choice: NoiseChoice | RidgePath | Clicks | None) -> Settings:
+    """Settings for the fit after a choice; without the checkpoint if that was interrupted.
+
+    If it is not interrupted the next time, the choice may be another one, whose run could not be resumed.
+    """
+    interrupted = choice is not None and choice.interrupted
+    return replace(settings, checkpoint=None) if interrupted else settings
+
+
 def _quiet(settings: Settings) -> Settings:
     return replace(settings, callback=None, progress=False, checkpoint=None)
 
@@ -156,11 +220,37 @@ def _with_posterior(
     data: Observations, problem: Problem, intercept: float, settings: Settings, start: Model | None
 ) -> Model:
     best, choice = chosen_noise(data.shape, data.values.size, settings, intercept, lambda rng: some_rows(data, rng))
-    within = replace(settings, callback=until(best.sweeps, settings.callback))
-    result = run(problem, best.rank, best.told(data.features), resumed(start, problem, best.rank), within)
+    solver = best.told(data.features)
+    result = run_posterior(problem, best, solver, resumed(start, problem, best.rank), after_choice(settings, choice))
     fixed = OFFSETS if settings.offsets else (0, 0)
-    model = Model(settings.loss, intercept, fixed, None, result.U, result.V, result, None, result.posterior, choice)
+    assert result.posterior is not None
+    posterior = result.posterior
+    if choice is not None and any(choice.blind):
+        places = zip((data.rows, data.cols), data.shape, strict=True)
+        rows, cols = (np.bincount(side, minlength=size) for side, size in places)
+        posterior = posterior.blinded(choice.blind, (rows, cols))
+    U, V = posterior.means(result.U.dtype)
+    model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
     return (model.with_living() if settings.n_components is None else model).with_side()
+
+
+def run_posterior(
+    problem: Objective, best: Candidate, solver: Variational, init: Given | None, settings: Settings
+) -> Result:
+    """Run a solver as a choice says; where rows are short, from two starts, and the one of larger evidence is taken."""
+    within = replace(settings, callback=until(best.sweeps, settings.callback))
+    result = run(problem, best.rank, solver, init, within)
+    short = (problem.f.seen or 0) < SHORT * max(problem.shape)
+    stopped = result.status is Status.CALLBACK and result.n_iter != best.sweeps
+    if init is not None or not short or best.rank == 0 or stopped or result.status is Status.INTERRUPTED:
+        return result
+    other = Spectral(sketch=not problem.f.data.expensive)  # the usual one is the opposite
+    quiet = replace(_quiet(settings), callback=until(best.sweeps, None))
+    try:
+        again = run(problem, best.rank, solver, other, quiet)
+    except KeyboardInterrupt:  # before its first sweep
+        return result
+    return again if again.objective < result.objective and again.status is not Status.INTERRUPTED else result
 
 
 def chosen_noise(
@@ -262,18 +352,30 @@ def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
         z = a + offset
         return float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
 
-    numbers = loss.targets is NUMBERS
-    return best_constant(slopes, float(np.median(y)) if numbers else 0.0, np.inf if numbers else LARGEST)
+    if loss.targets is NUMBERS:
+        rest = y - offset
+        return best_constant(slopes, float(np.median(rest)), (float(rest.min()), float(rest.max())))
+    return best_constant(slopes, 0.0, (-LARGEST, LARGEST))
 
 
-def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, limit: float) -> float:
-    """Minimiser of a convex function of one number within ±limit, from its first two derivatives."""
+def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, ends: tuple[float, float]) -> float:
+    """Minimiser of a convex function of one number between two ends, from its first two derivatives.
+
+    Newton's method; a step beyond an end goes to that end first, and one that leaves the interval in which the minimum
+    is known to be is replaced by a bisection.
+    """
+    (low, high), reached = ends, [False, False]
     for _ in range(100):
         slope, bend = slopes(a)
-        step = float(np.clip(-slope / bend, -1.0, 1.0)) if bend > 0 else 0.0
-        a = float(np.clip(a + step, -limit, limit))
-        if abs(step) <= 1e-10 * (1 + abs(a)) or abs(a) == limit:
-            break
+        side = int(slope > 0)  # 0: the minimum is at a or above
+        low, high = (low, a) if side else (a, high)
+        reached[side] = True
+        new = a - slope / bend if bend > 0 else a - float(np.sign(slope)) * np.inf if slope else a
+        if not low <= new <= high:
+            new = (low + high) / 2 if reached[1 - side] else ends[1 - side]
+        if abs(new - a) <= 1e-12 * (ends[1] - ends[0]):
+            return new
+        a = new
     return a
 
 
@@ -282,4 +384,5 @@ def resumed(start: Model | None, problem: Objective, rank: int, sides: Sides | N
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
     factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)
+    factors = scaled(problem, *factors) if factors and start.offsets else factors
     return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None

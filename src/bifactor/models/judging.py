@@ -24,6 +24,9 @@ from bifactor.words import counted
 JUDGES = 20_000
 """Largest number of users who are evaluated."""
 
+SPLIT = 60
+"""Bytes for each choice of these users: matrices of those that are known, of those held out, and of their counts."""
+
 
 @dataclass(frozen=True)
 class Ranked:

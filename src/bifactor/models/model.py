@@ -48,6 +48,8 @@ class Model:
     """How the noise of the posterior was chosen."""
     clicks: Clicks | None = None
     side: SideInformation | None = None
+    offset_ridge: float | None = None
+    """Ridge of the offsets, if it is not that of the components."""
     clip: Range | None = None
     """Range of predictions, for losses whose predictions are z itself."""
 
@@ -85,7 +87,7 @@ class Model:
         both = (rows >= 0) & (cols >= 0)
         if both.all():
             return self.scores(rows, cols)
-        if self.expects:
+        if self.posterior is not None:
             posterior, i, j = self.doubt(rows, cols)
             U, V = (part.means.astype(self.U.dtype) for part in (posterior.rows, posterior.cols))
             return self.entries(U, V, i, j)
@@ -93,12 +95,6 @@ class Model:
         z = self.intercept + np.where(rows >= 0, b[rows], 0) + np.where(cols >= 0, c[cols], 0)
         z[both] = self.scores(rows[both], cols[both])
         return z.astype(self.U.dtype)
-
-    @property
-    def expects(self) -> bool:
-        """Whether rows or columns have prior means other than 0."""
-        parts = () if self.posterior is None else (self.posterior.rows, self.posterior.cols)
-        return any(weights is not None for part in parts for weights in part.weights)
 
     @property
     def dropped_features(self) -> bool:
@@ -163,7 +159,7 @@ class Model:
             assert gaussians is not None
             before = (posterior.rows, posterior.cols)[side].padded(count)
             after = before.replaced(places[stay], gaussians.take(np.flatnonzero(stay)))
-            whole = after.means.astype(whole.dtype) if self.expects else whole
+            whole = after.means.astype(whole.dtype)
             posterior = replace(posterior, cols=after) if side else replace(posterior, rows=after)
         clicks = self.clicks
         if clicks is not None:
@@ -252,6 +248,9 @@ class Model:
         operator = Entries(new.rows, new.cols, new.shape)
         problem = Problem(self.shifted, operator, new.values.astype(held.dtype), new.weights, fixed=(L, R))
         ridge: float | Array = self.ridge
+        if self.offset_ridge is not None:
+            free = held.shape[1] - self.fixed_columns
+            ridge = np.array([self.offset_ridge] * self.fixed[1] + [self.ridge] * free)
         if self.clicks is not None:
             weight, counts = self.clicks.unobserved, np.bincount(new.rows, new.weights, new.shape[0])
             problem = problem + all_cells(weight, rows=_rows_with(counts), cols=self.clicks.part(1))

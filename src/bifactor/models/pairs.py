@@ -44,7 +44,7 @@ class Pairs:
     def fits(self, shape: tuple[int, int]) -> bool:
         """Whether these are valid pairs of a matrix of this shape, which is checked after reading a file."""
         starts, columns = self.starts, self.columns
-        integers = starts.dtype.kind in "iu" and columns.dtype.kind in "iu"
+        integers = starts.dtype.kind == columns.dtype.kind == "i"  # unsigned ones become floats in sums
         if not integers or starts.shape != (shape[0] + 1,) or columns.ndim != 1:
             return False
         if starts[0] != 0 or starts[-1] != columns.size or np.any(starts[1:] < starts[:-1]):

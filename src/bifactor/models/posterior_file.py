@@ -1,5 +1,6 @@
 """The posterior of a fit in a file, with or without its covariances."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bifactor.solvers.parts.gaussians import Gaussians
 from bifactor.solvers.parts.moments import Places
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.weights import Weights, parts_of
+from bifactor.tables.numbers import number_of
 
 SIDES = ("row", "column")
 
@@ -22,7 +24,8 @@ KINDS = ("features", "pattern")
 MOST = 1 << 28
 """Largest number of numbers in the covariances of one side that are computed for a file if they were not stored."""
 
-NUMBERS = ("variance", "degrees", "row_strength", "column_strength")
+NUMBERS = ("variance", "degrees", "row_strength", "column_strength", "weight")
+"""Numbers besides the arrays; files of earlier versions have no weight, which is then 1."""
 
 
 def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
@@ -33,11 +36,17 @@ def write(path: Path, posterior: Posterior, dtype: Any, whole: bool) -> None:
         covariance = _covariance(part) if whole else None
         if covariance is not None:
             arrays[f"{name}_covariance"] = covariance.astype(dtype)
+        if part.cold is not None:
+            arrays[f"{name}_cold"] = part.cold
         for kind, weights in zip(KINDS, part.weights, strict=True):
             if weights is not None:
                 arrays |= {f"{name}_{kind}_{key}": one for key, one in _packed(weights, whole).items()}
-    numbers = zip(NUMBERS, (posterior.variance, posterior.degrees, *posterior.strengths), strict=True)
-    files.write(path, "posterior", arrays, {name: repr(float(one)) for name, one in numbers if one is not None})
+    values = posterior.variance, posterior.degrees, *posterior.strengths, posterior.weight
+    numbers = zip(NUMBERS, values, strict=True)
+    told = {name: repr(float(one)) for name, one in numbers if one is not None}
+    sides = zip(SIDES, (posterior.rows, posterior.cols), strict=True)
+    told |= {f"{name}_blind": "1" for name, part in sides if part.blind}
+    files.write(path, "posterior", arrays, told)
 
 
 def _covariance(part: Gaussians) -> Array | None:
@@ -52,12 +61,13 @@ def read(path: Path, x: Factors) -> Posterior:
     arrays, told = files.read(path, "posterior")
     try:
         sides = [_side(arrays, name, x, which) for which, name in enumerate(SIDES)]
-        variance, degrees, *strengths = (_positive(told, name) for name in NUMBERS)
+        sides = [replace(side, blind=f"{name}_blind" in told) for name, side in zip(SIDES, sides, strict=True)]
+        variance, degrees, first, second, weight = (_positive(told, name) for name in NUMBERS)
         if variance is None:
             raise ValueError("it has no variance of the noise")
     except ValueError as error:
         raise FileError(f"{path} is damaged: {error}. Fit again.") from None
-    return Posterior(sides[0], sides[1], variance, degrees, (strengths[0], strengths[1]))
+    return Posterior(sides[0], sides[1], variance, degrees, (first, second), weight or 1.0)
 
 
 def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussians:
@@ -73,7 +83,8 @@ def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussi
         if np.any(covariance[:, places.diagonal] < 0):
             raise ValueError(f"some variances of {name}s are negative")
     first, second = (_weights(arrays, f"{name}_{kind}", places) for kind in KINDS)
-    return Gaussians(means, covariance, places, prior, precision, (first, second))
+    cold = _array(arrays, f"{name}_cold", (places.rank,)) if f"{name}_cold" in arrays else None
+    return Gaussians(means, covariance, places, prior, precision, (first, second), cold)
 
 
 def _packed(weights: Weights, whole: bool) -> dict[str, Array]:
@@ -86,7 +97,7 @@ def _packed(weights: Weights, whole: bool) -> dict[str, Array]:
 def _weights(arrays: dict[str, Array], name: str, places: Places) -> Weights | None:
     if f"{name}_mean" not in arrays:
         return None
-    d, k = places.rank, len(arrays[f"{name}_mean"])
+    d, k = places.rank, arrays[f"{name}_mean"].shape[0] if arrays[f"{name}_mean"].ndim else 0
     lines = []
     for part in range(len(parts_of(places.effects, d)) if f"{name}_lines_0" in arrays else 0):
         whole = arrays.get(f"{name}_lines_{part}", np.empty(0)).ndim == 2
@@ -103,10 +114,10 @@ def _array(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array
     return found.astype(np.float64)
 
 
-def _positive(told: dict[str, str], name: str) -> float | None:
+def _positive(told: dict[str, Any], name: str) -> float | None:
     if name not in told:
         return None
-    number = float(told[name])
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} is {told[name][:40]}, not a number above 0")
+    number = number_of(told[name]) if isinstance(told[name], str) else None
+    if number is None or not 0 < number < np.inf:
+        raise ValueError(f"{name} is {str(told[name])[:40]!r}, not a number above 0")
     return number

@@ -31,7 +31,7 @@ class Served(NamedTuple):
 def recommended(
     fit: "Fit", order: Order, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
 ) -> tuple[Array, Array]:
-    """Names and predictions for rows with this order and these known entries; see `Fit.recommend`."""
+    """Names and predictions, clipped, for rows with this order and these known entries; see `Fit.recommend`."""
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
     columns, predicted, strangers = served(fit, order, known, int(n), filter_seen, allowed_columns(fit, items))
@@ -52,7 +52,7 @@ def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, al
     count = min(n, len(fit.cols) - least if allowed is None else int(np.count_nonzero(allowed)))
     seen = known.__getitem__ if filter_seen else None
     columns, z = best_columns(order.U, order.V, count, seen, allowed, order.margin)
-    predicted = np.where(columns < 0, np.nan, model.loss.mean(z + z.dtype.type(model.intercept)))
+    predicted = np.where(columns < 0, np.nan, model.predicted(z + z.dtype.type(model.intercept)))
     strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may give factors
     if strangers.any():
         columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)

@@ -58,7 +58,7 @@ def _with_added(found: StoredPairs, arrays: dict[str, Array], path: Path, shape:
     places, added = arrays["places"], _unpacked(arrays) if {"starts", "columns"} <= set(arrays) else None
     rows = 0 if added is None else added.starts.size - 1
     good = added is not None and places.shape == shape[:1] and added.fits((rows, shape[1]))
-    if not good or np.any(places >= rows) or np.any(places < -1):
+    if not good or places.dtype.kind != "i" or np.any(places >= rows) or np.any(places < -1):
         raise FileError(f"The files in {path.parent} do not belong together. Fit again.")
     return replace(found, added=added, places=places)
 

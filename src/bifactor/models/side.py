@@ -11,6 +11,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.operators import Featured, Operator, pattern
 from bifactor.tables import Observations
+from bifactor.tables.standard import Standard
 from bifactor.words import counted
 
 SHARE = 0.25
@@ -33,6 +34,8 @@ class SideInformation:
     cols: Array | None
     patterns: tuple[int, int] = (0, 0)
     """Number of these lines, at the end, for the known columns of a row, and vice versa."""
+    standard: Standard | None = None
+    """Zeros and units of the features of rows, if they were a matrix; features of the model are in these."""
 
     @property
     def implicit(self) -> bool:

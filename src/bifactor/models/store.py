@@ -12,7 +12,8 @@ format. Formats and their additions:
 5. For clicks, the weights of the pairs, unless all are 1, as is assumed for folders of format 4. With item-to-item
    scores, their share, their ridge, and items.safetensors. For grades, the levels and the thresholds.
 6. For a fit to a block store, its location; seen.safetensors then contains the numbers of observations of rows and
-   columns.
+   columns. For features of rows that were a matrix, their zeros and units. The ridge of offsets, which is that of the
+   components in earlier formats.
 """
 
 import errno
@@ -65,6 +66,7 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
         "intercept": model.intercept,
         "offsets": model.offsets,
         "ridge": model.ridge,
+        "offset_ridge": model.offset_ridge,
         "features": model.side is not None,
         **_stored_clicks(model.clicks),
         "clip": stored_range(model.clip),
@@ -160,6 +162,9 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
         ridge = None if sure else _number(core, "ridge")
         if ridge is not None and ridge < 0:
             raise ValueError(f"ridge is {ridge}")
+        offset_ridge = None if core.get("offset_ridge") is None else _number(core, "offset_ridge")
+        if offset_ridge is not None and not (offset_ridge >= 0 and ridge is not None and core["offsets"]):
+            raise ValueError(f"offset_ridge is {offset_ridge}, which needs to be ≥ 0, a ridge and offsets")
         classes, fixed = _classes(core.get("classes")), OFFSETS if core["offsets"] else (0, 0)
         clicks = _clicks(core, result, folder)
         if clicks is not None and not (clicks.unobserved > 0 and ridge is not None and fixed == (0, 0)):
@@ -171,15 +176,18 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
             raise
         raise FileError(f"{folder / CARD} is damaged: {str(error)[:200]}. Fit again.") from None
     U, V = result.U, result.V
+    if not abs(intercept) <= float(np.finfo(U.dtype).max) ** 0.5:
+        raise FileError(f"{folder / CARD} is damaged: the intercept {intercept:g} overflows in {U.dtype}. Fit again.")
     ones = not core["offsets"] or (result.rank >= sum(OFFSETS) and np.all(U[:, 0] == 1) and np.all(V[:, 1] == 1))
     if U.dtype.kind != "f" or not ones:
         raise FileError(f"{folder / FACTORS} does not contain the factors of {folder / CARD}. Fit again.")
-    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks, clip=clip)
+    model = Model(found, intercept, fixed, ridge, U, V, result, clicks=clicks, clip=clip, offset_ridge=offset_ridge)
     if ridge is None:
         kind = Fixed(*(np.ones((rows, k)) for rows, k in zip(result.shape, fixed, strict=True)))
         model = replace(model, posterior=posterior_file.read(folder / POSTERIOR, kind.pair(U, V)))
     if core.get("features"):
-        model = replace(model, side=side_file.read(folder / SIDE, U.shape[1]))
+        beside = 0 if clicks is None or clicks.items is None else clicks.items.rank
+        model = replace(model, side=side_file.read(folder / SIDE, U.shape[1] - beside))
     return model, classes
 
 
@@ -204,6 +212,8 @@ def _clicks(core: dict[str, Any], result: Result, folder: Path) -> Clicks | None
     carried = files.read(folder / ITEMS, "items")[0].get("carried")
     if carried is None or carried.ndim != 2 or len(carried) != result.shape[1] or carried.shape[1] > result.rank:
         raise FileError(f"{folder / ITEMS} does not belong to {folder / FACTORS}. Fit again.")
+    if carried.dtype != result.V.dtype or not np.all(np.isfinite(carried)):
+        raise FileError(f"{folder / ITEMS} is damaged: it is not finite numbers of type {result.V.dtype}. Fit again.")
     return replace(clicks, items=ItemToItem(share, alpha, carried))
 
 

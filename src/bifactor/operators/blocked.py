@@ -35,12 +35,14 @@ def suited(loss: Loss, store: Blocked, grouped: bool) -> Loss:
     """The loss with the parameters that are left to the data, such as levels, taken from all blocks."""
     levels, counts = getattr(store, "levels", None), getattr(store, "level_counts", None)
     if levels is None or counts is None:
-        if loss.located and not loss.fitted and not grouped:
-            raise InputError(f"{loss!r} has no levels, and these blocks hold too many values for levels. Pass them.")
+        if loss.left_open and not grouped:
+            raise InputError(f"{loss!r} has no parameters, and these blocks hold too many values. Pass parameters.")
         return loss
     found = loss.suited(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
     if grouped and found != loss:
-        raise InputError(f"{loss!r} needs levels if it belongs to a group. Pass them, as in Ordinal(levels=…).")
+        raise InputError(
+            f"{loss!r} has no parameters, which it needs in a group. Pass them, as in Ordinal(levels=…) or Huber(1.0)."
+        )
     return found
 
 

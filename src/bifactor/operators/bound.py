@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import HERE, Array
+from bifactor.arrays import HERE, Array, column_norms, host
 from bifactor.blocks import Exact, Shared
 from bifactor.caching import cached_property
 from bifactor.factors import Factors
@@ -170,13 +170,15 @@ class Bound(Shown, ABC):
         """f without the terms on all entries of X, which do not come from data."""
         return self
 
-    @property
-    def patterns(self) -> tuple["Bound", ...]:
-        """Functions with sum f such that the typical curvature of each is a product of a row's and a column's share.
+    def curvatures(self, x: Factors) -> Array:
+        """The expected curvature of f along each uₖvₖᴴ, on the host.
 
-        `marginals` assume this form.
+        If entries are observed unevenly, that of an entry of X is the product of a row's and a column's share.
         """
-        return (self,)
+        if self.marginals is None:
+            return self.scale * column_norms(x.left) ** 2 * column_norms(x.right) ** 2
+        rows, cols = x.kind.marginals(*self.marginals)
+        return (rows @ np.abs(host(x.left)) ** 2) * (cols @ np.abs(host(x.right)) ** 2) / rows.sum()
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         """The expected curvature of f in each row of a factor, U for side 0 and V for side 1.

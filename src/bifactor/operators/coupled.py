@@ -14,12 +14,12 @@ from bifactor.two_weights import Weight
 
 @dataclass(frozen=True, eq=False)
 class Coupled(Shared):
-    """Blocks of the rows of [Ũ; A] with U = Ũ + FA: for a row those of U, Mᵢ, and for a feature Σᵢ fᵢ²Mᵢ.
+    """Blocks of the rows of [Ũ; A] with U = Ũ + FA: for a row those of U, Mᵢ, and for a feature cΣᵢ fᵢ²Mᵢ.
 
-    In addition, a change of A affects all rows that have the feature. With terms on Ũ and A, such as a ridge R, the
-    Hessian is [M + R, MF; FᵀM, FᵀMF + R′]. Division by it uses its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F without
-    the couplings between features. Without this, rows with many observations would take hundreds of iterations to find
-    their common features.
+    Here c is `Features.joint`: features that rows have in common add up. In addition, a change of A affects all rows
+    that have the feature. With terms on Ũ and A, such as a ridge R, the Hessian is [M + R, MF; FᵀM, FᵀMF + R′].
+    Division by it uses its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F, with the same diagonal in place of FᵀF. Without
+    this, rows with many observations would take hundreds of iterations to find their common features.
     """
 
     features: Features | None = None
@@ -57,7 +57,7 @@ class Coupled(Shared):
         return namespace(rows).concat([u - moved + M.divide(R.times(moved)), a])
 
     def _features_divided(self, rows: Array, ridge: Array) -> Array:
-        """Rows of features divided by R′ + Σᵢ fᵢ²(Mᵢ − Mᵢ(Mᵢ + R)⁻¹Mᵢ), by the means of M and R over their rows."""
+        """Rows of features divided by R′ + cΣᵢ fᵢ²(Mᵢ − Mᵢ(Mᵢ + R)⁻¹Mᵢ), by the means of M and R over their rows."""
         F = self.features
         assert F is not None
         means = [float(np.mean(host(a))) for a, _ in self.own.pairs]
@@ -66,7 +66,7 @@ class Coupled(Shared):
         shares = np.divide(sizes, sizes.sum() * np.array(means), out=np.zeros_like(sizes), where=sizes > 0)
         own = _total([share * host(a)[F.rows :] for share, (a, _) in zip(shares, self.pairs, strict=False)])
         M = np.multiply.outer(own, np.maximum(values, 0.0))
-        R = np.asarray(F.sums(np.broadcast_to(ridge, F.lines)[: F.rows]))[F.rows :, None]
+        R = (F.joint * np.asarray(F.sums(np.broadcast_to(ridge, F.lines)[: F.rows]))[F.rows :])[:, None]
         left = np.divide(M * R, M + R, out=np.zeros_like(M), where=M + R > 0)
         S = left + LEAST * M + np.broadcast_to(ridge, F.lines)[F.rows :, None]
         S = np.maximum(S, epsilon(rows) * max(float(S.max(initial=0.0)), 1e-300))
@@ -82,14 +82,23 @@ LEAST = 1e-3
 def coupled(features: Features, blocks: Shared, cold: Array | None = None) -> Coupled:
     """The blocks of the rows of [Ũ; A] from those of the rows of U.
 
-    Rows that are `cold` have no curvature of their own: terms keep them in place while their features move.
+    Rows that are `cold` have no curvature of their own: terms keep them in place while their features move. A feature
+    that no observed row has counts as an average row.
     """
     own = blocks
     if cold is not None:
         own = Shared(tuple((_without(a, cold), B) for a, B in blocks.pairs), blocks.ridge)
     nothing = isinstance(blocks.ridge, float) and blocks.ridge == 0
-    pairs = tuple((features.sums(a), B) for a, B in blocks.pairs)
+    pairs = tuple((_lines(features, a), B) for a, B in blocks.pairs)
     return Coupled(pairs, 0.0 if nothing else features.sums(blocks.ridge), features, own)
+
+
+def _lines(features: Features, a: Weight) -> Array:
+    """(a, cΣᵢ fᵢ²aᵢ)."""
+    total = features.sums(a)
+    own, shared = np.split(host(total), [features.rows])
+    shared = np.where(shared > 0, shared * features.joint, host(total).mean())
+    return beside(np.concatenate([own, shared]).astype(own.dtype), total)
 
 
 def _without(a: Weight, cold: Array) -> Weight:

@@ -159,11 +159,6 @@ class FeaturedBound(Bound):
     def data(self) -> Bound:
         return self if self.bound.data is self.bound else FeaturedBound.around(self.bound.data, self.sides)
 
-    @property
-    def patterns(self) -> tuple[Bound, ...]:
-        parts = self.bound.patterns
-        return (self,) if parts == (self.bound,) else tuple(FeaturedBound.around(part, self.sides) for part in parts)
-
     def measure(self, x: Factors) -> Measurements:
         return self.bound.measure(self.at(x))
 
@@ -183,6 +178,10 @@ class FeaturedBound(Bound):
     def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
         curve = self.bound.curve(self.at(x), self.effective(d), z, ahead)
         return Followed(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
+
+    def curvatures(self, x: Factors) -> Array:
+        # Those of LX′Rᵀ: along uₖ, features add up that have one sign and the same rows.
+        return self.bound.curvatures(x.kind.pair(*self.sides.times(x.left, x.right)))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         features, blocks = self.sides[side], self.bound.expected(self.at(x), side, alone)

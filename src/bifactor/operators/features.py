@@ -78,6 +78,22 @@ class Features:
         return 1.0 + spectral_norm(Dense(self.matrix), np.random.default_rng(0)) ** 2
 
     @cached_property
+    def joint(self) -> Array:
+        """Multiples c of the diagonal of FᵀF, one for each feature, with FᵀF ≼ 2·diag(c)·diag(FᵀF).
+
+        Two diagonals above FᵀF are known, the sums of the rows of |F|ᵀ|F| and a multiple of the diagonal of FᵀF; the
+        smaller one is taken for each feature. Features of one sign that rows have in common, such as the patterns of
+        observed entries, add up: c is about the number of features of a row. For independent ones it is about 1.
+        """
+        alone = np.asarray(self.squares.sum(axis=1))
+        if not np.any(alone > 0):
+            return np.ones(self.count)
+        each, sizes = np.where(alone > 0, alone, 1.0), abs(self.matrix)
+        sums = sizes.T @ (sizes @ np.ones(self.count))
+        scaled = sparse.csr_array(self.matrix @ sparse.diags_array(each**-0.5))
+        return np.minimum(sums / each, spectral_norm(Dense(scaled), np.random.default_rng(0)) ** 2)
+
+    @cached_property
     def fingerprint(self) -> str:
         return digest(self.matrix.data, self.matrix.indices, self.matrix.indptr)
 

@@ -115,14 +115,14 @@ class Sum(Bound):
         rest = [part for part in self.parts if not part.whole]
         return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else Sum(*rest)
 
-    @property
-    def patterns(self) -> tuple[Bound, ...]:
-        # Observed entries of several parts count as those of one.
-        return (self.data, *(part for part in self.parts if part.whole))
+    def curvatures(self, x: Factors) -> Array:
+        return reduce(_plus, (part.curvatures(x) for part in self.parts))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
-        if len(self.patterns) > 1:
-            return reduce(_plus, (part.expected(x, side, alone=False) for part in self.patterns))
+        # Observed entries of several parts count as those of one.
+        patterns = (self.data, *(part for part in self.parts if part.whole))
+        if len(patterns) > 1:
+            return reduce(_plus, (part.expected(x, side, alone=False) for part in patterns))
         if self.marginals is not None:
             return super().expected(x, side, alone)
         return reduce(_plus, (part.expected(x, side, alone) for part in self.parts))

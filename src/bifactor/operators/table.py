@@ -120,6 +120,10 @@ class Table(Bound):
     def seen(self) -> int:
         return self.sheet.seen
 
+    @property
+    def mean_weight(self) -> float:
+        return self.weight_sum / max(self.seen, 1)
+
     @cached_property
     def marginals(self) -> tuple[Array, Array]:
         """Sums of the curvature at the best effects of rows and columns, among which it differs greatly."""

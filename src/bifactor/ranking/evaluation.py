@@ -33,7 +33,7 @@ class Evaluation:
     values : dict of arrays
         For each per-user metric, one number for every evaluated user.
     shares : dict of float
-        Metrics of all lists together: coverage and popularity share.
+        Metrics of all lists together, those of users without held-out items too: coverage and popularity share.
     users : array
         Evaluated users, as rows of the held-out matrix.
     left_out : int
@@ -137,14 +137,14 @@ class Tally:
         self.counts: Array | None = None
 
     def add(self, ids: Array, test: Any, items: int | None) -> None:
-        """Add some lists and their held-out items. Shares are computed only if the number of items is given."""
+        """Add some lists and their held-out items. Shares, which are of all lists, need the number of items."""
         for k in self.depths:
             require_depth(k, ids.shape[1])
         hits = Hits.of(ids, test)
         self.hits.append(hits)
         if items is not None:
             require_known_items(ids, items)
-            counts = frequencies(ids[hits.users], self.depths, items)
+            counts = frequencies(ids, self.depths, items)
             self.counts = counts if self.counts is None else self.counts + counts
 
     def evaluation(self, known: Any) -> Evaluation:

@@ -39,8 +39,9 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate the recommendations of a fitted model for the users of a split; all items are ranked.
 
-    The model must have been fitted to `split.train`. Users without held-out items are skipped. Known items of a user
-    that were not in `train`, such as those of the validation part, are removed from the lists here.
+    The model must have been fitted to `split.train`. Every user of the split with known or held-out items gets a list.
+    All lists count in coverage and popularity share; the other metrics are means over users with held-out items. Known
+    items of a user that were not in `train`, such as those of the validation part, are removed from the lists here.
 
     Parameters
     ----------
@@ -60,15 +61,16 @@ def evaluate(
         raise InputError(f"{type(model).__name__} has no method `recommend`. Pass a fitted model that has one.")
     depths = depths_of(n)
     tally, places = Tally(depths, denominator, seed), max(depths)
-    judged = np.flatnonzero(np.diff(split.test.indptr))
-    if judged.size == 0:
+    if split.test.nnz == 0:
         raise InputError("The test part of this split is empty, so no list can be judged. Hold out some positives.")
-    for first in range(0, judged.size, BATCH):
-        part = judged[first : first + BATCH]
+    served = np.flatnonzero(np.diff(split.known.indptr) + np.diff(split.test.indptr))
+    for first in range(0, served.size, BATCH):
+        part = served[first : first + BATCH]
         ids = _unknown(model, split, part, places)
         tally.add(ids, split.test[part], split.test.shape[1])
     found = tally.evaluation(split.train)
-    return replace(found, users=judged, left_out=split.test.shape[0] - judged.size)
+    users = served[found.users]
+    return replace(found, users=users, left_out=split.test.shape[0] - users.size)
 
 
 def _unknown(model: Recommends, split: Split, part: Array, places: int) -> Array:

@@ -1,6 +1,7 @@
 """Checkpoints of a run."""
 
 import hashlib
+import json
 import os
 import warnings
 from pathlib import Path
@@ -13,7 +14,7 @@ from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
 from bifactor.problems.state import Phase, Point, State, Value
 from bifactor.running import files
-from bifactor.running.result import Status
+from bifactor.running.result import PRECISIONS, Status
 from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
@@ -109,8 +110,13 @@ def _checked(run: Run) -> Run:
     for x in (point.x, point.gradient, point.original[1], run.best):
         if not isinstance(x, Factors) or x.left.ndim != 2 or x.right.ndim != 2:
             raise ValueError("factors are missing")
-        if x.shape != point.x.shape or x.right.shape[1] != x.width or x.dtype != dtype_of(x.right):
+        if x.shape != point.x.shape or x.right.shape[1] != x.width:
             raise ValueError("factors differ in shape")
+        # The two sides of a gradient may differ in precision, as those of a posterior of blocks do.
+        types = [dtype_of(side) for side in (x.left, x.right)]
+        apart = types[0] != types[1] and (x is point.x or x is run.best)
+        if apart or any(one not in PRECISIONS for one in types) or types[0].kind != types[1].kind:
+            raise ValueError("factors differ in type")
         if not all(np.all(np.isfinite(host(side))) for side in x.arrays):
             raise ValueError("factors are not finite")
     return run
@@ -141,21 +147,32 @@ def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
     raise InputError(f"A state holds a {type(value).__name__}, which cannot be saved. See extend.Value.")
 
 
-def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind) -> Any:
-    """The inverse of `packed`; factors get the kind of the problem."""
+def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind, made: dict[str, Factors] | None = None) -> Any:
+    """The inverse of `packed`; factors get the kind of the problem, and those that were one object are one again.
+
+    A run tells by identity whether Gram matrices are known; computed again, they may differ in the last bit.
+    """
+    made = {} if made is None else made
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
         array = arrays[tree["array"]]
         return array.T if tree.get("by_columns") else array
     if "factors" in tree:
-        left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
-        x = Factors(left, right, kind)
-        if "carried" not in tree:
-            return x
-        left, right = (host(G) for G in unpacked(tree["grams"], arrays, kind))
-        return x.carrying((left, right), tree["carried"])
+        name = json.dumps(tree)
+        if name not in made:
+            made[name] = _factors(tree, arrays, kind)
+        return made[name]
     if "tuple" in tree:
-        return tuple(unpacked(item, arrays, kind) for item in tree["tuple"])
-    parts = {name: unpacked(part, arrays, kind) for name, part in tree["parts"].items()}
+        return tuple(unpacked(item, arrays, kind, made) for item in tree["tuple"])
+    parts = {name: unpacked(part, arrays, kind, made) for name, part in tree["parts"].items()}
     return Value.known[tree["value"]](**parts)
+
+
+def _factors(tree: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> Factors:
+    left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
+    x = Factors(left, right, kind)
+    if "carried" not in tree:
+        return x
+    left, right = (host(G) for G in unpacked(tree["grams"], arrays, kind))
+    return x.carrying((left, right), tree["carried"])

@@ -64,6 +64,35 @@ class Holdout(Held):
         return host(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
 
 
+class HeldLines:
+    """A problem of entries without those of a tenth of the rows and of a tenth of the columns, and these.
+
+    Attributes
+    ----------
+    train : Problem
+        The problem with weight 0 for the entries held out.
+    """
+
+    def __init__(self, problem: Problem, rng: np.random.Generator):
+        operator = problem.operator
+        assert isinstance(operator, Entries)
+        places = operator.rows, operator.cols
+        weights = np.ones(problem.y.size) if problem.weights is None else host(problem.weights)
+        self.hidden = []
+        for side in places:
+            seen = np.unique(side[weights > 0])
+            chosen = rng.choice(seen, int(FRACTION * seen.size), replace=False)
+            self.hidden.append(np.isin(side, chosen) & (weights > 0))
+        left = np.where(self.hidden[0] | self.hidden[1], 0.0, weights)
+        self.leaves_some = bool(np.any(left > 0))
+        self.train = problem.reweighted(beside(left, problem.f.like))
+        self.places, self.y, self.weights = places, host(problem.y), weights.astype(np.float64)
+
+    def of(self, side: int) -> Array:
+        """The entries of rows (side 0) or columns (1) held out, in columns, or rows, that are not."""
+        return np.flatnonzero(self.hidden[side] & ~self.hidden[1 - side])
+
+
 class HeldCells(Held):
     """A problem without a tenth of the cells of its table, or `MOST_CELLS` if that is less, and these cells.
 

@@ -235,6 +235,9 @@ def _restored(arrays: dict[str, Array], metadata: dict[str, Any]) -> Result:
         if factor.ndim != 2 or factor.shape[0] == 0 or factor.dtype not in PRECISIONS or factor.dtype != U.dtype:
             raise ValueError(f"{name} is {factor.dtype} of shape {factor.shape}")
         _require_finite(name, factor)
+        with np.errstate(over="ignore"):
+            if not np.linalg.norm(factor) <= float(np.finfo(factor.dtype).max) ** 0.5:
+                raise ValueError(f"{name} holds numbers whose squares overflow")
     if U.shape[1] != V.shape[1]:
         raise ValueError(f"U and V have {U.shape[1]} and {V.shape[1]} columns")
     status, n_iter, objective, solver = (metadata[key] for key in ("status", "n_iter", "objective", "solver"))

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bifactor.arrays import Array, beside
-from bifactor.arrays.rows import Rows
+from bifactor.arrays import Array, DistributedArray, beside
 from bifactor.errors import LostError
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
@@ -31,7 +30,7 @@ class Secured:
 
     def __init__(self, problem: Objective, every: int):
         self.kind, self.like, self.every = problem.kind, problem.f.like, every
-        self.needed = isinstance(self.like, Rows)
+        self.needed = isinstance(self.like, DistributedArray)
         self.copy: Run | None = None
         self.losses = 0
 

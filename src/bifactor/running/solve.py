@@ -122,10 +122,19 @@ def solve(
         secured = Secured(problem, checkpoint_every)
         run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
         status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
-        result = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
-        result = replace(result, rank_path=path, posterior=chosen.posterior(problem, run.state))
+
+        def finished(status: Status) -> Result:
+            found = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
+            posterior = secured.persist(run, lambda: chosen.posterior(problem, run.state))
+            found = replace(found, rank_path=path, posterior=posterior)
+            return found.balanced() if solver is None else found
+
+        try:
+            result = finished(status)
+        except KeyboardInterrupt:  # what is left takes a pass or two
+            result = finished(Status.INTERRUPTED)
         run.end()
-        return result.balanced() if solver is None else result
+        return result
 
 
 def _iterate(

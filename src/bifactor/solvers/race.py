@@ -64,7 +64,8 @@ class Race(Solver[Racing | Decided]):
 
     A solver is stopped when it has come to rest, or `patience` iterations after its own stages are over, unless its
     objective still decreases fast. One that explains the data ends the race at once: with more measurements than
-    degrees of freedom, a matrix of low rank that fits them all is almost surely the right one.
+    degrees of freedom, a matrix of low rank that fits them all is almost surely the right one. In the history, the
+    objective rises where the next solver starts.
 
     Parameters
     ----------

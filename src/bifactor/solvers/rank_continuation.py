@@ -8,9 +8,10 @@ from bifactor.problems.footprint import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.parts.growth import SHORTEST, growth
 from bifactor.solvers.parts.requirements import require_inner, wrapping
 from bifactor.solvers.pcg import PCG
+from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
 
 
@@ -34,7 +35,8 @@ class RankContinuation(Solver[Stage]):
 
     Between additions the inner solver runs briefly. So the strong directions are found before the weak ones, which the
     start cannot distinguish from the noise of sampling. This solves ill-conditioned completion problems and those with
-    few samples. If fewer columns than the rank already fit, no more are added.
+    few samples. If fewer columns than the rank already fit, no more are added. The objective never increases: if the
+    first iteration with new columns does not lower it, it is repeated with shorter ones.
 
     Parameters
     ----------
@@ -87,17 +89,38 @@ class RankContinuation(Solver[Stage]):
     def step(self, problem: Objective, state: State[Stage]) -> State[Stage]:
         own = state.own
         if own.over and own.columns < own.rank:
-            columns = min(own.columns + self._chunk(own.rank), own.rank)
-            x = own.inner.point.x
-            wider = grown(problem, x, columns + problem.kind.fixed_columns - x.width)
-            if wider.width == x.width:  # the gradient has no direction to add
-                return _noted(replace(own, rank=own.columns))
-            columns = max(own.columns + 1, wider.width - problem.kind.fixed_columns)  # not all may be useful yet
-            own = Stage(self.solver.init(problem, wider, columns), columns, own.rank)
-        new, count = self.solver.step(problem, own.inner), own.count + 1
+            return self._widened(problem, own)
+        return self._followed(own, self.solver.step(problem, own.inner))
+
+    def _followed(self, own: Stage, new: State[Value]) -> State[Stage]:
+        """The state after an iteration of the inner solver."""
+        count = own.count + 1
         slow = not own.inner.phase.staged and own.inner.value - new.value <= self.stage_decrease * abs(new.value)
         over = slow or new.phase.at_rest or count >= self.stage_iterations
         return _noted(Stage(new, own.columns, own.rank, count, over))
+
+    def _widened(self, problem: Objective, own: Stage) -> State[Stage]:
+        """The first iteration of the next stage.
+
+        If it does not make up for columns that are too long, it is repeated with shorter ones.
+        """
+        extra, x = problem.kind.fixed_columns, own.inner.point.x
+        columns = min(own.columns + self._chunk(own.rank), own.rank)
+        found = growth(problem, x, columns + extra - x.width)
+        if found is None:  # the gradient has no direction to add
+            return _noted(replace(own, rank=own.columns))
+        columns = max(own.columns + 1, x.width + found.new.width - extra)  # not all may be useful yet
+
+        def begun(t: float) -> State[Stage]:
+            first = self.solver.init(problem, found.joined(t), columns)
+            return self._followed(Stage(first, columns, own.rank), self.solver.step(problem, first))
+
+        def lower(t: float) -> State[Stage] | None:
+            new = begun(t)
+            # A solver with stages of its own may begin far above.
+            return new if new.value <= own.inner.value or new.own.inner.phase.staged else None
+
+        return shortened(lower, 1.0, SHORTEST) or begun(1.0)
 
     def _chunk(self, rank: int) -> int:
         return max(1, -(-rank // self.stages))

@@ -47,7 +47,8 @@ class RidgeHomotopy(Solver[Ridged]):
     The ridge of a stage has the same weights of rows and columns as that of the problem, and its ratio of sides. At
     each λ the singular pairs of −∇f(X), scaled by these weights, with s > λ are added to the factors, up to the rank:
     the factors follow the nuclear-norm path. With few measurements and flat spectra it solves problems that rank
-    continuation does not. Only the number of columns of the start is used.
+    continuation does not. Only the number of columns of the start is used. The function of a stage never increases; the
+    history has the objective of the problem itself, without the ridge of the stage, which may.
 
     Parameters
     ----------

@@ -34,10 +34,6 @@ Known = Inferred | Swept
 """The state of a solver for data in memory, or for data in blocks."""
 
 
-FAINT = 1e-21
-"""Least bound of the noise variance for blocks. If y is of order 1e-8, components vanish there, but not in memory."""
-
-
 @dataclass(frozen=True)
 class Variational(Solver[Known]):
     """The posterior of the factors, by coordinate ascent on the variational bound of the evidence.
@@ -72,8 +68,9 @@ class Variational(Solver[Known]):
     row_features, column_features : array or sparse matrix, optional
         Features of the rows and of the columns, one line of numbers for each. They determine the means of the priors,
         uᵢ ~ N(fᵢA, 1/a), where A is fitted with its own posterior; thousands of uninformative ones may do harm. A
-        constant is added, so that they need not be centred. Rows without entries are predicted by fᵢA. Neither these
-        nor `implicit` are available for data in blocks.
+        constant is added. They should have been standardised, as estimators do: the prior of A prefers features of
+        similar size. Rows without entries are predicted by fᵢA. Neither these nor `implicit` are available for data in
+        blocks.
     implicit : bool
         Whether the sets of columns in which a row is known, and of rows in which a column is known, are features, too,
         independently of the values (SVD++): 1/√n at each of the n columns of a row.
@@ -133,11 +130,8 @@ class Variational(Solver[Known]):
         for given, name, rows in zip((self.row_features, self.column_features), FEATURES, problem.shape, strict=True):
             if given is not None:
                 given.require_rows(rows, name)
-        least, range_of = self._sweeps(problem).about.least_noise, np.finfo(problem.dtype)
-        if not 1e4 / float(range_of.max) ** 0.5 <= least <= 1e-4 * float(range_of.max) ** 0.5:  # both are weights
+        if not self._sweeps(problem).about.representable(problem.dtype):
             raise InputError(f"With y of this size, precisions overflow in {problem.dtype}. Rescale y to around 1.")
-        if isinstance(problem.f, Partitioned) and least < FAINT:
-            raise InputError("y is too small for sweeps over blocks. Rescale y to around 1.")
 
     def _check_blocks(self) -> None:
         told = [name for name in FEATURES if getattr(self, name) is not None] + ["implicit"] * self.implicit

@@ -18,7 +18,7 @@ from bifactor.kernels.moments_reference import Span, Tables
 from bifactor.operators.entries_bound import SymbolicEntries
 from bifactor.solvers.parts.gamma import Precisions, found_precisions
 from bifactor.solvers.parts.gaussians import Gaussians
-from bifactor.solvers.parts.half import Half
+from bifactor.solvers.parts.half import Half, pooled_sums
 from bifactor.solvers.parts.moments import Data, Places, Sums, weighted_by_precision
 
 Arrays = tuple[Array, ...]
@@ -86,6 +86,18 @@ class _Numbers:
     @property
     def sums(self) -> tuple[float, Array, float, int, Array]:
         return self.errors, self.moments, self.volume, self.seen, self.told
+
+
+def pooled(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The number of entries of each row, and the sums of all rows together for the difference from `tall`."""
+    data, (rows,) = Data(block.bound), tall
+    packed, linear = np.zeros((1, shared[0].shape[1])), np.zeros((1, shared[1].shape[1]))
+    for span in _spans(len(rows), shared[0].shape[1]):
+        sums = data.gathered((shared[0], shared[1], shared[2]), span)
+        some = pooled_sums(sums, rows[slice(*span)].astype(np.float64))
+        packed += some.packed
+        linear += some.linear
+    return Passed((data.counts[0].astype(np.float64),), (packed, linear))
 
 
 def spreads(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:

@@ -25,7 +25,7 @@ from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.parts import block_pass as tasks
 from bifactor.solvers.parts.gamma import STRENGTH, Told
 from bifactor.solvers.parts.gaussians import Again, Gaussians
-from bifactor.solvers.parts.half import Half, Side, vague_prior
+from bifactor.solvers.parts.half import Half, Side, pooled_row, vague_prior
 from bifactor.solvers.parts.moments import About, Places, Sums, weighted_by_precision
 from bifactor.solvers.parts.posterior import Posterior
 from bifactor.solvers.parts.sweeps import NoiseModel, Sweeps
@@ -84,7 +84,7 @@ class BlockSweeps(Sweeps[Swept]):
         tall, short = self.sides
         variance = self.about.variance(2 * float(self.problem.f.value(x)))
         half = Half.vague(x, short, self.counts, self.about.mean_square, self.shared, ())
-        prior = vague_prior(Places.of(x, tall, self.shared).rank, self.about.mean_square)
+        prior = vague_prior(Places.of(x, tall, self.shared), self.about.mean_square)
         precision = np.ones(self.problem.shape[tall]) if self.varies[0] else None
         return self._found(x, half, (prior, variance, precision), STRENGTH)[0]
 
@@ -121,9 +121,18 @@ class BlockSweeps(Sweeps[Swept]):
         own, short, means = state.own, self._half(state), host(self._sides_of(state.point.x)[0])
         tall, places = own.tall, self._finding(state).places
         precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else host(tall.precision)
-        found = Gaussians(means, None, places, tall.prior, precision, again=self._again(state, short, means))
+        rows = Gaussians(means, None, places, tall.prior, precision, again=self._again(state, short, means))
+        fixed = means.copy()
+        fixed[:, places.free] = 0
+        known = weighted_by_precision(*short.known)
+        (counts,), (packed, linear), _ = self.bound.over(tasks.pooled, (fixed,), known)
+        pooled = Sums(packed, linear, np.zeros(1))
+        cold = pooled_row(pooled, places, tall.prior, own.variance), short.pooled(own.sums, own.variance)
+        found = replace(rows, cold=cold[0]).with_cold(host(counts), None)
+        others = replace(short.rows, cold=cold[1]).with_cold(short.counts, None)
         strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
-        return Posterior(*self.bound.sides(found, short.rows), own.variance, None, self.bound.sides(*strengths))
+        sides, strengths = self.bound.sides(found, others), self.bound.sides(*strengths)
+        return Posterior(*sides, own.variance, None, strengths, self.about.mean_weight)
 
     def _again(self, state: State[Swept], short: Half, means: Array) -> Again:
         """A function that computes covariances of rows of the longer side, by a pass over their blocks."""

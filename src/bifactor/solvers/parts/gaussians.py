@@ -31,6 +31,10 @@ class Gaussians:
     """The precision of the measurements of each row, relative to the others."""
     weights: tuple[Weights | None, Weights | None] = (None, None)
     """The weights of features, including the constant, and of the pattern of entries, for the prior means of rows."""
+    cold: Array | None = None
+    """The mean of the unknown columns of rows without measurements, besides what features tell; None for zeros."""
+    blind: bool = False
+    """Whether features are not used for rows without measurements, because these are predicted better without."""
     again: Again | None = None
     """A function that computes covariances of some rows from their measurements, if they are not kept; not pickled."""
 
@@ -65,7 +69,7 @@ class Gaussians:
         """One draw of all rows."""
         drawn, rank, spread = self.means.copy(), self.places.rank, self._spread
         for part in chunks(len(drawn), rank**2 + 1):
-            L = np.linalg.cholesky(transposed(spread[part], rank))
+            L = _roots(transposed(spread[part], rank))
             noise = rng.standard_normal((len(L), rank, 1))
             drawn[part, self.places.free] += (L @ noise)[:, :, 0]
         return drawn
@@ -98,8 +102,8 @@ class Gaussians:
         """Rows with their prior distribution, and with the fixed columns of `means`."""
         covariance, means = np.zeros((len(means), self.places.rank * (self.places.rank + 1) // 2)), means.copy()
         covariance[:, self.places.diagonal] = 1 / self.prior
-        means[:, self.places.free] = 0
-        for weights, known in zip(self.weights, (features, None), strict=True):
+        means[:, self.places.free] = 0 if self.cold is None else self.cold
+        for weights, known in zip(self.weights, (None if self.blind else features, None), strict=True):
             if weights is not None:
                 expected, spread = weights.told(known, len(means))
                 means[:, self.places.free] += expected
@@ -107,7 +111,7 @@ class Gaussians:
         return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)), again=None)
 
     def with_cold(self, counts: Array, features: sparse.csr_array | None) -> "Gaussians":
-        """The same with the prior distribution for rows without measurements."""
+        """Rows of which those without measurements have their distribution before the data."""
         cold = np.flatnonzero(counts == 0)
         known = None if features is None else features[cold]
         return self.replaced(cold, self.before(self.means[cold], known)) if cold.size else self
@@ -166,6 +170,7 @@ class Gaussians:
             places=places,
             prior=self.prior[left],
             weights=(first, second),
+            cold=None if self.cold is None else self.cold[left],
             again=None if again is None else lambda index: again(index)[:, pairs],
         )
 
@@ -178,6 +183,15 @@ class Gaussians:
                 "Only the means of this posterior were kept, so there are no error bars. Save it with error_bars=True."
             )
         return self.covariance
+
+
+def _roots(covariances: Array) -> Array:
+    """An L of each covariance C with LLᵀ = C, also if it is singular, or indefinite by rounding."""
+    try:
+        return np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariances)
+        return vectors * np.maximum(values, 0)[:, None, :] ** 0.5
 
 
 def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:

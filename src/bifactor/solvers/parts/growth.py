@@ -1,34 +1,48 @@
 """Functions of solvers that begin with few columns and add more."""
 
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, column_norms, columns, dtype_of, epsilon, gaussian, host
-from bifactor.factors import Factors, Free
+from bifactor.arrays import beside, column_norms, columns, dtype_of, epsilon, gaussian
+from bifactor.factors import Factors
 from bifactor.inits.spectral import start_faint
-from bifactor.operators.bound import Bound, Curve
+from bifactor.operators.bound import Curve, Measurements
 from bifactor.problems.objective import Objective
 from bifactor.steps.base import shortened
 
 TOL, RESTARTS = 0.1, 1
 """Accuracy of new directions, and the largest number of restarts: the iterations that follow correct them."""
 
+SHORTEST = 1e-6
+"""The smallest share of the expected length of new columns that is tried."""
 
-OVERSHOT = 0.2
-"""If the best length of new columns is below this share of their length, they are shortened to it.
-
-For directions concentrated on rows with few entries, as with a ridge by frequency, it was 0.001 to 0.06, and the
-objective rose a hundredfold. With one weight for all rows, columns keep their length: with few entries the best share
-was 0.04 to 0.9, the objective rose up to eightfold, and the solution was found; with shortened columns, some of
-these runs ended in other minima.
-"""
+FAINTEST = 1e-12
+"""The smallest share of that length if f is not quadratic, whose expected curvature may be far from the actual one."""
 
 
-def grown(problem: Objective, x: Factors, count: int) -> Factors:
-    """Balanced factors with up to `count` more columns: the leading singular pairs of −∇f(X), of suitable length.
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Factors, with their measurements, and columns to add to them."""
 
-    With a ridge ρ only those with s > ρ are useful: the optimality test of the nuclear norm is that there are none.
+    x: Factors
+    z: Measurements
+    new: Factors
+
+    def joined(self, t: float) -> Factors:
+        """The factors with new columns that are t times as long, as a product."""
+        return self.x.joined(t**0.5 * self.new)
+
+
+def growth(problem: Objective, x: Factors, count: int) -> Growth | None:
+    """Balanced factors and up to `count` new columns: the leading singular pairs of −∇f(X), of suitable length.
+
+    With a ridge ρ only those with s > ρ are useful: the optimality test of the nuclear norm is that there are none. The
+    result is then None.
+
+    Lengths are those that the expected curvature of f suggests. The actual curvature is not used: the leading pairs of
+    a sampled residual are concentrated on the samples, so lengths fitted to these are too short (measured: they made
+    most runs with few entries fail). The objective may therefore be higher with the new columns than without.
     """
     rng = np.random.default_rng(0)  # the same each time, so that runs are reproducible
     some = x.width > 0
@@ -41,50 +55,46 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
     A, s, B = problem.kind.leading(weights.gradient(G), count, rng, TOL, RESTARTS, sign=-1)
     keep = s > max(1e3 * epsilon(x.left) * problem.scale * size, rho)
     if not np.any(keep):
-        return x
+        return None
     A, B = columns(A, keep), columns(B, keep)
-    unit = weights.back(Free().pair(A, B))
-    lengths = ((s[keep] - rho) / expected_curvatures(problem, unit.left, unit.right)).astype(s.dtype)
+    curvatures = problem.f.curvatures(weights.back(problem.kind.pair(A, B)))
+    lengths = ((s[keep] - rho) / curvatures).astype(s.dtype)
     new = weights.back(problem.kind.from_triplets(A, lengths, B))
-    new = _descending(problem.f.straight(here, new, z), new, rho * float(lengths.sum()), weights.even)
-    if some and problem.invariant:
-        x = x.balanced()
+    new = _lowering(problem.f.straight(x if some else None, new, z), new, rho * float(lengths.sum()))
     left, right = (beside(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
     new = start_faint(new, np.zeros(new.width, dtype=bool), G.products(left, right), rng)
-    return x.joined(new) if some else problem.kind.start(new.left, new.right)
+    return Growth(x.balanced() if some and problem.invariant else x, z, new)
 
 
-def expected_curvatures(problem: Objective, A: Array, B: Array) -> Array:
-    """The expected curvature of f along each aᵢbᵢᴴ.
+def _lowering(line: Curve, new: Factors, cost: float) -> Factors:
+    """New columns that lower an f that is not quadratic by more than they cost.
 
-    The actual curvature is not used: the leading pairs of a sampled residual are concentrated on the samples, so a
-    length fitted to these is too short (measured: it made most runs with few entries fail).
-    """
-    each = [_of_pattern(problem, f, A, B) for f in problem.f.patterns]
-    return sum(each[1:], each[0])
-
-
-def _of_pattern(problem: Objective, f: Bound, A: Array, B: Array) -> Array:
-    if f.marginals is None:
-        return f.scale * column_norms(A) ** 2 * column_norms(B) ** 2
-    rows, cols = problem.kind.marginals(*f.marginals)
-    return (rows @ np.abs(host(A)) ** 2) * (cols @ np.abs(host(B)) ** 2) / rows.sum()
-
-
-def _descending(line: Curve, new: Factors, cost: float, even: bool) -> Factors:
-    """New columns that lower f by more than they cost: its curvature may be far from the expected one.
-
-    If f is quadratic, the iterations that follow correct this, unless rows have weights and columns are too long.
+    Where z is far out, as where all labels of a row are equal, the expected curvature may vanish, and lengths be huge.
     """
     if line.quartic is not None:
-        if even:
-            return new
-        _, slope, curvature, *_ = line.quartic
-        best = -(slope + cost) / (2 * curvature) if curvature > 0 else 1.0
-        return new if best >= OVERSHOT else max(best, 1e-12) ** 0.5 * new
-    t = shortened(partial(_lowers, line, line.at(0.0)[0], cost), 1.0, 1e-12)
-    return (1e-12 if t is None else t) ** 0.5 * new
+        return new
+    first = line.at(0.0)[0]
+    t = shortened(lambda t: t if line.at(t)[0] + t * cost < first else None, 1.0, FAINTEST)
+    return (FAINTEST if t is None else t) ** 0.5 * new
 
 
-def _lowers(line: Curve, first: float, cost: float, t: float) -> float | None:
-    return t if line.at(t)[0] + t * cost < first else None
+def grown(problem: Objective, x: Factors, count: int) -> Factors:
+    """The factors with up to `count` more columns, halved until they do not raise the objective."""
+    found = growth(problem, x, count)
+    if found is None:
+        return x
+    line = problem.f.straight(found.x if x.width else None, found.new, found.z)
+    quartic = line.quartic
+
+    def longer(t: float) -> tuple[float, Factors]:
+        f = line.at(t)[0] if quartic is None else float(np.polyval(quartic[::-1], t))
+        wider = found.joined(t)
+        return f + sum(term.value(wider) for term in problem.terms), wider
+
+    first, _ = longer(0.0)
+
+    def lower(t: float) -> Factors | None:
+        value, wider = longer(t)
+        return wider if value <= first else None
+
+    return shortened(lower, 1.0, SHORTEST) or x

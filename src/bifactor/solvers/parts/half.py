@@ -70,12 +70,12 @@ class Half:
         """
         means, places = np.array((x.left, x.right)[which], np.float64), Places.of(x, which, shared)
         means[np.ix_(counts == 0, places.free)] = 0  # they have no data
-        prior = vague_prior(places.rank, mean_square)
+        prior = vague_prior(places, mean_square)
         covariance = np.zeros((len(means), places.rank * (places.rank + 1) // 2))
         covariance[:, places.diagonal] = VAGUE / prior
         volume = int(np.count_nonzero(counts)) * float(np.sum(np.log(VAGUE / prior)))
         alike = Precisions(np.ones(len(means)))
-        told = tuple(Regression.vague(one, counts > 0, prior, places.effects) for one in features if places.rank)
+        told = tuple(Regression.vague(one, counts, prior, places.effects) for one in features if places.rank)
         return cls(Gaussians(means, covariance, places, prior, alike.mean), counts, volume, alike, told)
 
     @property
@@ -130,6 +130,16 @@ class Half:
     def expected(self) -> Array | None:
         """The prior means of the unknown columns of each row; None if they are 0."""
         return np.sum([one.expected for one in self.regressions], axis=0) if self.regressions else None
+
+    def pooled(self, sums: Sums, variance: float, told: Array | float = 0.0) -> Array:
+        """The unknown columns of one row that best explain the measurements of all, besides what features tell of each.
+
+        A row without measurements is predicted by it. The mean of all rows would be that of rows with few measurements:
+        films that few people have seen are rated lower, but most ratings are of others.
+        """
+        rows = self.means.copy()
+        rows[:, self.places.free] = told
+        return pooled_row(pooled_sums(sums, rows), self.places, self.rows.prior, variance)
 
     def with_best_weights(self) -> "Half":
         """The same with the best weights of features; rows without measurements get the means that these predict."""
@@ -214,6 +224,25 @@ class Half:
         return self.totals.cost(self.rows.prior) + self.noise.cost + told
 
 
-def vague_prior(rank: int, mean_square: float) -> Array:
-    """The precisions with which this many columns of both factors together explain the mean of y²."""
-    return np.full(rank, (rank / mean_square) ** 0.5)
+def pooled_sums(sums: Sums, rows: Array) -> Sums:
+    """The sums of all rows together, for the difference from `rows`."""
+    left = sums.linear - Exact(sums.packed, rows.shape[1]).times(rows)
+    return Sums(sums.packed.sum(axis=0)[None], left.sum(axis=0)[None], np.zeros(1))
+
+
+def pooled_row(sums: Sums, places: Places, prior: Array, variance: float) -> Array:
+    """The unknown columns of the best row for pooled sums."""
+    if not places.rank:
+        return np.zeros(0)
+    found, _ = solved(sums, np.zeros((1, places.width)), places, prior, np.array([1 / variance]))
+    return found[0, places.free]
+
+
+def vague_prior(places: Places, mean_square: float) -> Array:
+    """The precisions with which the unknown columns of both factors together explain the mean of y².
+
+    The partner of an effect is 1, so an effect has the unit of y; a component has that of its root.
+    """
+    prior = np.full(places.rank, (places.rank / mean_square) ** 0.5)
+    prior[: places.effects] = places.rank / mean_square
+    return prior

@@ -102,11 +102,15 @@ class HeldSweeps(Sweeps[Inferred]):
         return _conditional(self.problem, data, *self._halves(data, state), state.own.variance, cost)
 
     def posterior(self, state: State[Inferred]) -> Posterior:
-        own, halves = state.own, self._halves(self._data(), state)
+        own, data = state.own, self._data(state)
+        halves = self._halves(data, state)
         rows, cols = (half.noise.strength if own else None for half, own in zip(halves, self.varies, strict=True))
         degrees = None if own.trust is None else own.trust.strength
-        first, second = (self._with_weights(half, side) for side, half in enumerate(halves))
-        return Posterior(first, second, own.variance, degrees, (rows, cols))
+        first, second = (
+            self._with_cold(half, data.sums(side, *halves[1 - side].known), side, own.variance)
+            for side, half in enumerate(halves)
+        )
+        return Posterior(first, second, own.variance, degrees, (rows, cols), data.about.mean_weight)
 
     def _data(self, state: State[Inferred] | None = None) -> Data:
         trust = None if state is None else state.own.trust
@@ -118,14 +122,15 @@ class HeldSweeps(Sweeps[Inferred]):
         errors = data.errors(rows.known[:2], cols.known[:2])
         return fitted_precisions((data.given > 0).astype(float), errors / variance, strength, HEAVIEST)
 
-    def _with_weights(self, half: Half, side: int) -> Gaussians:
-        """The rows of a factor, with weights that predict new ones; rows without measurements are predicted, too."""
-        if not half.regressions:
-            return half.rows
-        told = [one.weights for one in half.regressions]
-        rows = replace(half.rows, weights=(told[0], told[1] if self.implicit else None))
-        given = self.features[side]
-        return rows.with_cold(half.counts, None if given is None else given.with_ones)
+    def _with_cold(self, half: Half, sums: Sums, side: int, variance: float) -> Gaussians:
+        """The rows of a factor with what predicts new ones; rows without measurements are predicted, too."""
+        rows, given = half.rows, self.features[side]
+        features = None if given is None else given.with_ones
+        if half.regressions:
+            told = [one.weights for one in half.regressions]
+            rows = replace(rows, weights=(told[0], told[1] if self.implicit else None))
+        before = rows.before(half.means, features).means[:, half.places.free]
+        return replace(rows, cold=half.pooled(sums, variance, before)).with_cold(half.counts, features)
 
     def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
         x, sides = state.point.x, (state.own.rows, state.own.cols)

@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from bifactor import kernels
@@ -112,23 +113,6 @@ class Data:
         return np.ones(self.y.size) if self.weighted is None else np.asarray(self.weighted, np.float64)
 
     @cached_property
-    def size(self) -> int:
-        """The number of entries with a weight above 0."""
-        return int(self.y.size if self.weighted is None else np.count_nonzero(self.weighted))
-
-    @cached_property
-    def squares(self) -> float:
-        """Σ wy²."""
-        if self.weighted is None:
-            return float(np.einsum("t,t", self.y, self.y, dtype=np.float64))
-        return float(np.einsum("t,t,t", self.weighted, self.y, self.y, dtype=np.float64))
-
-    @cached_property
-    def logarithms(self) -> float:
-        """Σ log w."""
-        return 0.0 if self.weighted is None else float(np.sum(np.log(self.given[self.given > 0])))
-
-    @cached_property
     def counts(self) -> tuple[Array, Array]:
         """The number of entries of each row, and of each column."""
         seen = None if self.weighted is None else (self.weighted > 0).astype(np.float64)
@@ -136,7 +120,7 @@ class Data:
 
     @cached_property
     def about(self) -> "About":
-        return About(self.size, self.squares, self.logarithms)
+        return About.of(self.y, self.weighted)
 
     def pattern(self, side: int) -> sparse.csr_array:
         """The columns in which each row is known, or the rows of each column; see `features.pattern`."""
@@ -191,16 +175,39 @@ class About(NamedTuple):
     """The number of entries with a weight above 0."""
     squares: float
     """Σ wy²."""
+    total: float
+    """Σ w."""
     logarithms: float
     """Σ log w."""
 
+    @classmethod
+    def of(cls, y: Array, weights: Array | None) -> "About":
+        """The statistics of values with weights; None means ones."""
+        if weights is None:
+            return cls(y.size, float(np.einsum("t,t", y, y, dtype=np.float64)), float(y.size), 0.0)
+        w = np.asarray(weights, np.float64)
+        used = w[w > 0]
+        squares = float(np.einsum("t,t,t", w, y, y, dtype=np.float64))
+        return cls(used.size, squares, float(np.sum(used)), float(np.sum(np.log(used))))
+
     @property
     def mean_square(self) -> float:
-        return self.squares / max(self.size, 1) or 1.0
+        """The mean of y²; 1 if all y are 0."""
+        return self.squares / (self.total or 1.0) or 1.0
+
+    @property
+    def mean_weight(self) -> float:
+        return self.total / max(self.size, 1) or 1.0
 
     @property
     def least_noise(self) -> float:
-        return LEAST_NOISE * self.mean_square
+        """The smallest variance of the noise of an entry of weight 1."""
+        return LEAST_NOISE * self.mean_square * self.mean_weight
+
+    def representable(self, dtype: DTypeLike) -> bool:
+        """Whether the least noise and its inverse, which is a weight, can be squared in this precision."""
+        most = float(np.finfo(dtype).max) ** 0.5
+        return 1e4 / most <= self.least_noise <= 1e-4 * most
 
     def variance(self, errors: float) -> float:
         """The variance of the noise, from the sum of the expected squared errors."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from bifactor.arrays import Array, generator
@@ -40,6 +41,20 @@ class Posterior:
     """The degrees of freedom if the noise is Student's t."""
     strengths: tuple[float | None, float | None] = (None, None)
     """The strengths with which the precisions of rows and of columns are drawn to 1; None if these are all equal."""
+    weight: float = 1.0
+    """The mean weight of the entries of the fit."""
+
+    def means(self, dtype: DTypeLike) -> tuple[Array, Array]:
+        """The means of both factors, in a precision."""
+        return self.rows.means.astype(dtype), self.cols.means.astype(dtype)
+
+    def blinded(self, blind: tuple[bool, bool], counts: tuple[Array, Array]) -> "Posterior":
+        """A posterior without features for rows, or columns, without measurements, whose numbers are `counts`."""
+        sides = [
+            replace(side, blind=True).with_cold(own, None) if unused else side
+            for side, unused, own in zip((self.rows, self.cols), blind, counts, strict=True)
+        ]
+        return replace(self, rows=sides[0], cols=sides[1])
 
     def std(self, rows: Array, cols: Array) -> Array:
         """The standard deviation of z at the coordinates (rows[t], cols[t])."""
@@ -83,7 +98,7 @@ class Posterior:
     def living(self, fixed: int) -> Array:
         """The components, after the fixed columns and their partners, that noticeably change predictions."""
         sizes = [np.mean(part.means[:, fixed:] ** 2, axis=0) if len(part) else 0.0 for part in (self.rows, self.cols)]
-        return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance)
+        return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance / self.weight)
 
     def fold_in(self, problem: Problem, side: int = 0, features: Any = None) -> Gaussians:
         """The posterior of new rows (`side` 0) or columns (1) from their entries, while the other factor is fixed.
@@ -115,7 +130,7 @@ class Posterior:
                 data = Data(data.bound, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
-        return found if expected is None else found.with_cold(data.counts[side], given)
+        return found.with_cold(data.counts[side], given)
 
     def known_features(self, features: Any, rows: int, side: int) -> sparse.csr_array | None:
         """Checked features of new rows, in the form of the fit; None if they are not known."""
@@ -123,6 +138,8 @@ class Posterior:
         if features is None:
             return None
         if own is None:
+            if not np.any(features.data if sparse.issparse(features) else features):  # nothing varied in the fit
+                return None
             raise InputError(f"The fit had no {name}, so they cannot be used. Leave them out.")
         given = Features.of(features, name) or Features(sparse.csr_array(np.shape(features)))
         given.require_rows(rows, name)

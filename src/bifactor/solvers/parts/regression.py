@@ -54,13 +54,14 @@ class Regression:
     learned: Learned
 
     @classmethod
-    def vague(cls, features: sparse.csr_array, seen: Array, prior: Array, effects: int) -> "Regression":
-        """A regression with weights around 0."""
+    def vague(cls, features: sparse.csr_array, counts: Array, prior: Array, effects: int) -> "Regression":
+        """A regression with weights around 0, for rows with these numbers of measurements."""
+        seen = counts > 0
         used, count = features[np.flatnonzero(seen)], features.shape[1]
         norms = np.asarray(used.multiply(used).sum(axis=0)).ravel()
         parts, K = parts_of(effects, prior.size), 1 / (norms + 1)
         small = count <= WHOLE
-        average = np.asarray(used.sum(axis=0)).ravel() / max(used.shape[0], 1)
+        average = np.asarray(features.T @ counts).ravel() / max(float(np.sum(counts)), 1)
         weights = Weights(
             np.zeros((count, prior.size)),
             tuple(np.diag(K) if small else K for _ in parts),

@@ -26,9 +26,9 @@ class Weights(Value):
     effects: int
     """The number of columns that are effects; they come first."""
     average: Array
-    """The mean features of all rows with measurements, which are used for a row with unknown features."""
+    """The mean features of all measurements, which are used for a row with unknown features."""
     scatter: Array
-    """The covariance of fA over these rows."""
+    """The mean square of fA around that of the average over the rows with measurements."""
 
     @property
     def groups(self) -> list[slice]:

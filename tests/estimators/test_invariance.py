@@ -1,0 +1,45 @@
+"""Answers must not depend on the unit, zero, order, names or form of the data: a quick part of the table of laws.
+
+`benchmarks/invariance.py` has all estimators, all changes and more seeds.
+"""
+
+import pytest
+from benchmarks import invariance
+from benchmarks.invariance import ESTIMATORS, compared, holds, state_rows
+
+QUICK = {
+    "MatrixCompletion": "scale shift order",
+    "MatrixCompletion, one noise": "scale weights blocks",
+    "MatrixCompletion, features": "scale features",
+    "MatrixCompletion, alpha=1": "scale weights order blocks names sparse triples frame file",
+    "MatrixCompletion, alpha=1, features": "features order",
+    "MatrixCompletion, alpha='auto'": "scale weights order",
+    "MatrixCompletion, huber": "scale",
+    "MatrixCompletion, ordinal": "weights",
+    "OneBitCompletion, alpha=1": "scale order blocks",
+    "OneBitCompletion": "order file",
+    "Recommender, settings given": "weights order names frame",
+    "Recommender, features": "features",
+    "Recommender, no item_share": "blocks",
+    "LogisticPCA, alpha=1": "scale order",
+    "LogisticPCA": "weights sparse",
+    "PoissonPCA, alpha=1": "weights order",
+    "FactorAnalysis": "scale shift order",
+    "TableImputer": "scale shift order",
+    "ImageCompletion": "scale",
+}
+LAWS = [(name, change) for name, changes in QUICK.items() for change in changes.split()]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("name", "change"), LAWS)
+def test_answers_do_not_depend_on(name, change):
+    case, by = ESTIMATORS[name], {"scale": 1e-6, "weights": 1e6}.get(change)
+    found = compared(case, change, seed=0, by=by)
+    assert holds(case, found), f"{found.largest:.1e} of the spread, losses {found.losses} ± {found.error:.1e}"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_state_does_not_depend_on_how_its_counts_are_written(monkeypatch):
+    monkeypatch.setattr(invariance, "SEEDS", 1)
+    assert all(row["holds"] for row in state_rows())
