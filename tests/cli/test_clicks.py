@@ -288,7 +288,7 @@ def test_lists_are_those_of_python(fitted):
 def test_one_user_on_the_screen_is_told_why(fitted):
     said = words(invoke("recommend", "fit", "--user", "u3", "-n", 2, "--names", "titles.csv").stdout)
     best = fitted.recommend("u3", n=1)[0][0, 0]
-    carriers, _ = fitted.explain("u3", best, n=3)
+    carriers, parts, rest = fitted.explain("u3", best, n=3)
     assert "because of" in said
     for name in (best, *carriers):
         assert f"Film, no. {name[1:]}" in said
@@ -299,7 +299,8 @@ def test_one_user_on_the_screen_is_told_why(fitted):
     because = told["recommended"][0]["because"]
     assert [one["column"] for one in because] == carriers.tolist()
     assert because[0]["title"] == f"Film, no. {carriers[0][1:]}"
-    np.testing.assert_allclose([one["part"] for one in because], fitted.explain("u3", best, n=3)[1])
+    np.testing.assert_allclose([one["part"] for one in because], parts)
+    assert told["recommended"][0]["rest"] == pytest.approx(rest)
 
 
 def test_files_for_all_users(fitted, monkeypatch):
@@ -327,7 +328,7 @@ def test_files_for_all_users(fitted, monkeypatch):
     assert plain["title"][0] == f"Film, no. {plain['item'][0][1:]}"
     with gzip.open("all.csv.gz", "rt") as file:
         first = next(csv.DictReader(file))
-    carriers, _ = fitted.explain(first["user"], first["item"], n=3)
+    carriers, _, _ = fitted.explain(first["user"], first["item"], n=3)
     assert first["because"] == "; ".join(carriers)
     told = answer("recommend", "fit", "--all", "-n", 7, "-o", "all.csv", "--force")
     assert (told["rows"], told["lines"], told["popular"]) == (80, len(wanted), 0)

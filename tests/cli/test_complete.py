@@ -83,7 +83,8 @@ def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(inv
     invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
     clicks = {"unobserved", "item_share", "item_alpha"}
-    assert set(core) == {"loss", "intercept", "offsets", "ridge", "clip", "classes", "features", "store"} | clicks
+    ridges = {"ridge", "offset_ridge"}
+    assert set(core) == {"loss", "intercept", "offsets", "clip", "classes", "features", "store"} | clicks | ridges
     assert core["offsets"] == (flag == "--offsets")
     model = bf.load("fit").model
     assert model.fixed == fixed
@@ -622,3 +623,24 @@ def test_a_damaged_posterior_is_refused(invoke, folder, change):
         files.write(path, "posterior", {**arrays, "row_prior": changed}, told)
     done = invoke("predict", "fit", "data.csv", code=1)
     assert "posterior.safetensors" in done.stderr
+
+
+def test_a_newcomer_may_have_a_name_of_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text(
+        "user,item,rating\n" + "".join(f"{i},{j},{(i * j) % 5}\n" for i in range(9) for j in range(6))
+    )
+    Path("new.csv").write_text("user,item,rating\nann,1,4\nann,2,3\n")
+    for more, code in (((), 1), (("--text-names",), 0)):
+        command = ["complete", "x.csv", "--rank", "1", "--alpha", "1", "-o", "fit", "--force", *more]
+        assert CliRunner().invoke(main, command).exit_code == 0
+        done = CliRunner().invoke(main, ["recommend", "fit", "--history", "new.csv"])
+        assert done.exit_code == code, done.output
+        assert code == 0 or "read the data with text_names=True (--text-names)" in " ".join(done.output.split())
+    assert CliRunner().invoke(main, ["recommend", "fit", "--user", "7", "--include-seen"]).exit_code == 0
+    blocks = ["partition", "x.csv", "-o", "blocks", "--text-names"]
+    assert CliRunner().invoke(main, blocks).exit_code == 0
+    assert next(iter(bf.tables.BlockStore.open("blocks").row_names)) == "0"
+    done = CliRunner().invoke(main, ["complete", "blocks", "--text-names", "-o", "other"])
+    assert done.exit_code == 2
+    assert "--text-names is for files" in done.output

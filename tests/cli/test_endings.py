@@ -92,21 +92,81 @@ def test_sigterm_keeps_the_best_fit(folder):
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
 
 
+READING = (
+    "import bifactor.tables\nread = sys.modules['bifactor.tables.read']\n"
+    "read.require_file = lambda path: os.kill(os.getpid(), signal.SIGTERM)"
+)
+
+
 @pytest.mark.parametrize(
-    "before",
-    [
-        "import bifactor.tables\nread = sys.modules['bifactor.tables.read']\n"
-        "read.require_file = lambda path: os.kill(os.getpid(), signal.SIGTERM)",
-        FSYNC,
-    ],
+    ("before", "when"),
+    [(READING, "before there was a fit"), (FSYNC, "again while the fit was written")],
     ids=["while reading", "while writing"],
 )
-def test_sigterm_before_there_is_a_fit_leaves_nothing(folder, before):
+def test_sigterm_that_leaves_nothing(folder, before, when):
     names = set(os.listdir(folder))
     done = run([*QUICK, "-o", "new"], before)
     assert done.returncode == 143
-    assert done.stderr.strip().splitlines()[-1] == "Error: Interrupted before there was a fit. Nothing was written."
+    assert done.stderr.strip().splitlines()[-1] == f"Error: Interrupted {when}. Nothing was written."
     assert set(os.listdir(folder)) == names
+
+
+AFTER = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background of a shell
+from bifactor.cli import {module} as module
+before = module.{name}
+def interrupted(*arguments, **options):
+    os.kill(os.getpid(), signal.{signal})
+    return before(*arguments, **options)
+module.{name} = interrupted
+"""
+HELD = ("--holdout", "0.2")
+CLICKS = ("--implicit", "--unobserved", "0.3", "--alpha", "0.1", "--rank", "2")
+REPORT, TEST = "Interrupted, without the report.", "Interrupted, without the score at --test, the report."
+STAGES = {
+    "held-out scores": (
+        "fitting",
+        "_judged",
+        ("--rank", "2", "--alpha", "1", *HELD, "--test", "data.csv"),
+        "Interrupted, without the score at held-out entries, the fit to all entries, the score at --test, the report.",
+    ),
+    "the score of a test": ("complete", "tested", (*QUICK[2:], "--test", "data.csv"), TEST),
+    "the card": ("complete", "about_fit", QUICK[2:], REPORT),
+    "the report": ("complete", "report", QUICK[2:], REPORT),
+    "the check of clicks": (
+        "clicks",
+        "judged",
+        CLICKS,
+        "Interrupted, without the check, the fit to all choices, the report.",
+    ),
+    "the report of clicks": ("clicks", "report", CLICKS, REPORT),
+}
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"), [*((stage, "SIGINT") for stage in STAGES), ("the check of clicks", "SIGTERM")]
+)
+def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, number):
+    module, name, options, note = STAGES[stage]
+    before = AFTER.format(module=module, name=name, signal=number)
+    done = run(["complete", "data.csv", *options, "-o", "new", "--json"], before)
+    assert done.returncode == (130 if number == "SIGINT" else 143), done.stderr
+    answer = json.loads(done.stdout)
+    assert note in answer["notes"]
+    assert (answer["scores"] == {}) == (stage != "the report of clicks")
+    assert set(os.listdir("new")) - {"posterior.safetensors", "side.safetensors"} == FILES - {"report.html"}
+    assert bf.load("new").recommend(n=1)[0].size
+
+
+def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder):
+    done = run([*QUICK, "-o", "new"], AFTER.format(module="complete", name="about_machine", signal="SIGTERM"))
+    assert done.returncode == 143
+    assert REPORT in done.stdout
+    assert "report.html" not in done.stdout
+    once = FSYNC.replace("os.kill(os.getpid(), signal.SIGTERM)", "said or said.append(os.kill(os.getpid(), 15))")
+    done = run([*QUICK, "-o", "again"], f"said = []\n{once}")
+    assert done.returncode == 143
+    assert set(os.listdir("again")) == FILES
 
 
 def test_sigterm_leaves_the_old_fit(folder):
@@ -322,3 +382,27 @@ def test_names_of_files_that_are_not_unicode(folder):
             done = run(["predict", output + "y", "pairs.csv", *more], env={**os.environ, **environment})
             assert done.returncode == 1
             assert not more or "not the folder of a fit" in json.loads(done.stdout)["error"]
+
+
+SEARCH = """
+from bifactor.models import noise_choice
+before = noise_choice._fitted
+counts = []
+def interrupted(*arguments):
+    counts.append(1)
+    if len(counts) == 2:
+        raise KeyboardInterrupt
+    return before(*arguments)
+noise_choice._fitted = interrupted
+"""
+
+
+def test_a_choice_that_was_interrupted_leaves_no_checkpoint_that_is_refused(folder):
+    """The whole choice may be another one, so the same command would not resume the fit."""
+    command = ["complete", "data.csv", "-o", "new", "--checkpoint", "run", "--force"]
+    done = run(command, SEARCH)
+    assert done.returncode == 0, done.stderr
+    assert "Ctrl-C ended the search for the noise model early" in " ".join(done.stdout.split())
+    assert run(command).returncode == 0
+    assert run([*command[:3], "whole"]).returncode == 0
+    np.testing.assert_array_equal(bf.load("new").model.U, bf.load("whole").model.U)

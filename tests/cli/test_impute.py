@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -200,3 +201,13 @@ def test_nan_in_parquet_is_a_hole(tmp_path, monkeypatch):
 def test_a_parquet_file_that_is_none(mixed):
     Path("bad.parquet").write_text("no")
     assert "is not a parquet file" in invoke("bad.parquet", "-o", "full.parquet", code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+def test_holes_of_text_that_rarely_repeats_are_mentioned(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).standard_normal(40)
+    frame = pd.DataFrame({"x": np.where(x > 1, np.nan, x), "who": [None if k == 3 else f"p{k}" for k in range(40)]})
+    frame.to_csv(name, index=False) if name.endswith("csv") else frame.to_parquet(name)
+    assert "rarely repeats stay empty: who (1)" in " ".join(invoke(name, "-o", f"full {name}").stdout.split())
+    assert "rarely repeats" not in invoke(name, "--keep", "who", "-o", f"full {name}", "--force").stdout

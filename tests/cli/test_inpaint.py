@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,24 @@ def test_only_what_the_mask_hides_changes(pictures):
     np.testing.assert_array_equal(after[known], pictures[known])
     assert np.abs(after - pictures)[~known].mean() < 10
     assert "PSNR" not in invoke("damaged.png", "--mask", "mask.png", "-o", "other.png").stdout
+
+
+def test_the_time_of_the_comparison_is_told(pictures, monkeypatch):
+    from bifactor.pictures import blur
+
+    def slow(*arguments):
+        time.sleep(0.3)
+        return blur.best_blur(*arguments)
+
+    monkeypatch.setattr(bifactor.cli.inpaint, "best_blur", slow)
+    call = ["inpaint", "grey.png", "--mask", "mask.png", "-o", "whole.png", "--force"]
+    for more in ([], ["--truth", "grey.png"]):
+        started = time.perf_counter()
+        done = CliRunner().invoke(main, [*call, *more, "--json"])
+        took, told = time.perf_counter() - started, json.loads(done.stdout)
+        assert (told["seconds_compared"] > 0.3) == bool(more)
+        assert told["seconds"] + told["seconds_compared"] <= took
+    assert "to compare it with blurs" in CliRunner().invoke(main, [*call, "--truth", "grey.png"]).output
 
 
 def test_same_seed_same_picture(pictures):

@@ -2,8 +2,11 @@
 
 import base64
 import hashlib
+import re
+from pathlib import Path
 
-from bifactor.markup.fragments import facts, numbers
+import bifactor as bf
+from bifactor.markup.fragments import facts, numbers, table
 from bifactor.reports.page import document
 
 HOSTILE = '<script>alert("1")</script>&'
@@ -28,3 +31,12 @@ def test_day_and_night():
     page = document("title", "")
     assert "prefers-color-scheme:dark" in page
     assert '<meta name="color-scheme" content="light dark">' in page
+
+
+def test_each_table_scrolls_in_a_box_of_its_own():
+    """Else a page is wider than a phone, which has 390 pixels."""
+    whole = table(["a"] * 20, [["word" * 4] * 20]) + facts([("a", "b" * 400)])
+    boxed = re.findall(r'<div class="scroll" style="overflow-x:auto"><table', whole)
+    assert len(boxed) == whole.count("<table") == 2
+    source = "".join(path.read_text() for path in Path(bf.__file__).parent.rglob("*.py"))
+    assert len(re.findall(r"scrolling\(\s*f'<table", source)) == source.count("<table") > 0

@@ -28,7 +28,7 @@ from bifactor_reproduce.noiselets.sensing import Case, Configuration, Sensing
 
 if __name__ == "__main__":
     Sensing.configurations = {"quick": Configuration((Case((64, 64), 3, (1, 2)),), ratios=(6,), max_iter=300)}
-    main(["reproduce", "sensing", "--jobs", "2", "--out", "report"])
+    main(["reproduce", "sensing", "--jobs", "2", "-o", "report"])
 """
 
 
@@ -116,13 +116,13 @@ def test_unknown_names_are_refused(workplace, words):
 def test_a_folder_of_somebody_is_left_alone(workplace):
     (workplace / "mine").mkdir()
     (workplace / "mine" / "index.html").write_text("mine")
-    answer = call("sensing", "--out", "mine")
+    answer = call("sensing", "-o", "mine")
     assert answer.exit_code == 1
     assert (workplace / "mine" / "index.html").read_text() == "mine"
     (workplace / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         require_folder(workplace / "file")
-    answer = call("sensing", "--out", "file/report")
+    answer = call("sensing", "--output", "file/report")
     assert answer.exit_code == 1
     assert "cannot be made" in answer.output
 

@@ -39,7 +39,7 @@ WORDS = {True: "holds", False: "does not hold", None: "cannot tell"}
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME…|all|list]")
 @click.option("--scale", type=click.Choice(SCALES), default="quick", show_default=True, help="Sizes: ours or theirs.")
-@click.option("--out", "folder", type=INPUT, default="report", show_default=True, help="Folder of the report.")
+@click.option("-o", "--output", "folder", type=INPUT, default="report", show_default=True, help="Folder of the report.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Cells side by side, each on one core; all cores by default.")
 @click.option("--photos", type=INPUT, help="Folder of photographs, for images.")
 @click.option("--ratings", type=INPUT, help="Table of users, films and ratings, for movielens.")

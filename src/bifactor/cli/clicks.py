@@ -12,30 +12,33 @@ import numpy as np
 from click.core import ParameterSource
 
 from bifactor.cli import watch
+from bifactor.cli.completed import written
+from bifactor.cli.endings import AfterFit, after_fit
 from bifactor.cli.executing import executor_of
-from bifactor.cli.look import code_of, tell
+from bifactor.cli.look import code_of, interrupted, tell
 from bifactor.cli.look import notes as noted
+from bifactor.cli.memory import block_memory, checked_memory, memory_in_words, sample_memory
 from bifactor.cli.options import columns
 from bifactor.cli.titles import titles_of
-from bifactor.executors import Streamed
 from bifactor.models import Fit, Model
 from bifactor.models.block_clicks import fit_click_blocks
 from bifactor.models.block_views import BlockView, Chosen
 from bifactor.models.card import about_data, about_fit, about_machine
 from bifactor.models.choice_weights import as_choices
 from bifactor.models.choices import lines_of
-from bifactor.models.click_choices import DEPTH, Choices
+from bifactor.models.click_choices import DEPTH, ENOUGH, TRIAL_RANK, Choices
 from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.fitting import Settings
-from bifactor.models.judging import held_out, judged, spelt, worth
+from bifactor.models.fitting import Settings, after_choice
+from bifactor.models.judging import JUDGES, SPLIT, held_out, judged, spelt, worth
+from bifactor.models.ranking import BLOCK, SCORE
 from bifactor.models.settings import settings
-from bifactor.models.store import REPORT, require_free
+from bifactor.models.store import require_free
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.reports.clicks import report, trial_used
 from bifactor.running.files import require_writable
-from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.running.memory import entries_memory
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
 from bifactor.tables import BlockStore, Observations, read
@@ -43,6 +46,9 @@ from bifactor.words import counted
 
 DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
 """The defaults of `Recommender`, and the share of each user's choices that the first fit is judged by."""
+
+SHOWN = ("seed", "row", "col", "value", "weight", "wide", "workers")
+"""Other options that the card of a fit shows."""
 
 NUMBERS_ALONE = {
     "loss": "--loss",
@@ -90,16 +96,35 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
     read_in = time.perf_counter() - started
     titles = None if options["names"] is None else titles_of(options["names"], lines.column_names)
     choices = lines if isinstance(lines, BlockStore) else as_choices(lines)
-    with executor_of(options) as executor:
+    with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
-        needed = _needed(choices, chosen)
-        fit, first, check = _fitted(choices, chosen, options, notes)
+        needed = _needed(choices, chosen, options)
+        fit, first, check = _fitted(choices, chosen, options, notes, rest)
+        card = _card(data, lines, options, (fit, first, check), needed, notes)
+        card["timings"] = {"reading": read_in, "all": time.perf_counter() - started}
+        page = rest.stage("the report", lambda: report(replace(fit, card=card), card, titles))
+        notes += rest.notes
+        kept = replace(fit, card=card)
+        kept.save(output, force=force, report=page)
+    code = interrupted() if rest.ended else code_of(fit.model.result.status)
+    tell({"output": str(output), **card}, _summary(card, output), code)
+
+
+def _card(
+    data: Path,
+    lines: Clicked,
+    options: Mapping[str, Any],
+    found: tuple[Fit, Model, dict[str, Any] | None],
+    needed: int,
+    notes: list[str],
+) -> dict[str, Any]:
+    fit, first, check = found
     assert first.clicks is not None
-    card = {
+    return {
         "estimator": "Recommender",
         "machine": about_machine(),
         "data": {**about_data(data, lines), "choices": fit.seen.size},
-        "settings": {name: options[name] for name in (*DEFAULTS, "seed", "row", "col", "value", "weight", "wide")},
+        "settings": {name: options[name] for name in (*DEFAULTS, *SHOWN)},
         "fit": about_fit(fit.model),
         "choice": {
             **asdict(_same(first)),
@@ -108,11 +133,7 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
         "memory": needed,
         "scores": {} if check is None else {"held out": check},
         "notes": notes,
-        "timings": {"reading": read_in, "all": time.perf_counter() - started},
     }
-    kept = replace(fit, card=card)
-    kept.save(output, force=force, report=report(kept, card, titles))
-    tell({"output": str(output), **card}, _summary(card, output), code_of(fit.model.result.status))
 
 
 def _given(context: click.Context, name: str) -> bool:
@@ -142,21 +163,24 @@ def _read(path: Path, options: Mapping[str, Any]) -> Observations:
         return lines_of(path, progress=progress, **asked)
 
 
-def _needed(data: Clicked, chosen: Settings) -> int:
+def _needed(data: Clicked, chosen: Settings, options: Mapping[str, Any]) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
-    rank = min(chosen.n_components or 1, *data.shape)
+    (m, n), size = data.shape, _size(data)
+    rank = min(chosen.n_components or 1, m, n)
+    scores = SCORE * min(max(BLOCK, n), min(m, JUDGES) * n)
     if isinstance(data, BlockStore):
         problem = Objective(Partitioned("squared", BlockView(data, Chosen()), chosen.executor), Ridge(1.0))
-        found = int(PCG().peak(problem, rank))
+        found = block_memory(problem, rank, PCG(), size, options["workers"]) + SPLIT * size * min(JUDGES, m) // m
+        if chosen.alpha is None or options["unobserved"] == "auto":
+            some = sample_memory(data.shape, size, ENOUGH, min(rank, TRIAL_RANK)) + 2 * SPLIT * min(size, ENOUGH)
+            found = max(found, some)
     else:
-        found = entries_memory(data.shape, max(1, data.values.size), rank)
-    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
-        require_memory(found)
-    return found
+        found = entries_memory(data.shape, max(1, size), rank) + 2 * SPLIT * size  # of the choice of settings, too
+    return checked_memory(found + scores, data, chosen)
 
 
 def _fitted(
-    data: Clicked, chosen: Settings, options: Mapping[str, Any], notes: list[str]
+    data: Clicked, chosen: Settings, options: Mapping[str, Any], notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
     """The fit to all choices, the first fit, and how well the first one ranked the held-out choices."""
     holdout, unobserved = options["holdout"], options["unobserved"]
@@ -168,14 +192,18 @@ def _fitted(
         if holdout:
             notes.append("There are too few choices to hold some out, so the ranking was not checked.")
         model = _run(data, chosen, given, None, notes)
+        rest.keep()
         return Fit.of(model, data), model, None
     train, split = parts
     first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
-    check = judged(Fit.of(first, train), split, PLACES, chosen.seed).card()
+    rest.keep()
+    check = rest.stage("the check", lambda: judged(Fit.of(first, train), split, PLACES, chosen.seed).card())
     if first.result.status is Status.INTERRUPTED:
         return Fit.of(first, data), first, check
-    model = _run(data, chosen, _same(first), first, notes)
-    return Fit.of(model, data), first, check
+    again = rest.stage(
+        "the fit to all choices", lambda: _run(data, after_choice(chosen, first.clicks), _same(first), first, notes)
+    )
+    return Fit.of(first if again is None else again, data), first, check
 
 
 def _same(model: Model) -> Choices:
@@ -249,9 +277,9 @@ def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
         ("status", fit["sentence"]),
         *_check(card["scores"], card["settings"]["holdout"]),
         *noted(card["notes"]),
-        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
+        ("memory", memory_in_words(card)),
         ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
-        ("written", f"{output} (look at {output / REPORT})"),
+        ("written", written(output)),
     ]
 
 

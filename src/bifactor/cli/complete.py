@@ -10,10 +10,11 @@ import click
 from bifactor.cli import watch
 from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
 from bifactor.cli.completed import summary
+from bifactor.cli.endings import after_fit
 from bifactor.cli.executing import block_options, executor_of, require_blocks
 from bifactor.cli.fitting import encoded, fitted, needed, size_of
 from bifactor.cli.journal import log_option
-from bifactor.cli.look import code_of, tell
+from bifactor.cli.look import code_of, interrupted, tell
 from bifactor.cli.options import (
     INPUT,
     POSITIVE,
@@ -104,7 +105,8 @@ def complete(data: Path, output: Path, implicit: bool | None, **options: Any) ->
     Its blocks are fitted on this machine within --memory, by --workers processes, or by a --dask cluster.
 
     The output folder holds the factors, the names, a card in JSON and a report, report.html. Read it in Python with
-    bifactor.load. Ctrl-C or SIGTERM ends the fit early and writes the best fit so far.
+    bifactor.load. Ctrl-C or SIGTERM ends the fit early and writes the best fit so far;
+    after the fit, it leaves out the scores or the report.
 
     With --implicit, DATA has one line per choice (user, item), with counts in the column --value if there are any.
     Pairs that were not chosen count as 0 with a small weight. The defaults are then 128 components, at most 100
@@ -133,12 +135,15 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
     tests = None if options["test"] is None else _read(options["test"], same)
     read_in = time.perf_counter() - started
     found, classes, notes = encoded(entries, chosen, data)
-    with executor_of(options) as executor:
+    with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
-        memory = needed(found, chosen)
-        fit, first, held_out, marks = fitted(found, classes, chosen, options["holdout"], notes)
+        memory = needed(found, chosen, options["workers"])
+        fit, first, held_out, marks = fitted(found, classes, chosen, options["holdout"], notes, rest)
+        scored = None
         if tests is not None:
-            marks["test"], predicted, values = tested(fit, tests, options["test"])
+            scored = rest.stage("the score at --test", lambda: tested(fit, tests, options["test"]))
+        if scored is not None:
+            marks["test"], predicted, values = scored
             held_out = (values, predicted) if held_out is None else held_out
         card = {
             "machine": about_machine(),
@@ -151,9 +156,12 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
             "notes": notes,
             "timings": {"reading": read_in, "all": time.perf_counter() - started},
         }
+        page = rest.stage("the report", lambda: report(card, held_out))
+        notes += rest.notes
         kept = replace(fit, card=card)
-        kept.save(output, force=options["force"], report=report(card, held_out), error_bars=options["error_bars"])
-    tell({"output": str(output), **card}, summary(card, output), code_of(fit.model.result.status))
+        kept.save(output, force=options["force"], report=page, error_bars=options["error_bars"])
+    code = interrupted() if rest.ended else code_of(fit.model.result.status)
+    tell({"output": str(output), **card}, summary(card, output), code)
 
 
 def _settings(options: dict[str, Any]) -> Settings:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from bifactor.cli.look import notes
+from bifactor.cli.memory import memory_in_words
 from bifactor.models.card import noise_in_words
 from bifactor.models.clipping import in_words as spoken_range
 from bifactor.models.clipping import restored_range
 from bifactor.models.scores import spoken
 from bifactor.models.store import REPORT
-from bifactor.running.memory import in_words
 from bifactor.words import counted
 
 
@@ -24,10 +24,15 @@ def summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
         ("status", fit["sentence"]),
         *((name, spoken(score)) for name, score in card["scores"].items()),
         *notes(card["notes"]),
-        ("memory", f"about {in_words(card['memory'])}, as estimated before the fit"),
+        ("memory", memory_in_words(card)),
         ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
-        ("written", f"{output} (look at {output / REPORT})"),
+        ("written", written(output)),
     ]
+
+
+def written(output: Path) -> str:
+    """The folder of a fit, and its report if there is one."""
+    return f"{output} (look at {output / REPORT})" if (output / REPORT).exists() else str(output)
 
 
 def _shrinkage(fit: dict[str, Any]) -> str:

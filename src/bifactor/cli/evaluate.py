@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bifactor.cli import watch
-from bifactor.cli.look import emit_json, say, tell, wants_json
-from bifactor.cli.newcomers import entries_for, history_option
+from bifactor.cli.look import Screen, emit_json, say, tell, wants_json
+from bifactor.cli.newcomers import history_option
 from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.models import load
+from bifactor.models.entries import entries_for
 from bifactor.models.judging import judged, later, spelt, worth
 from bifactor.models.scores import spoken, tested
 from bifactor.words import counted
@@ -45,9 +45,9 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
     if count is not None and model.model.clicks is None:
         raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
     if history is not None:
-        model = model.fold_in(entries_for(model, history))
+        model = model.fold_in(history)
     with watch.reading(test.name) as progress:
-        data = entries_for(model, test, progress, **columns(options))
+        data = entries_for(model, test, progress=progress, **columns(options))
     if model.model.clicks is None:
         answer = tested(model, data, test)[0]
         tell({"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", spoken(answer))])
@@ -69,7 +69,7 @@ def _show(card: dict[str, Any]) -> None:
     for name, one in card["metrics"].items():
         interval = f"{one['low']:.4f} to {one['high']:.4f}" if "low" in one else ""
         table.add_row(spelt(name), f"{one['mean']:.4f}", interval, f"{one['popular']:.4f}")
-    Console(highlight=False, markup=False).print(table)
+    Screen().print(table)
 
 
 def _judged(card: dict[str, Any], aside: dict[str, int]) -> str:

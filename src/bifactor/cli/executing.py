@@ -45,7 +45,9 @@ def require_blocks(context: click.Context, stored: bool) -> None:
         raise click.UsageError(f"{given[0]} and {given[1]} exclude each other. Pass one of them.")
     if given and not stored:
         raise click.UsageError(f"{given[0]} is for block stores, which bifactor partition writes. Pass such a folder.")
-    strange = [name for name in COLUMNS if context.params[name] is not None] if stored else []
+    given = [name for name in COLUMNS if context.params[name] is not None]
+    given += ["text-names"] * context.params["text_names"]
+    strange = given if stored else []
     if strange:
         option = "long" if strange[0] == "wide" and not context.params["wide"] else strange[0]
         raise click.UsageError(f"--{option} is for files; a block store knows its columns. Leave it out.")

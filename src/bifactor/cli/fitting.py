@@ -9,23 +9,24 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
+from bifactor.cli.endings import AfterFit
 from bifactor.cli.look import stderr
+from bifactor.cli.memory import block_memory, checked_memory, sample_memory, saved_memory
 from bifactor.errors import InputError
-from bifactor.executors import Streamed
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.block_fitting import IN_MEMORY, fit_blocks
+from bifactor.models.block_fitting import ENOUGH, IN_MEMORY, fit_blocks
 from bifactor.models.block_scores import block_scores
 from bifactor.models.block_views import BlockView, Labels
-from bifactor.models.fitting import Settings, fit_model
-from bifactor.models.noise_choice import candidates
+from bifactor.models.fitting import Settings, after_choice, fit_model
+from bifactor.models.noise_choice import MANY, candidates
 from bifactor.models.scores import scores
 from bifactor.models.tuning import MOST
 from bifactor.models.two_classes import signs, two_classes
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
-from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.running.memory import entries_memory, in_words
 from bifactor.running.result import Status
 from bifactor.solvers import PCG, Solver
 from bifactor.tables import BlockStore, Observations
@@ -72,32 +73,36 @@ def _labelled(entries: Observations | BlockStore, values: Array, classes: Array)
     return entries.replaced(values)
 
 
-def needed(data: Data, chosen: Settings) -> int:
+def needed(data: Data, chosen: Settings, workers: int | None = None) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
     tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
         stored = isinstance(data, BlockView)
         every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
         tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY]
-    found = max((_memory(data, chosen, rank, solver) for rank, solver in tried), default=0)
-    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
-        require_memory(found)
+    found = max((_memory(data, chosen, rank, solver, workers) for rank, solver in tried), default=0)
+    checked_memory(found, data, chosen)
     console = stderr()
     if console.is_terminal:
-        console.print(f"The fit takes about {in_words(found)} of memory.", markup=False)
+        console.print(f"The fit takes about {in_words(found)} of memory besides Python itself.")
     return found
 
 
-def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None) -> int:
+def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None, workers: int | None) -> int:
+    size = size_of(data)
     if isinstance(data, Observations):
-        return entries_memory(data.shape, size_of(data), rank, data.values.dtype, solver)
+        return entries_memory(data.shape, size, rank, data.values.dtype, solver)
     penalty = Ridge(1.0) if solver is None else None
     problem = Objective(Partitioned(chosen.loss, data, chosen.executor), penalty, offsets=chosen.offsets)
-    return int((solver or PCG()).peak(problem, min(rank, *data.shape)))
+    found = block_memory(problem, min(rank, *data.shape), solver or PCG(), size, workers)
+    found += saved_memory(problem, min(rank, *data.shape)) if chosen.posterior else 0
+    if chosen.alpha is not None and chosen.n_components is not None and not chosen.loss.located:
+        return found
+    return max(found, sample_memory(data.shape, size, MANY if chosen.posterior else ENOUGH, rank, solver))
 
 
 def fitted(
-    data: Data, classes: Array | None, chosen: Settings, holdout: float, notes: list[str]
+    data: Data, classes: Array | None, chosen: Settings, holdout: float, notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
     """The fit to all entries, the first fit, held-out values with their predictions, and scores at these."""
     marks: dict[str, Any] = {}
@@ -110,16 +115,20 @@ def fitted(
     if fit.seen.size < size_of(data):
         repeated = size_of(data) - fit.seen.size
         notes.append(f"Entries that repeat a pair: {repeated:,}; each was kept as a separate measurement.")
+    rest.keep()
     if holdout:
-        marks["held out"], *held_out = _judged(fit, part, chosen)
+        judged = rest.stage("the score at held-out entries", lambda: _judged(fit, part, chosen))
+        if judged is not None:
+            marks["held out"], *held_out = judged
         if first.result.status is not Status.INTERRUPTED and first.U.shape[1]:  # without columns, X = 0 for any data
-            model = replace(_run(data, _same(chosen, first), first, notes), choice=first.choice)
+            again = rest.stage("the fit to all entries", lambda: _run(data, _same(chosen, first), first, notes))
+            model = model if again is None else replace(again, choice=first.choice)
     if model.rank == 0:
-        rest = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
-        notes.append(f"The fit has rank 0, which means no components: it is {rest}.")
+        told = "an intercept and offsets of rows and columns" if model.offsets else "0 everywhere"
+        notes.append(f"The fit has rank 0, which means no components: it is {told}.")
     if model.result.status is Status.INTERRUPTED:
-        rest = " to the entries that were not held out" if holdout and model is first else ""
-        notes.append(f"Interrupted: this is the best fit{rest} so far.")
+        some = " to the entries that were not held out" if holdout and model is first else ""
+        notes.append(f"Interrupted: this is the best fit{some} so far.")
     return replace(fit, model=model), first, None if held_out is None else (held_out[0], held_out[1]), marks
 
 
@@ -147,9 +156,11 @@ def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Arr
 
 
 def _same(chosen: Settings, first: Model) -> Settings:
-    """Settings with the rank, ridge and solver that an earlier fit has chosen."""
+    """Settings with the rank, ridges and solver that an earlier fit has chosen."""
     solver = chosen.solver if first.choice is None else first.choice.chosen.solver
-    return replace(chosen, n_components=first.rank, alpha=first.ridge, solver=solver)
+    chosen = after_choice(after_choice(chosen, first.choice), first.path)
+    chosen = replace(chosen, alpha=first.ridge, offset_ridge=first.offset_ridge)
+    return replace(chosen, n_components=first.rank, solver=solver)
 
 
 def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) -> Model:

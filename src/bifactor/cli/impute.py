@@ -117,6 +117,8 @@ def _fill_text(table: Path, said: dict[str, str], effort: str, seed: int, delimi
         show = lambda k, *_: bar.stage("rounds of fitting", k, 2 * ROUNDS)  # noqa: E731
         sheet = Sheet.fit(forms, columns, effort=effort, seed=seed_of(seed), on_round=show)
         told = sheet.fill(columns)
+    if unfilled := sheet.unfilled(said):
+        warnings.warn(unfilled, UserWarning, stacklevel=2)
     for name, (holes, values) in zip(text.header, told, strict=True):
         if holes.any():
             text.fill(name, holes, values)

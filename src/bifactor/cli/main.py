@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bifactor.cli.endings import answer_written, ended_by_signal
-from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, emit_json, interrupted
+from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, WRITING, emit_json, interrupted, shown_lines
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b
@@ -93,14 +93,16 @@ class _Group(click.Group):
                 raise _told(ctx, click.ClickException(str(error))) from error
             except KeyboardInterrupt as error:
                 kind = _Terminated if interrupted() == TERMINATED else _Interrupted
-                raise _told(ctx, kind("Interrupted before there was a fit. Nothing was written.")) from error
+                when = "again while the fit was written" if ctx.meta.get(WRITING) else "before there was a fit"
+                raise _told(ctx, kind(f"Interrupted {when}. Nothing was written.")) from error
             except MemoryError as error:
                 lacking = "There is not enough memory. Use fewer entries or a smaller rank."
                 raise _told(ctx, click.ClickException(lacking)) from error
 
 
 def _told(context: click.Context, error: click.ClickException) -> click.ClickException:
-    """The error, which is also printed as JSON if the output is JSON."""
+    """The error with control characters shown, which is also printed as JSON if the output is JSON."""
+    vars(error)["message"] = shown_lines(error.message)
     if context.meta.get(JSON, False):
         emit_json({"error": error.format_message()})
     return error

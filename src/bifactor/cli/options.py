@@ -92,7 +92,12 @@ unknown_option = click.option(
     type=click.Choice(UNKNOWN),
     default="mean",
     show_default=True,
-    help="What to do with names that are not in the fit: use an offset of 0, or raise an error.",
+    help="What to do with names that are not in the fit: predict them as average ones, or raise an error.",
+)
+
+
+text_names_option = click.option(
+    "--text-names", is_flag=True, help="Keep names of rows and columns as text, even if all of them are integers."
 )
 
 
@@ -105,6 +110,7 @@ def column_options(value: bool) -> Callable[[Command], Command]:
         click.option("--header/--no-header", default=None, help="Whether the first line holds names of columns."),
     ]
     if value:
+        added.append(text_names_option)
         added[2:2] = [
             click.option("--value", metavar="COLUMN", help="Column with the values."),
             click.option("--weight", metavar="COLUMN", help="Column with weights; by default there are none."),
@@ -126,5 +132,5 @@ def column_options(value: bool) -> Callable[[Command], Command]:
 
 def columns(options: dict[str, Any]) -> dict[str, Any]:
     """The options of `column_options`, as arguments of `tables.read`."""
-    names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal")
+    names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal", "text_names")
     return {name: options[name] for name in names if name in options}

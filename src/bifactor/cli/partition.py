@@ -8,7 +8,7 @@ import click
 
 from bifactor.cli import watch
 from bifactor.cli.look import emit_json, interrupted, stderr, tell, wants_json
-from bifactor.cli.options import INPUT, force_option, json_option
+from bifactor.cli.options import INPUT, force_option, json_option, text_names_option
 from bifactor.tables import BlockStore
 from bifactor.tables import partition as write_blocks
 from bifactor.words import counted
@@ -32,6 +32,7 @@ Examples:
 @click.option("--value", metavar="COLUMN", help="Column with the values.")
 @click.option("--weight", metavar="COLUMN", help="Column with weights; by default there are none.")
 @click.option("--implicit", is_flag=True, help="The data are choices: pairs of a row and a column without a value.")
+@text_names_option
 @force_option
 @json_option
 def partition(sources: tuple[str, ...], output: Path, memory: str, implicit: bool, force: bool, **names: Any) -> None:
@@ -95,5 +96,5 @@ def _stopped(output: Path) -> None:
     if wants_json():
         emit_json({"error": words})
     else:
-        stderr().print(f"Error: {words}", markup=False)
+        stderr().print(f"Error: {words}")
     click.get_current_context().exit(interrupted())

@@ -1,7 +1,6 @@
 """`bifactor predict`: predict the entries at the pairs in a file."""
 
 import csv
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.cells import safe, safe_cells_option
-from bifactor.cli.look import emit_json, stderr, wants_json
-from bifactor.cli.newcomers import entries_for, history_option
+from bifactor.cli.look import Lines, emit_json, stderr, wants_json
+from bifactor.cli.newcomers import history_option
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
 from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
 from bifactor.errors import InputError
@@ -73,7 +72,7 @@ def predict(
     """Predict the entries of FIT, a folder, at the pairs (row, column) in the file PAIRS.
 
     One line is written per pair: the row, the column, the prediction, and which names are in the fit: both, row,
-    column or neither. A name that is not in the fit has an offset of 0. Other columns of PAIRS are ignored. With --std
+    column or neither. A name that is not in the fit counts as average. Other columns of PAIRS are ignored. With --std
     there is also the standard deviation of a new measurement, if the fit has error bars. Parquet is read and written
     in pieces, so PAIRS may be larger than memory.
     """
@@ -82,7 +81,7 @@ def predict(
         require_parquet(output, safe_cells)
     model = load(fit)
     if history is not None:
-        model = model.fold_in(entries_for(model, history))
+        model = model.fold_in(history)
     answers = (Answer.of(model, some, unknown, std) for some in _batches(model, pairs, columns(options)))
     if wants_json() and output is None:
         every = list(answers)
@@ -94,7 +93,7 @@ def predict(
         emit_json({"pairs": count, "unknown": strange, "output": str(output)})
         return
     said = f"{counted(count, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
-    stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""), markup=False)
+    stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""))
 
 
 def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
@@ -124,7 +123,7 @@ def _written(answers: "Iterator[Answer]", output: Path | None, force: bool, safe
 def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
     """A function that writes an answer; its second argument says whether it is the first one."""
     if output is None:
-        yield lambda answer, first: answer.write(sys.stdout, safe_cells, first)
+        yield lambda answer, first: answer.write(Lines(), safe_cells, first)
         return
     with new_file(output, force) as temporary:
         if output.name.lower().endswith(PARQUET):
@@ -180,7 +179,7 @@ class Answer:
             sides[name] = np.array(called, np.int64) if whole else [str(one) for one in called]
         return {**sides, **self.told, "known": self.flags.tolist()}
 
-    def write(self, file: TextIO, safe_cells: bool, header: bool = True) -> None:
+    def write(self, file: TextIO | Lines, safe_cells: bool, header: bool = True) -> None:
         writer = csv.writer(file, lineterminator="\n")
         if header:
             writer.writerow([*(map(safe, self.header) if safe_cells else self.header), *self.told, "known"])

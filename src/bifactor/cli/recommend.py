@@ -6,20 +6,20 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from bifactor.arrays import Array
 from bifactor.cli import watch
 from bifactor.cli.cells import safe_cells_option
 from bifactor.cli.lists import POPULARITY, Lists, RowList, require_ending, write
-from bifactor.cli.look import emit_json, say, stderr, wants_json
-from bifactor.cli.newcomers import entries_for, history_option
+from bifactor.cli.look import Screen, emit_json, say, stderr, wants_json
+from bifactor.cli.newcomers import history_option
 from bifactor.cli.one_column import names_in
 from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.cli.titles import titles_of
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
+from bifactor.models.entries import entries_for
 from bifactor.models.explanation import Reasons
 from bifactor.models.orders import BY, order
 from bifactor.models.recommending import allowed_columns
@@ -101,7 +101,7 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
             return
         said = f"{counted(count, 'line')} for {counted(lists.rows.size, 'row')} written to {output}"
         more = f"; {counted(lists.popular, 'row')} without choices got the most popular" if lists.popular else ""
-        stderr().print(said + more, markup=False)
+        stderr().print(said + more)
     elif wants_json():
         emit_json({"rows": [_record(one, lists.measure) for one in lists]})
     else:
@@ -187,6 +187,8 @@ def _record(one: RowList, measure: str) -> dict[str, Any]:
             told["title"] = line.title
         if line.because is not None:
             told["because"] = [_without_none(carrier._asdict()) for carrier in line.because]
+            if one.based_on != POPULARITY:
+                told["rest"] = line.score - sum(carrier.part for carrier in line.because)
         lines.append(told)
     return {"row": one.row, "recommended": lines, **({} if one.based_on is None else {"based_on": one.based_on})}
 
@@ -216,4 +218,4 @@ def _show(lists: Lists, one: RowList) -> None:
     for line in one.lines:
         told = [str(line.column), *([line.title or ""] if lists.titles is not None else []), f"{line.score:.4g}"]
         table.add_row(*told, *([line.why] if because else []))
-    Console(highlight=False, markup=False).print(table)
+    Screen().print(table)

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from bifactor.cli.journal import Pace, journal
-from bifactor.cli.look import in_time, stderr
+from bifactor.cli.look import in_time, shown, stderr
 from bifactor.problems.state import State
 from bifactor.running.progress import turned
 from bifactor.tables.source import Progress as Read
@@ -50,7 +50,7 @@ def reading(name: str) -> Iterator[Read]:
         TimeRemainingColumn(),
     )
     with _bar(columns) as bar:
-        task = bar.add_task(name, total=None)
+        task = bar.add_task(shown(name), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -68,7 +68,7 @@ class Fitting:
     def expect(self, seconds: float) -> None:
         """Announce how long the fit will take, if that is long."""
         if seconds >= LONG and self._bar.console.is_terminal:
-            self._bar.console.print(f"The fit takes about {in_time(seconds)}.", markup=False)
+            self._bar.console.print(f"The fit takes about {in_time(seconds)}.")
 
     def iterations(self, most: int) -> Callable[[int, State], None]:
         """A callback for at most `most` iterations."""

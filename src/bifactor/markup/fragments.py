@@ -14,10 +14,17 @@ def numbers(pairs: Iterable[tuple[object, object]]) -> str:
 
 
 def table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """Table with a header."""
+    """Table with a header, in a box that scrolls where it is too wide."""
     lines = ("".join(map(_cell, row)) for row in rows)
     named = "".join(f"<th>{escape(str(name))}</th>" for name in header)
-    return f'<table class="facts list"><tr>{named}</tr>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+    return scrolling(
+        f'<table class="facts list"><tr>{named}</tr>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+    )
+
+
+def scrolling(table: str) -> str:
+    """A table, already HTML, in a box of its own: a page must not become wider than a phone."""
+    return f'<div class="scroll" style="overflow-x:auto">{table}</div>'
 
 
 def _cell(value: object) -> str:
@@ -28,6 +35,6 @@ def _cell(value: object) -> str:
 
 
 def facts(pairs: Iterable[tuple[object, object]]) -> str:
-    """Table of names and values."""
+    """Table of names and values, in such a box as well."""
     rows = (f"<tr><td>{escape(str(a))}</td><td>{escape(str(b))}</td></tr>" for a, b in pairs)
-    return f'<table class="facts">{"".join(rows)}</table>'
+    return scrolling(f'<table class="facts">{"".join(rows)}</table>')

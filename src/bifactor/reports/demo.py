@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from bifactor.arrays import Array
-from bifactor.markup.fragments import numbers, table
+from bifactor.markup.fragments import numbers, scrolling, table
 from bifactor.reports.page import document
 
 STYLE = """
@@ -20,7 +20,6 @@ figcaption{font-size:.88rem;color:var(--soft)}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.2rem;margin:.6rem 0}
 pre{background:var(--panel);border-radius:.5rem;padding:.7rem .9rem;overflow-x:auto;font-size:.85rem}
 .facts td:first-child{white-space:normal;width:auto}.list td.new{color:var(--accent);font-weight:600}
-.scroll{overflow-x:auto}
 """
 
 PICTURE = """import bifactor as bf
@@ -147,7 +146,7 @@ def _table(filled: Table) -> str:
         for line in filled.lines
     )
     header = "".join(f"<th>{escape(name)}</th>" for name in filled.columns)
-    shown = f'<div class="scroll"><table class="facts list"><tr>{header}</tr>{cells}</table></div>'
+    shown = scrolling(f'<table class="facts list"><tr>{header}</tr>{cells}</table>')
     text = (
         "A quarter of the cells was hidden. Those in colour were filled in, in columns of numbers and of words. The "
         "first figures are the errors at hidden cells."

@@ -1,0 +1,55 @@
+"""The memory that a fit of the command line takes: estimated before it, checked, and told after it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bifactor.executors import Streamed
+from bifactor.models.block_views import BlockView
+from bifactor.models.fitting import Settings
+from bifactor.problems.objective import Objective
+from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.solvers import Solver
+from bifactor.tables import BlockStore, Observations
+from bifactor.words import counted
+
+READERS = 30_000_000
+"""Bytes of compiled code and of threads that only passes over blocks need."""
+
+WORKER, CLIENT = 200_000_000, 60_000_000
+"""Bytes of Python and its libraries in a worker process, and those of Dask in the process that directs workers."""
+
+KEPT = 16
+"""Bytes of an observation in the memory of a worker."""
+
+
+def block_memory(problem: Objective, rank: int, solver: Solver, size: int, workers: int | None) -> int:
+    """Bytes that a fit of this many observations in blocks takes, on this machine, with this many workers on it."""
+    own = READERS + int(solver.peak(problem, rank))
+    return own if workers is None else own + CLIENT + workers * WORKER + KEPT * size
+
+
+def sample_memory(shape: tuple[int, int], size: int, most: int, rank: int, solver: Solver | None = None) -> int:
+    """Bytes of choosing settings with at most this many observations: all, or those of part of the longer side."""
+    some = min(size, most)
+    long, short = max(shape), min(shape)
+    return READERS + entries_memory((max(1, long * some // size), short), some, rank, solver=solver)
+
+
+def saved_memory(problem: Objective, rank: int) -> int:
+    """Bytes of the covariances of all rows and columns, which are computed and packed to be saved."""
+    width = rank + problem.kind.fixed_columns
+    return 8 * sum(problem.shape) * width * (width + 1)
+
+
+def checked_memory(needed: int, data: Observations | BlockStore | BlockView, chosen: Settings) -> int:
+    """The bytes needed. Raise `InputError` if that is more than there is, unless workers elsewhere may have more."""
+    if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
+        require_memory(needed)
+    return needed
+
+
+def memory_in_words(card: Mapping[str, Any]) -> str:
+    """The line of the summary; what is estimated is the growth of the process beyond Python with its libraries."""
+    workers = card["settings"].get("workers")
+    beside = "" if workers is None else f"{counted(workers, 'worker')} included, "
+    return f"about {in_words(card['memory'])} besides Python itself, {beside}as estimated before the fit"
