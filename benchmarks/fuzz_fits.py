@@ -126,7 +126,8 @@ def require_early(error: BifactorError) -> None:
 def require_finite(what: str, value: Any) -> None:
     value = value.toarray() if sparse.issparse(value) else value
     array = np.asarray(value)
-    array = array.astype(float) if array.dtype == object else array  # as of frames of several types
+    if array.dtype == object:  # as of frames of several types, where text is as good as a number
+        array = np.array([cell for cell in array.ravel() if not isinstance(cell, str)], float)
     if not np.all(np.isfinite(array)):
         raise Surprise(f"{what} holds NaN or infinity.")
 

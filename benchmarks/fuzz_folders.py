@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,19 @@ import bifactor as bf
 from benchmarks.harness.children import outcomes
 from benchmarks.harness.mutations import changed, changed_array
 from benchmarks.harness.rows import Row, row
-from bifactor.errors import BifactorError
+from bifactor.errors import BifactorError, InputError
 from bifactor.running import files
+from bifactor.tables.store.block_file import HEADER, Header, digest
+from bifactor.tables.store.manifest import signed, unsigned
 
 COUNT = int(os.environ.get("BIFACTOR_FUZZ", "2000"))
 """Of cases, all kinds together."""
 
+SEED = int(os.environ.get("BIFACTOR_FUZZ_SEED", "0"))
+
 ENDS = ("loaded", "refused", "other", "signal", "exit", "memory", "late")
 
-KINDS = ("completion", "labels", "command", "result", "checkpoint")
+KINDS = ("completion", "labels", "command", "result", "checkpoint", "posterior", "features", "clicks", "blocks")
 
 LONGEST = 1000
 """Letters of an error."""
@@ -76,11 +81,50 @@ def seeds() -> Path:
         bf.MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(frame(False)).save(root / "completion")
         bf.OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame(True)).save(root / "labels")
         shutil.copytree(root / "completion", root / "command")
+        fuller(root)
         (root / "result").mkdir()
         solved().save(root / "result" / "x.safetensors")
         (root / "checkpoint").mkdir()
         solved(checkpoint=root / "checkpoint" / "x.safetensors")
     return root
+
+
+def fuller(root: Path) -> None:
+    """Fits with error bars, with features and to clicks, and a block store."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((12, 9)) < 0.7, rng.standard_normal((12, 9)), np.nan)
+    features = {"user_features": rng.standard_normal((12, 2)), "item_features": rng.standard_normal((9, 2))}
+    bf.MatrixCompletion(n_components=2, random_state=0).fit_long(frame(False)).save(root / "posterior")
+    settings: dict[str, Any] = {"n_components": 2, "random_state": 0}
+    bf.MatrixCompletion(**settings, keep_features=True, noise="both", **features).fit(X).save(root / "features")
+    settings |= {"alpha": 0.03, "unobserved": 0.2, "item_share": 0.3, "item_alpha": 3.0}
+    bf.Recommender(**settings).fit(1.0 * (X > 0)).save(root / "clicks")
+    i, j = np.nonzero(~np.isnan(X))
+    bf.tables.partition((i, j, X[i, j], rng.random(i.size) + 0.5), root / "blocks")
+
+
+def change_manifest(rng: np.random.Generator, path: Path) -> None:
+    """Another field, with a right checksum."""
+    path.write_bytes(signed(changed_json(rng, unsigned(path))))
+
+
+def change_block(rng: np.random.Generator, path: Path) -> None:
+    """Other numbers in a block of a store, with right checksums in its header and in the manifest."""
+    manifest = path.with_name("manifest.json")
+    content = unsigned(manifest)
+    number = int(path.stem.rpartition("-")[2])
+    header, blob = Header(*content["blocks"][number]), bytearray(path.read_bytes())
+    name = list(header.sections)[int(rng.integers(len(header.sections)))]
+    at, length, dtype = header.sections[name]
+    column = np.frombuffer(blob, dtype, length, at).copy()
+    low, high = (-5, 5) if dtype.kind == "f" else (0, min(float(np.iinfo(dtype).max), 2.0**62))
+    strange = (low, high, 1, np.nan) if dtype.kind == "f" else (low, high, 1, 9)
+    column[rng.integers(length, size=int(rng.integers(1, 4)))] = strange[int(rng.integers(4))]
+    blob[at : at + length * dtype.itemsize] = column.tobytes()
+    header = header._replace(fingerprint=digest(header, [memoryview(blob)[HEADER:]]))
+    path.write_bytes(header.pack() + blob[HEADER:])
+    content["blocks"][number] = list(header)
+    manifest.write_bytes(signed(content))
 
 
 def changed_json(rng: np.random.Generator, tree: Any) -> Any:
@@ -151,6 +195,12 @@ def change(rng: np.random.Generator, folder: Path) -> None:
         replace(rng, path)
     elif way < 0.2:
         change_bytes(rng, path)
+    elif path.suffix == ".bin":
+        change_block(rng, path)
+    elif path.name == "manifest.json":
+        change_manifest(rng, path)
+    elif path.suffix == ".html":
+        change_bytes(rng, path)
     else:
         (change_card if path.suffix == ".json" else change_tensors)(rng, path)
 
@@ -182,9 +232,32 @@ USES: dict[str, Callable[[Path], Any]] = {
     "command": command,
     "completion": lambda folder: use(bf.load(folder), folder),
     "labels": lambda folder: use(bf.load(folder), folder),
+    "posterior": lambda folder: use_posterior(bf.load(folder), folder),
+    "features": lambda folder: use_posterior(bf.load(folder), folder),
+    "clicks": lambda folder: use(bf.load(folder), folder),
+    "blocks": lambda folder: fitted(bf.tables.BlockStore.open(folder)),
     "result": lambda folder: bf.Result.load(folder / "x.safetensors").matrix(),
     "checkpoint": lambda folder: solved(checkpoint=folder / "x.safetensors").matrix(),
 }
+
+
+def use_posterior(fit: Any, folder: Path) -> np.ndarray:
+    """The deviations of a posterior that has some, too."""
+    found = [use(fit, folder)]
+    with suppress(InputError):  # of a folder without covariances
+        found.append(fit.predict(fit.rows[0], list(fit.cols), return_std=True)[1])
+        _, drawn = fit.recommend(n=2, by="draw", random_state=0)
+        found.append(np.nan_to_num(drawn.ravel(), posinf=np.nan))
+    return np.concatenate(found)
+
+
+def fitted(store: bf.tables.BlockStore) -> np.ndarray:
+    """A few iterations on a block store, and all that it tells."""
+    assert repr(store)
+    _ = store.marginals, store.row_names, store.levels, store.mean, store.train(0.3, 0).size
+    f = bf.operators.Partitioned("squared", store, bf.executors.Streamed("1GB"))
+    result = bf.solve(bf.Objective(f, bf.penalties.Ridge(1.0)), 2, rng=0, max_iter=3)
+    return np.concatenate([result.U.ravel(), result.V.ravel()])
 
 
 def use(fit: Any, folder: Path) -> np.ndarray:
@@ -220,7 +293,7 @@ class Unsound(Exception):
 
 def run(count: int = COUNT) -> Iterator[Row]:
     for kind in KINDS:
-        told, examples = outcomes(case, kind, 0, -(-count // len(KINDS)))
+        told, examples = outcomes(case, kind, 1_000_000 * SEED, -(-count // len(KINDS)))
         yield row(
             "load", kind, "changed at random", **{end: told[end] for end in ENDS}, example="; ".join(examples[:3])
         )
