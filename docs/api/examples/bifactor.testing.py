@@ -21,3 +21,15 @@ bf.testing.check_gradient(f)
 target = np.outer(np.arange(1.0, 9), np.arange(1.0, 7))
 problem = bf.Problem("squared", bf.operators.Full(target.shape), target)
 bf.testing.check_solver(bf.solvers.PCG(), problem, rank=1)
+
+# --- check_invariance ---
+rng = np.random.default_rng(0)
+table = (
+    rng.standard_normal((30, 1)) * rng.standard_normal(20) + rng.standard_normal((30, 20)) / 5
+)
+table[rng.random(table.shape) < 0.4] = np.nan
+model = bf.MatrixCompletion(n_components=1, alpha=1.0, tol=1e-9)
+bf.testing.check_invariance(model, table, "shift", by=100.0)
+bf.testing.check_invariance(model, table, "order")
+# a ridge has the unit of the weights
+bf.testing.check_invariance(model, table, "weights", by=10.0, settings={"alpha": 10.0})
