@@ -32,6 +32,10 @@ WORK = 5e8
 FEWEST = 30
 """Smallest number of rows of a table, and of known cells of a column, for forests."""
 
+MARGIN = 1e-7
+"""Distance of the edges of bins from the numbers that they separate, in standard deviations. Predictions of rows with
+the same known cells are equal up to rounding, which must not decide their bins."""
+
 FINE = 1 << 16
 """Parts of a standard deviation that targets are rounded to."""
 
@@ -64,7 +68,7 @@ class Forests:
     def of(cls, layout: Layout, held_out: HeldOut, seed: int) -> tuple[Self, Array]:
         """Grow forests; also returns out-of-bag corrections of known cells, n × q × 2."""
         completed, q = held_out.completed, layout.width
-        edges = np.quantile(completed[0], np.arange(1, BINS) / BINS, axis=0).T
+        edges = np.quantile(completed[0], np.arange(1, BINS) / BINS, axis=0).T + MARGIN
         bins = np.stack([_binned(rows, edges) for rows in completed])
         corrections = np.zeros((*held_out.known.shape, 2))
         tries = int(np.clip(np.ceil(TRIES * q), 1, MOST_TRIES))
