@@ -220,3 +220,9 @@ def test_before_and_after_the_fit(table):
         model.inverse_transform(np.ones((3, 3)))
     with pytest.raises(InputError, match="features"):
         model.transform(table[:, :3])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e150, 1e300])
+def test_a_single_value_may_be_of_any_size(size):
+    model = bf.FactorAnalysis(1, max_iter=5, tol=0).fit([[size]])
+    assert model.mean_ == pytest.approx([size])

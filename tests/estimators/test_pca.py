@@ -549,3 +549,19 @@ def test_the_ridge_of_a_large_table_is_chosen_on_some_of_its_rows(monkeypatch):
     assert some.result_.U.shape[0] == 400
     assert 0.4 < some.alpha_ / whole.alpha_ < 2.5
     assert some.score(X) == pytest.approx(whole.score(X), abs=0.02)
+
+
+def test_without_a_ridge_a_step_that_is_too_long_is_halved():
+    """Few labels that can be separated: the objective overflows on the way."""
+    known = {
+        (0, 5): 0, (0, 7): 1, (1, 5): 0, (1, 6): 0, (1, 8): 0, (2, 0): 1, (2, 5): 0, (2, 6): 0, (3, 0): 0, (3, 2): 1,
+        (3, 5): 1, (3, 6): 1, (3, 7): 1, (3, 8): 1, (4, 0): 1, (4, 4): 0, (5, 1): 0, (5, 2): 0, (5, 5): 1, (5, 6): 1,
+        (6, 0): 0, (6, 1): 0, (6, 6): 0, (6, 8): 0, (7, 1): 1, (7, 6): 0, (7, 7): 1, (8, 0): 1, (8, 1): 0, (8, 3): 1,
+    }  # fmt: skip
+    X = np.full((9, 9), np.nan)
+    for place, label in known.items():
+        X[place] = label
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = bf.LogisticPCA(3, alpha=0, max_iter=20, tol=0.01, random_state=3).fit(X)
+    assert np.all(np.isfinite(model.transform(X)))

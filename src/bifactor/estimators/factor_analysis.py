@@ -215,9 +215,10 @@ def _standardisation(table: Array, common: bool) -> tuple[Array, Array]:
     center = values.sum(axis=0) / counts
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.sum(np.where(known, values - center, 0) ** 2, axis=0)
+        rounding = counts * (10 * np.finfo(table.dtype).eps * center) ** 2
     if not np.all(np.isfinite(squares)):
         raise InputError(f"X contains values as large as {np.abs(values).max():g}, whose squares overflow. Rescale it.")
-    flat = squares <= counts * (10 * np.finfo(table.dtype).eps * center) ** 2
+    flat = squares <= rounding
     if common:
         scale = np.full(len(counts), (np.sum(squares[~flat]) / max(np.sum(counts[~flat]), 1)) ** 0.5)
     else:

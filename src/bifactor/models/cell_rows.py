@@ -99,8 +99,9 @@ class Line:
         for _ in range(HALVINGS):
             trial = np.array(self.U[pending])
             trial[:, self.first :] -= self.step[pending] * self.step.dtype.type(a)
-            reached = left.passes.row_values(Free().pair(trial, self.V))
-            reached += 0.5 * self.ridge * np.sum(trial[:, self.first :] ** 2, axis=1, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is halved
+                reached = left.passes.row_values(Free().pair(trial, self.V))
+                reached += 0.5 * self.ridge * np.sum(trial[:, self.first :] ** 2, axis=1, dtype=np.float64)
             before = self.here[pending]
             # Losses of a row may cancel, so that their sum is small compared with its rounding error.
             noise = rounding * (np.abs(before) + self.table.shape[1])
