@@ -100,8 +100,8 @@ ESTIMATORS: dict[str, Case] = {
     "MatrixCompletion": Case(
         lambda: bf.MatrixCompletion(**PARTS), numbers, f"scale shift weights {FORMS}", "order blocks"
     ),
-    "MatrixCompletion, one noise": Case(
-        lambda: bf.MatrixCompletion(n_components=3, noise="one", **ENDS),
+    "MatrixCompletion, solver given": Case(  # a given noise still leaves the prior and implicit features to be chosen
+        lambda: bf.MatrixCompletion(n_components=3, solver=bf.solvers.Variational("one"), **ENDS),
         numbers,
         f"scale shift weights order {FORMS}",
         "blocks",

@@ -9,7 +9,7 @@ from benchmarks.invariance import ESTIMATORS, compared, holds, state_rows
 
 QUICK = {
     "MatrixCompletion": "scale shift order",
-    "MatrixCompletion, one noise": "scale weights blocks",
+    "MatrixCompletion, solver given": "scale weights order blocks",
     "MatrixCompletion, features": "scale features",
     "MatrixCompletion, alpha=1": "scale weights order blocks names sparse triples frame file",
     "MatrixCompletion, alpha=1, features": "features order",

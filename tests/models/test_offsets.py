@@ -285,3 +285,14 @@ def test_a_warm_start_continues_from_the_same_matrix():
     assert model.n_iter_ < first
     np.testing.assert_allclose(model.complete(), before, atol=1e-3)
     assert model.result_.history.objective[0] == pytest.approx(model.result_.objective, rel=1e-6)
+
+
+def test_shares_of_the_ridge_of_components_are_candidates(monkeypatch):
+    """Where components explain most, the ridge that is best for offsets alone is too heavy."""
+    truth, X = table(3, (70, 45), components=1.5, known=0.4)
+    settings = {"n_components": 3, "loss": "huber", "alpha": "auto", "random_state": 0}
+    share = MatrixCompletion(**settings).fit(X)
+    monkeypatch.setattr(tuning, "SHARES", ())
+    alone = MatrixCompletion(**settings).fit(X)
+    assert share.offset_alpha_ / share.alpha_ < 0.5 * alone.offset_alpha_ / alone.alpha_
+    assert error(share, truth, X) < 1.01 * error(alone, truth, X)
