@@ -158,6 +158,15 @@ def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, n
     assert bf.load("new").recommend(n=1)[0].size
 
 
+@pytest.mark.parametrize(("module", "options"), [("complete", QUICK[2:]), ("clicks", CLICKS)], ids=["values", "clicks"])
+def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, module, options):
+    before = AFTER.format(module=module, name="tell", signal="SIGINT")
+    done = run(["complete", "data.csv", *options, "-o", "new"], before)
+    assert done.returncode == 130
+    assert done.stderr.strip().splitlines()[-1] == "Error: Interrupted after the fit was written."
+    assert bf.load("new").recommend(n=1)[0].size
+
+
 def test_a_signal_while_the_fit_is_written_lets_it_be_written(folder):
     done = run([*QUICK, "-o", "new"], AFTER.format(module="complete", name="about_machine", signal="SIGTERM"))
     assert done.returncode == 143

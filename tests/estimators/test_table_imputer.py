@@ -384,6 +384,11 @@ WRONG = {
         pl.DataFrame({"x": [1, 20, 300]}),
         r"Column 'x' holds integers, none of which is within its bounds \(0.2, 0.8\). Widen them",
     ),
+    "bounds beyond all integers": (
+        {"bounds": {"x": (1e30, 1e31)}},
+        pl.DataFrame({"x": [1, 20, 300]}),
+        "Column 'x' holds integers, none of which is within its bounds",
+    ),
     "bounds within a day": (
         {"bounds": {"x": (dt.datetime(2020, 1, 1, 3), dt.datetime(2020, 1, 1, 9))}},
         pl.DataFrame({"x": [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]}),
@@ -430,6 +435,14 @@ OBJECTS = {
     "times of NumPy": lambda x: np.datetime64(START + dt.timedelta(days=x), "s"),
     "integers": lambda x: round(100 * x),
 }
+
+
+def test_not_a_number_among_decimals_is_missing():
+    u, cells = followed(OBJECTS["decimals"])
+    for name in ("NaN", "sNaN"):
+        holes = pd.DataFrame({"u": u, "c": pd.Series([decimal.Decimal(name) if c is None else c for c in cells])})
+        full = bf.TableImputer(random_state=0).fit_transform(holes)["c"].tolist()
+        assert all(cell.is_finite() for cell in full)
 
 
 @pytest.mark.parametrize("kind", OBJECTS)

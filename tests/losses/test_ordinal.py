@@ -99,6 +99,7 @@ def test_thresholds_and_factors_are_fitted_together_by_groups():
     [
         (([3, 2, 1],), "not a scale"),
         ((1,), "not a scale"),
+        ((2**64,), "not a scale"),  # a list of that many numbers would not fit into memory
         (([0, np.nan],), "finite numbers"),
         (("abc",), "finite numbers"),
         ((3, [0.0]), "do not separate 3 levels"),

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -177,10 +178,11 @@ def test_a_million_names_are_quick():
 
 @pytest.mark.parametrize("order", range(4))
 def test_equal_numbers_are_one_name_also_beside_text(order):
-    mixed = np.roll(np.array([1, "1", 1.0, True, np.int32(1), np.float32(1)], object), order)
-    for column in (mixed, np.array([*mixed, "x", 2.5, -0.0], object)):
+    ones = [1, "1", 1.0, True, np.int32(1), np.float32(1), np.bool_(True), Decimal(1), Decimal("1.00")]
+    mixed = np.roll(np.array(ones, object), order)
+    for column in (mixed, np.array([*mixed, "x", 2.5, -0.0, Decimal("2.50"), Decimal("1E+2"), "100"], object)):
         names, places = Names.of(column, "row")
-        assert names.values.tolist() == (["1"] if column is mixed else ["1", "x", "2.5", "0"])
+        assert names.values.tolist() == (["1"] if column is mixed else ["1", "x", "2.5", "0", "100"])
         assert set(places[: mixed.size].tolist()) == {0}
         for one in (1, "1", 1.0, True, np.int64(1)):
             assert one in names

@@ -106,6 +106,7 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
         notes += rest.notes
         kept = replace(fit, card=card)
         kept.save(output, force=force, report=page)
+        rest.written()
     code = interrupted() if rest.ended else code_of(fit.model.result.status)
     tell({"output": str(output), **card}, _summary(card, output), code)
 

@@ -160,6 +160,7 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
         notes += rest.notes
         kept = replace(fit, card=card)
         kept.save(output, force=options["force"], report=page, error_bars=options["error_bars"])
+        rest.written()
     code = interrupted() if rest.ended else code_of(fit.model.result.status)
     tell({"output": str(output), **card}, summary(card, output), code)
 

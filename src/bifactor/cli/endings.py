@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bifactor.cli.look import ENDED, FAILED, INTERRUPTED, TERMINATED, WRITING
+from bifactor.cli.look import ENDED, FAILED, INTERRUPTED, TERMINATED, WRITING, WRITTEN
 
 T = TypeVar("T")
 
@@ -63,6 +63,10 @@ class AfterFit:
         """From now on there is a fit to write."""
         self._free = False
         self.context.meta[WRITING] = True
+
+    def written(self) -> None:
+        """From now on the fit is in its folder, and only its summary may be lost."""
+        self.context.meta[WRITTEN] = True
 
     def stage(self, what: str, function: Callable[[], T]) -> T | None:
         """The value of a function; None if that, or an earlier stage, was interrupted."""

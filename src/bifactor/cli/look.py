@@ -20,6 +20,9 @@ ENDED = "bifactor.ended"
 WRITING = "bifactor.writing"
 """Key in the context of a command: whether there is already a fit, which is to be written."""
 
+WRITTEN = "bifactor.written"
+"""Key in the context of a command: whether the fit has been written."""
+
 DONE, FAILED, MISUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes: success; an error, for example in the data; a mistake in the options; Ctrl-C; SIGTERM."""
 

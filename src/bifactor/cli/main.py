@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bifactor.cli.endings import answer_written, ended_by_signal
-from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, WRITING, emit_json, interrupted, shown_lines
+from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, WRITING, WRITTEN, emit_json, interrupted, shown_lines
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b
@@ -94,7 +94,10 @@ class _Group(click.Group):
             except KeyboardInterrupt as error:
                 kind = _Terminated if interrupted() == TERMINATED else _Interrupted
                 when = "again while the fit was written" if ctx.meta.get(WRITING) else "before there was a fit"
-                raise _told(ctx, kind(f"Interrupted {when}. Nothing was written.")) from error
+                told = f"Interrupted {when}. Nothing was written."
+                if ctx.meta.get(WRITTEN):
+                    told = "Interrupted after the fit was written."
+                raise _told(ctx, kind(told)) from error
             except MemoryError as error:
                 lacking = "There is not enough memory. Use fewer entries or a smaller rank."
                 raise _told(ctx, click.ClickException(lacking)) from error

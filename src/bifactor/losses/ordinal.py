@@ -165,7 +165,7 @@ def _added(gap: Array) -> Array:
 
 def _levels(given: Any) -> tuple[float, ...]:
     if is_count(given, 0):
-        given = range(given)
+        given = range(min(given, MOST + 1))  # a larger count, as in a damaged file, takes no time
     levels = _numbers(given, "levels")
     if not 2 <= len(levels) <= MOST or not all(a < b for a, b in pairwise(levels)):
         raise InputError(f"levels={given!r} is not a scale. Pass 2 to {MOST} increasing numbers, or their count.")

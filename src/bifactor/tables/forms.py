@@ -189,7 +189,10 @@ def is_nothing(cell: Any) -> bool:
     """Whether a cell is missing: None, NaN, NaT or pandas' NA, for which == returns NA."""
     if cell is None:
         return True
-    same = cell == cell
+    try:
+        same = cell == cell
+    except ArithmeticError:  # a signalling NaN of a decimal
+        return True
     return not (same is True or same is np.True_ or np.ndim(same) > 0)
 
 

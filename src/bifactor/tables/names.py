@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,6 +20,9 @@ DENSE = 4
 
 WHOLE = np.iinfo(np.int64)
 """Integers that are kept as integers; longer ones are text."""
+
+NUMBERS = Real, np.bool_, Decimal
+"""Kinds of names that are equal to text of the same number where there is text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,7 @@ def _distinct(values: Array, what: str) -> tuple[Array, Array]:
         raise InputError(f"Some {what} names are missing. Drop these lines, or give every {what} a name.")
     if values.dtype.kind in SORTABLE:
         return _sorted(values)
-    if values.dtype.kind == "O" and all(isinstance(name, (str, Real)) for name in values.tolist()):
+    if values.dtype.kind == "O" and all(isinstance(name, (str, *NUMBERS)) for name in values.tolist()):
         mixed = any(isinstance(name, str) for name in values.tolist())
         values = _filled([worded(name) for name in values.tolist()]) if mixed else values
     places: dict[Any, int] = {}
@@ -214,8 +218,10 @@ def _integers(values: Array) -> Array:
 
 def worded(name: Any) -> Any:
     """A number as text, a whole one as an integer; any other name unchanged."""
-    if isinstance(name, Integral):
+    if isinstance(name, (Integral, np.bool_)):
         return str(int(name))
+    if isinstance(name, Decimal) and name.is_finite():
+        return str(int(name)) if name == name.to_integral_value() else format(name.normalize(), "f")
     if isinstance(name, Real):
         return str(int(float(name))) if float(name).is_integer() else str(name)
     return name

@@ -18,6 +18,8 @@ from bifactor.validation import is_at_least_zero
 SHOWN = 10
 """Most columns that a note lists."""
 
+WHOLE = np.iinfo(np.int64)
+
 
 def metric_of(form: Form) -> str:
     """Metric of the errors of a column: the share of wrong classes, unless it has numbers or grades."""
@@ -130,7 +132,7 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
         unit = forms[places[name]].step or int(isinstance(forms[places[name]].like, INTEGERS))
         if unit:  # values are rounded
             low, high = unit * np.ceil(low / unit), unit * np.floor(high / unit)
-        if low > high:
+        if low > high or (unit and (low > WHOLE.max or high < WHOLE.min)):
             what = f"whole {STEPS[int(unit)]}" if time else "integers"
             raise InputError(f"Column {name!r} holds {what}, none of which is within its bounds {ends!r}. Widen them.")
         found[places[name]] = low, high
