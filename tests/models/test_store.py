@@ -19,6 +19,7 @@ from bifactor.errors import FileError, InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.losses import Huber, Logistic, Loss, Ordinal, Poisson, Probit, Squared
+from bifactor.models import store
 from bifactor.running import exchange, files
 from bifactor.tables import Names, read
 
@@ -260,6 +261,16 @@ def test_a_loss_of_the_user(tmp_path):
     for wrong in (Scaled(3.0), Squared(), Huber(2.0)):
         with pytest.raises(InputError, match=r"was fitted with .*Scaled\(scale=2\.0\), not .*"):
             bf.load(tmp_path / "fit", loss=wrong)
+
+
+def test_a_loss_may_be_moved_to_another_module(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:  # as earlier versions wrote it
+        patch.setattr(store, "described", lambda loss: f"elsewhere.{loss!r}")
+        made(loss=Scaled(2.0)).save(tmp_path / "earlier")
+    made(loss=Scaled(2.0)).save(tmp_path / "fit")
+    for folder in ("earlier", "fit"):
+        assert bf.load(tmp_path / folder, loss=Scaled(2.0)).model.loss == Scaled(2.0)
+    assert "test_store" not in (tmp_path / "fit/card.json").read_text()
 
 
 @pytest.mark.parametrize("loss", [bf.losses.Shifted(Squared(), 0.5), bf.losses.Shifted(Huber(0.7), 0.5)], ids=str)

@@ -225,6 +225,30 @@ def test_a_state_comes_back_as_it_was(make_problem):
     assert len(arrays) == 7  # U and V, their gradient, the speed, and where
 
 
+def test_states_of_the_library_have_keys_that_do_not_name_modules():
+    own = {key: cls for key, cls in Value.classes.items() if cls.__module__.startswith("bifactor.")}
+    assert len(own) > 40
+    assert not [key for key, cls in own.items() if key.startswith("bifactor") or cls.key != key]
+
+
+def test_a_key_belongs_to_one_class():
+    with pytest.raises(InputError, match=r"The key 'pcg' is that of bifactor\..*Conjugate\. Choose another\."):
+
+        class Other(Value, key="pcg"):
+            """Takes the key of a solver."""
+
+    def make():
+        @dataclass(frozen=True)
+        class Again(Value, key="again"):
+            """Defined twice, as in a notebook."""
+
+        return Again
+
+    make()
+    again = make()
+    assert Value.classes["again"] is again
+
+
 def test_matrices_keep_their_order(make_problem):
     """BLAS adds in another order along columns, and a run that is resumed has to have the same last bit."""
     matrix, arrays = np.arange(6.0).reshape(2, 3), {}

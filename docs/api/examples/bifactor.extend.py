@@ -122,7 +122,7 @@ print(path.slope < 0, path.to(0.001).value < point.value)  # True True
 
 # --- Value ---
 @dataclass(frozen=True)
-class Momentum(extend.Value):
+class Momentum(extend.Value, key="momentum"):
     """What a solver of your own carries along."""
 
     velocity: extend.Factors

@@ -254,7 +254,8 @@ def _stored_loss(loss: Loss) -> dict[str, Any]:
 
 
 def described(loss: Loss) -> str:
-    return f"{type(loss).__module__}.{describe(loss) if is_dataclass(loss) else type(loss).__qualname__}"
+    """The class and settings of a loss, wherever it is defined."""
+    return describe(loss) if is_dataclass(loss) else type(loss).__name__
 
 
 def _restored_loss(stored: Any, given: Loss | None, folder: Path) -> Loss:
@@ -271,6 +272,6 @@ def _restored_loss(stored: Any, given: Loss | None, folder: Path) -> Loss:
         raise ValueError(f"loss is {str(stored)[:40]!r}, which does not exist")
     if given is None:
         raise InputError(f"{folder} was fitted with {own}, a custom loss. Pass it: load(folder, loss=…).")
-    if described(given) != own:
+    if own != described(given) and not own.endswith(f".{described(given)}"):  # earlier folders name the module, too
         raise InputError(f"{folder} was fitted with {own}, not {described(given)}. Pass that loss.")
     return given

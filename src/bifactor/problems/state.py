@@ -4,27 +4,37 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from bifactor.arrays import Array
+from bifactor.errors import InputError
 from bifactor.factors import Factors
 
 
 class Value:
     """A frozen dataclass that a checkpoint saves field by field.
 
-    Fields hold numbers, strings, None, arrays, `Factors`, tuples of these, and other values. Subclasses are identified
-    by name, so a run can be resumed only if the solver that wrote its state is imported.
+    Fields hold numbers, strings, None, arrays, `Factors`, tuples of these, and other values. Checkpoints identify a
+    subclass by its key, as in `class Momentum(Value, key="momentum")`, by default its module and name. A run can be
+    resumed only if the solver that wrote its state is imported.
     """
 
-    known: ClassVar[dict[str, type["Value"]]] = {}
+    classes: ClassVar[dict[str, type["Value"]]] = {}
+    """All subclasses by their keys."""
+    key: ClassVar[str]
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, key: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Value.known[f"{cls.__module__}.{cls.__qualname__}"] = cls
+        path = (cls.__module__, cls.__qualname__)
+        cls.key = ".".join(path) if key is None else key
+        other = Value.classes.setdefault(cls.key, cls)
+        # A class may be defined again, as in a notebook, or copied by `dataclass(slots=True)`.
+        if (other.__module__, other.__qualname__) != path:
+            raise InputError(f"The key {cls.key!r} is that of {other.__module__}.{other.__qualname__}. Choose another.")
+        Value.classes[cls.key] = cls
 
     def parts(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
-class Phase(Value):
+class Phase(Value, key="phase"):
     """The progress of a solver, as reported by itself."""
 
     staged: ClassVar[bool] = False
@@ -38,19 +48,19 @@ class Phase(Value):
 
 
 @dataclass(frozen=True)
-class Moving(Phase):
+class Moving(Phase, key="moving"):
     """Nothing to report: the tests of the loop decide."""
 
 
 @dataclass(frozen=True)
-class Staged(Phase):
+class Staged(Phase, key="staged"):
     """Further stages follow."""
 
     staged = True
 
 
 @dataclass(frozen=True)
-class Provisional(Phase):
+class Provisional(Phase, key="provisional"):
     """The function that is minimised will change: no later state is compared with this one."""
 
     staged = True
@@ -58,28 +68,28 @@ class Provisional(Phase):
 
 
 @dataclass(frozen=True)
-class Settled(Phase):
+class Settled(Phase, key="settled"):
     """The solver's own stopping rule is met."""
 
     at_rest = True
 
 
 @dataclass(frozen=True)
-class Fitting(Moving):
+class Fitting(Moving, key="moving_function"):
     """Like `Moving`, if the function is fitted, too."""
 
     fitting = True
 
 
 @dataclass(frozen=True)
-class Fitted(Settled):
+class Fitted(Settled, key="settled_function"):
     """Like `Settled`, if the function is fitted, too."""
 
     fitting = True
 
 
 @dataclass(frozen=True)
-class Stalled(Phase):
+class Stalled(Phase, key="stalled"):
     """No step was found that lowers the objective."""
 
     promised: float
@@ -90,7 +100,7 @@ class Stalled(Phase):
 
 
 @dataclass(frozen=True)
-class Point(Value):
+class Point(Value, key="point"):
     """Factors, and the values there of f and of the objective F = f + the terms of a problem, with its gradient."""
 
     x: Factors
@@ -106,7 +116,7 @@ class Point(Value):
 
 
 @dataclass(frozen=True)
-class Nothing(Value):
+class Nothing(Value, key="nothing"):
     """The state of a solver without one of its own."""
 
 
@@ -114,7 +124,7 @@ Own = TypeVar("Own", bound=Value, covariant=True)
 
 
 @dataclass(frozen=True)
-class State(Value, Generic[Own]):
+class State(Value, Generic[Own], key="state"):
     """A point, whose value is F of the problem given to `solve`, and the solver's own state."""
 
     point: Point

@@ -18,8 +18,9 @@ from bifactor.running.result import PRECISIONS, Status
 from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
-FORMAT = 3
-"""The file format. Files without a number were written before states had types; 2 did not keep the order of arrays."""
+FORMAT = 4
+"""The file format. Files without a number were written before states had types; 2 did not keep the order of arrays, and
+3 named states by their modules."""
 
 
 class Checkpoint:
@@ -143,7 +144,7 @@ def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
         return {"tuple": [packed(item, arrays, known) for item in value]}
     if isinstance(value, Value):
         parts = {name: packed(part, arrays, known) for name, part in value.parts().items()}
-        return {"value": f"{type(value).__module__}.{type(value).__qualname__}", "parts": parts}
+        return {"value": value.key, "parts": parts}
     raise InputError(f"A state holds a {type(value).__name__}, which cannot be saved. See extend.Value.")
 
 
@@ -166,7 +167,7 @@ def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind, made: dict[str, Fa
     if "tuple" in tree:
         return tuple(unpacked(item, arrays, kind, made) for item in tree["tuple"])
     parts = {name: unpacked(part, arrays, kind, made) for name, part in tree["parts"].items()}
-    return Value.known[tree["value"]](**parts)
+    return Value.classes[tree["value"]](**parts)
 
 
 def _factors(tree: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> Factors:

@@ -24,7 +24,7 @@ TOL, RESTARTS = 1e-3, 10
 
 
 @dataclass(frozen=True)
-class Bounded(Value):
+class Bounded(Value, key="guaranteed_mc"):
     """The point with the regulariser included, the memory of the step rule (in both factors if these alternate), and
     the parameters of the regulariser."""
 

@@ -15,7 +15,7 @@ from bifactor.validation import settle_nonnegative
 
 
 @dataclass(frozen=True)
-class Behind(Value):
+class Behind(Value, key="mifgd"):
     """U and η; the point itself is at Z."""
 
     u: Factors

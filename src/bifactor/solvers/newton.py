@@ -28,7 +28,7 @@ SHORT = 0.3
 
 
 @dataclass(frozen=True)
-class Damped(Value):
+class Damped(Value, key="newton"):
     """The first gradient norm, the damping, ⟨∇F, S⟩ at the last point, S its Newton step, and the last step length."""
 
     first: float

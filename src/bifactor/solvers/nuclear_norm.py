@@ -33,7 +33,7 @@ STEADY = 0.05
 
 
 @dataclass(frozen=True)
-class Ahead(Value):
+class Ahead(Value, key="nuclear_norm"):
     """The data for the step to an extrapolated point."""
 
     before: Point

@@ -27,7 +27,7 @@ ORTHOGONAL = 0.01
 
 
 @dataclass(frozen=True)
-class Conjugate(Value):
+class Conjugate(Value, key="pcg"):
     """The direction of the next step, or the data to compute it from."""
 
     d: Factors | None

@@ -44,7 +44,7 @@ WORST = 1e6
 
 
 @dataclass(frozen=True)
-class Near(Value):
+class Near(Value, key="procrustes_flow.start"):
     """The first phase: singular value projection, and the number of projections so far."""
 
     projected: State[Limited]
@@ -53,7 +53,7 @@ class Near(Value):
 
 
 @dataclass(frozen=True)
-class Flow(Value):
+class Flow(Value, key="procrustes_flow"):
     """The second phase: the point with the balance term included, and the two step lengths."""
 
     at: Point

@@ -22,7 +22,7 @@ AT_REST = 1e-5
 
 
 @dataclass(frozen=True)
-class Finished(Value):
+class Finished(Value, key="race.finished"):
     """The final state of one of the solvers."""
 
     lane: int
@@ -34,7 +34,7 @@ class Finished(Value):
 
 
 @dataclass(frozen=True)
-class Racing(Value):
+class Racing(Value, key="race"):
     """The solver that is running, and the best of those that have run."""
 
     inner: State[Value]
@@ -51,7 +51,7 @@ class Racing(Value):
 
 
 @dataclass(frozen=True)
-class Decided(Value):
+class Decided(Value, key="race.decided"):
     """The solver that continues."""
 
     inner: State[Value]

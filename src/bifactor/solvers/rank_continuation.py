@@ -16,7 +16,7 @@ from bifactor.validation import is_count, settle_positive
 
 
 @dataclass(frozen=True)
-class Stage(Value):
+class Stage(Value, key="rank_continuation"):
     """The state of the inner solver, and the progress of its stage."""
 
     inner: State[Value]

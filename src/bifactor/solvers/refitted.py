@@ -14,7 +14,7 @@ from bifactor.validation import is_count, settle_positive
 
 
 @dataclass(frozen=True)
-class Fitting(Value):
+class Fitting(Value, key="refitted"):
     """The state of the inner solver, and the parameters of the losses that it belongs to."""
 
     inner: State[Value]

@@ -25,7 +25,7 @@ SMALL_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
-class Ridged(Value):
+class Ridged(Value, key="ridge_homotopy"):
     """The state of the inner solver on f and the ridge of a stage, and the progress of the stage."""
 
     inner: State[Value]

@@ -16,7 +16,7 @@ from bifactor.validation import require_instance, settle_nonnegative
 
 
 @dataclass(frozen=True)
-class Scaled(Value):
+class Scaled(Value, key="scaled_gd"):
     """The memory of the step rule, and ⟨∇F, S⟩ at the last point, S the preconditioned gradient."""
 
     memory: Value

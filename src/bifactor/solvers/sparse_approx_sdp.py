@@ -34,7 +34,7 @@ class Corner(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Steps(Value):
+class Steps(Value, key="sparse_approx_sdp"):
     """The data of the last step for the next."""
 
     k: int

@@ -44,7 +44,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spectral(Value):
+class Spectral(Value, key="spg"):
     """The data of the last steps for the next."""
 
     length: float

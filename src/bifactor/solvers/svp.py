@@ -24,7 +24,7 @@ TOL, RESTARTS = 1e-9, 6
 
 
 @dataclass(frozen=True)
-class Limited(Value):
+class Limited(Value, key="svp"):
     """The rank to which X is truncated."""
 
     rank: int

@@ -13,7 +13,7 @@ from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class Tried(Value):
+class Tried(Value, key="backtracking"):
     """The step that the last search accepted; before the first search, a guess."""
 
     eta: float

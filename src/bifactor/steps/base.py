@@ -13,7 +13,7 @@ Memory = TypeVar("Memory", bound=Value)
 
 
 @dataclass(frozen=True)
-class Length(Value):
+class Length(Value, key="step_length"):
     """The memory of a rule that keeps one step length from step to step."""
 
     eta: float

@@ -24,7 +24,7 @@ ABOUT = 0.1
 
 
 @dataclass(frozen=True)
-class Searched(Value):
+class Searched(Value, key="curve_search"):
     """The last step, and the usual best step, which the next search may try first."""
 
     eta: float = 1.0

@@ -15,7 +15,7 @@ from bifactor.validation import settle_positive
 
 
 @dataclass(frozen=True)
-class Curved(Value):
+class Curved(Value, key="curvature_bound"):
     """max{L, L_g}, and the corresponding step at the start."""
 
     L: float

@@ -22,7 +22,7 @@ TOL, MOST = 1e-10, 1000
 
 
 @dataclass(frozen=True)
-class Split(Value):
+class Split(Value, key="spg.split"):
     """X₂ in the ball, and the multiplier of X₁ = X₂ with X₁ in the box: a start for the next projection."""
 
     X2: Array

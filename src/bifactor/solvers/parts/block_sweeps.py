@@ -34,7 +34,7 @@ from bifactor.solvers.parts.turn import best_turn, is_due
 
 
 @dataclass(frozen=True)
-class Tall(Value):
+class Tall(Value, key="variational.blocks.rows"):
     """The posterior of the longer side besides its means."""
 
     totals: Totals
@@ -49,7 +49,7 @@ class Tall(Value):
 
 
 @dataclass(frozen=True)
-class Swept(Value):
+class Swept(Value, key="variational.blocks"):
     """The posterior, the noise, and the sums for the shorter side with which the next sweep begins."""
 
     tall: Tall

@@ -8,7 +8,7 @@ from bifactor.steps.base import Step
 
 
 @dataclass(frozen=True)
-class Descent(Value):
+class Descent(Value, key="gradient_descent"):
     """The point of the iteration, with its own terms included, and the memory of the step rule."""
 
     at: Point

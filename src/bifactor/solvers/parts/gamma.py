@@ -14,7 +14,7 @@ STRENGTH, WEAKEST, STRONGEST = 10.0, 0.1, 1e4
 
 
 @dataclass(frozen=True)
-class Precisions(Value):
+class Precisions(Value, key="variational.precisions"):
     """E[τᵢ] for each row, τᵢ ~ Gamma(t/2, t/2) before the data."""
 
     mean: Array

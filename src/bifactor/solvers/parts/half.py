@@ -26,7 +26,7 @@ VAGUE = 0.01
 
 
 @dataclass(frozen=True)
-class Side(Value):
+class Side(Value, key="variational.factor"):
     """The posterior of a factor besides its means."""
 
     covariance: Array

@@ -22,7 +22,7 @@ from bifactor.solvers.parts.turn import best_turn, is_due
 
 
 @dataclass(frozen=True)
-class Inferred(Value):
+class Inferred(Value, key="variational"):
     """The posteriors of both factors, the noise, and the sums for the rows of U with which the next sweep begins."""
 
     rows: Side

@@ -31,7 +31,7 @@ LEAST, MOST = 1e-12, 1e100
 
 
 @dataclass(frozen=True)
-class Learned(Value):
+class Learned(Value, key="variational.regression"):
     """The results of a regression."""
 
     weights: Weights

@@ -10,7 +10,7 @@ from bifactor.solvers.parts.moments import Places
 
 
 @dataclass(frozen=True)
-class Totals(Value):
+class Totals(Value, key="variational.totals"):
     """Sums over the rows with measurements, and over features, if any."""
 
     moments: Array

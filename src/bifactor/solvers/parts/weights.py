@@ -11,7 +11,7 @@ from bifactor.problems.state import Value
 
 
 @dataclass(frozen=True)
-class Weights(Value):
+class Weights(Value, key="variational.feature_weights"):
     """A, with one line for each feature and one column for each unknown column of a factor: uᵢ ~ N(fᵢA, diag(1/a)).
 
     It is Gaussian, with Cov(Aₗₖ, Aₗ′ₖ′) = Kₗₗ′Tₖₖ′. Effects of rows have their own K and are independent of the
