@@ -16,22 +16,24 @@ REPRODUCE = sorted((Path(__file__).parents[1] / "reproduce/src").rglob("*.py"))
 
 # From the ground up; a module may import its own floor and those below it.
 FLOORS = [
-    {"caching", "errors", "lazy", "words"},
-    {"fork"},
+    {"errors", "_compat"},
     {"arrays"},
-    {"validation", "describe", "markup"},
-    {"kernels", "listing"},
-    {"linear_map", "pictures", "two_weights"},
-    {"svd", "losses", "blocks", "carried"},
-    {"factors", "executors"},
-    {"kinds", "metrics"},
+    {"validation", "describe"},
+    {"display"},
+    {"kernels"},
+    {"executors"},
+    {"linear_map", "pictures"},
+    {"svd", "losses", "blocks"},
+    {"factors"},
+    {"metrics"},
     {"operators", "penalties"},
     {"problems"},
     {"inits", "steps"},
     {"solvers"},
     {"running", "extend"},
-    {"tables", "ranking"},
+    {"tables"},
     {"testing"},
+    {"ranking"},
     {"models"},
     {"estimators"},
     {"anndata", "reports"},
@@ -112,7 +114,7 @@ def test_imports_point_downward(path):
 def test_few_modules_look_others_up_by_name():
     """Where imports would point upward: what the package offers, its commands, `Objective.memory`; and at a fork."""
     users = [str(p.relative_to(SOURCE)) for p in MODULES if "import_module(" in p.read_text()]
-    assert users == ["cli/main.py", "fork.py", "lazy.py", "problems/objective.py"]
+    assert users == ["_compat.py", "cli/main.py", "problems/objective.py"]
 
 
 def only_for_types(path: Path, name: str) -> bool:
@@ -138,7 +140,7 @@ def test_public_names_are_pinned(module):
 @pytest.mark.parametrize("path", MODULES + REPRODUCE, ids=lambda p: "/".join(p.parts[-3:]))
 def test_sizes(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= 600
+    assert len(text.splitlines()) <= 800
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             documented = ast.get_docstring(node) is not None
@@ -156,13 +158,13 @@ def test_only_the_command_line_prints():
 
 def test_array_api_compat_has_one_importer():
     importers = [p.name for p in MODULES if "array_api_compat" in p.read_text()]
-    assert importers == ["libraries.py"]
+    assert importers == ["backends.py"]
 
 
 def test_properties_are_cached_without_a_lock():
-    """See `bifactor.caching`."""
+    """See `bifactor._compat`."""
     assert [str(p) for p in MODULES + REPRODUCE if re.search(r"functools.*\bcached_property", p.read_text())] == [
-        str(SOURCE / "caching.py")
+        str(SOURCE / "_compat.py")
     ]
 
 

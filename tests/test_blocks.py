@@ -5,10 +5,9 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian, herm
-from bifactor.blocks import Exact, Shared
+from bifactor.blocks import Exact, Shared, two_weights
 from bifactor.factors import Free
 from bifactor.kernels import blocks_numba, blocks_reference
-from bifactor.two_weights import two_weights
 
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 

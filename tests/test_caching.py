@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from bifactor.caching import cached_property
+from bifactor._compat import cached_property
 
 
 @dataclass(frozen=True)

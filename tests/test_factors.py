@@ -6,8 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
-from bifactor.factors import Factors, Free
-from bifactor.kinds import Fixed, Symmetric, kind_of
+from bifactor.factors import Factors, Fixed, Free, Symmetric, kind_of
 
 SHAPE = (9, 9)
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bifactor import fork
+from bifactor import _compat
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
@@ -21,9 +21,9 @@ pytestmark = [
 @pytest.fixture
 def lock(monkeypatch):
     """A lock that forks wait for."""
-    monkeypatch.setattr(fork, "_locks", list(fork._locks))
+    monkeypatch.setattr(_compat, "_locks", list(_compat._locks))
     lock = threading.RLock()
-    fork.hold_at_fork(lock)
+    _compat.hold_at_fork(lock)
     return lock
 
 
@@ -71,7 +71,7 @@ def test_a_lock_that_is_registered_while_a_fork_waits_is_free_in_the_child(lock)
         with lock:
             inside.set()
             time.sleep(0.2)
-            fork.hold_at_fork(late)
+            _compat.hold_at_fork(late)
             late.acquire()
         time.sleep(0.2)
         late.release()
@@ -115,10 +115,10 @@ def test_several_threads_may_fork(lock, often):
 def test_the_locks_of_the_package_are_held():
     from bifactor.kernels.blas_threads import _LOCK
 
-    assert _LOCK in fork._locks
+    assert _LOCK in _compat._locks
     numba = pytest.importorskip("numba.core.compiler_lock")
     importlib.import_module("bifactor.kernels.compile")
-    assert numba.global_compiler_lock in fork._locks
+    assert numba.global_compiler_lock in _compat._locks
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import LOSSES, targets
 
 import bifactor as bf
-from bifactor.arrays import beside, dtype_of, host, is_foreign, libraries
+from bifactor.arrays import backends, beside, dtype_of, host, is_foreign
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.solvers.parts.curvature import Curvature
@@ -275,7 +275,7 @@ def test_tensors_on_the_host_are_never_copied_to_numpy_and_back(operator, monkey
     there = problem(torch.asarray, operator)
     state = bf.solvers.PCG().init(there, bf.inits.Random()(there, RANK, np.random.default_rng(0)), RANK)
     for name, function in (("host", host), ("beside", beside)):
-        for module in [libraries, *MODULES_THAT_CROSS]:
+        for module in [backends, *MODULES_THAT_CROSS]:
             if getattr(module, name, None) is function:
                 monkeypatch.setattr(module, name, watched(function))
     for _ in range(10):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bifactor.arrays import gaussian, herm, thin_svd
-from bifactor.factors import Free
-from bifactor.kinds import Symmetric
+from bifactor.factors import Free, Symmetric
 from bifactor.linear_map import Dense, LinearMap, RowsAndColumns, ScaledMap
 from bifactor.operators import Entries
 from bifactor.svd import spectral_norm, truncated_eigh, truncated_svd

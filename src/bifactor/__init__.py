@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import bifactor.fork  # noqa: F401  # before any other thread imports more
-from bifactor.lazy import lazy
+import bifactor._compat  # noqa: F401  # before any other thread imports more
+from bifactor._compat import lazy
 
 if TYPE_CHECKING:
     from bifactor import anndata as anndata

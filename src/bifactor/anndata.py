@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import imported
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.poisson_pca import PoissonPCA
-from bifactor.lazy import imported
 
 if TYPE_CHECKING:
     from anndata import AnnData

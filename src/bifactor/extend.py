@@ -7,8 +7,7 @@ The base classes are in their subpackages: `losses.Loss`, `operators.Operator`, 
 from bifactor.arrays import Array, conj, herm, inner, is_complex, namespace, norm
 from bifactor.blocks import Blocks, Exact, Shared
 from bifactor.errors import InputError
-from bifactor.factors import Factors, Free
-from bifactor.kinds import require_symmetric
+from bifactor.factors import Factors, Free, require_symmetric
 from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square

@@ -7,7 +7,20 @@ import numpy as np
 
 from bifactor.arrays import Array, host, is_foreign
 from bifactor.errors import InputError
-from bifactor.words import counted
+
+# Counts in text and in JSON.
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: 1 entry, 1,200 entries."""
+    several = noun.removesuffix("y") + "ies" if noun.endswith("ry") else noun + "s"
+    return f"{count:,} {noun if count == 1 else several}"
+
+
+def whole(number: float) -> int | float:
+    """The number, as an int if it is an integer."""
+    return int(number) if float(number).is_integer() else float(number)
+
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Settings beyond these are mistakes: their squares would overflow or underflow."""

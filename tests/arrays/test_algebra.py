@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bifactor.arrays import algebra, gaussian, orthonormal, triangular
+from bifactor.arrays import gaussian, linalg, orthonormal, triangular
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("rows", [65, 64, 100, 128])
 def test_long_arrays_are_made_orthonormal_in_parts(monkeypatch, dtype, rows):
-    monkeypatch.setattr(algebra, "QR_ROWS", 16)
+    monkeypatch.setattr(linalg, "QR_ROWS", 16)
     rng = np.random.default_rng(0)
     A = gaussian(rng, (rows, 5), dtype)
     A[:, 3] = A[:, 1]  # of less than full rank

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bifactor import arrays
-from bifactor.arrays.rows import Placement, Rows, mapped, spread
+from bifactor.executors.row_array import Placement, Rows, mapped, spread
 from bifactor.kernels.blas import gram, matmul, wide_gram
 
 

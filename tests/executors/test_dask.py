@@ -14,7 +14,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError, LostError
-from bifactor.executors import Passed, on_workers
+from bifactor.executors import Passed, remote
 from bifactor.losses import Huber
 from bifactor.operators import Partitioned
 
@@ -87,7 +87,7 @@ def test_one_worker_two_workers_and_one_that_dies_have_the_same_bits(store, two)
 
 def test_blocks_that_share_a_task_are_what_they_were(store, two, monkeypatch):
     apart = fitted(store, two, offsets=True)
-    monkeypatch.setattr("bifactor.executors.cluster.GROUPS", 3)
+    monkeypatch.setattr("bifactor.executors.dask.GROUPS", 3)
     together = fitted(store, two, offsets=True)
     np.testing.assert_allclose(together.objective, apart.objective, rtol=1e-5)
     np.testing.assert_allclose(together.matrix(), apart.matrix(), atol=2e-2)
@@ -141,7 +141,7 @@ def test_a_driver_that_dies_leaves_a_run_to_go_on_with_and_nothing_else(store, t
 
 
 def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypatch):
-    monkeypatch.setattr("bifactor.executors.cluster.GLANCE", 0.1)
+    monkeypatch.setattr("bifactor.executors.dask.GLANCE", 0.1)
     executor = bf.executors.Dask(two, patience=0.8)
 
     def nap(opened, tall, shared, seconds):
@@ -159,7 +159,7 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
 def test_arrays_that_were_sent_are_aligned():
     sent, own = np.frombuffer(bytes(18), np.uint8)[2:].view(np.float32), np.zeros(4, np.float32)
     assert not sent.flags.aligned
-    [(first, second)], last = on_workers.aligned(([(sent, own)], 1.0))
+    [(first, second)], last = remote.aligned(([(sent, own)], 1.0))
     assert first.flags.aligned
     assert np.array_equal(first, sent)
     assert second is own
@@ -193,7 +193,7 @@ def test_nobody_to_wait_for(store):
 
 
 def test_mistakes(monkeypatch):
-    monkeypatch.setattr("bifactor.executors.cluster.CONNECT", 1.0)
+    monkeypatch.setattr("bifactor.executors.dask.CONNECT", 1.0)
     with pytest.raises(InputError, match="scheduler"):
         bf.executors.Dask(7)
     with pytest.raises(InputError, match="no Dask scheduler"):

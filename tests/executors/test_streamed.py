@@ -7,7 +7,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.executors.sizes import bytes_of
+from bifactor.executors.executor import bytes_of
 from bifactor.kernels import combine
 from bifactor.operators import Partitioned
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.markup.card import BAD, FAIR, GOOD, card, charts, figures, sentence
-from bifactor.markup.svg import CARD, bar_chart, line_chart, thinned
+from bifactor.display.card import BAD, FAIR, GOOD, card, charts, figures, sentence
+from bifactor.display.svg import CARD, bar_chart, line_chart, thinned
 
 HOSTILE = '<script>alert("1")</script>&'
 

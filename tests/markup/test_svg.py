@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bifactor.markup.svg import Axis, bar_chart, density, labels, line_chart
+from bifactor.display.svg import Axis, bar_chart, density, labels, line_chart
 
 RANGES = [
     (4.0e5, 4.9e5),

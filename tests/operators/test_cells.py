@@ -9,9 +9,8 @@ from tests.solvers.test_wrappers import INNER
 
 import bifactor as bf
 from bifactor.arrays import beside, gaussian, herm, host, inner, is_foreign
-from bifactor.carried import LONGEST
 from bifactor.errors import InputError
-from bifactor.factors import Free
+from bifactor.factors import LONGEST, Free
 from bifactor.operators import Entries, Full
 from bifactor.operators.bound import DataBound
 from bifactor.penalties import Ridge

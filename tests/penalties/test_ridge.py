@@ -6,8 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import FileError, InputError
-from bifactor.factors import Free
-from bifactor.kinds import Fixed, Symmetric
+from bifactor.factors import Fixed, Free, Symmetric
 from bifactor.penalties import Ridge
 from bifactor.testing import check_solver
 

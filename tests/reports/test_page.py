@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import bifactor as bf
-from bifactor.markup.fragments import facts, numbers, table
-from bifactor.reports.page import document
+from bifactor.display.html import document, facts, numbers, table
 
 HOSTILE = '<script>alert("1")</script>&'
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor import listing
+from bifactor.display import listing
 from bifactor.models.tuning import RidgePath
 from bifactor.running.rank_path import RankPath
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.arrays.foreseen import Question
-from bifactor.arrays.planned import Bundle, Noted
-from bifactor.arrays.rows import Placement, Rows, spread
 from bifactor.errors import LostError
 from bifactor.executors import Executor, Gathered
-from bifactor.executors.base import added, value_of
+from bifactor.executors.deferred import Bundle, Noted, Question
+from bifactor.executors.executor import added, value_of
+from bifactor.executors.row_array import Placement, Rows, spread
 from bifactor.operators import Partitioned
 from bifactor.running.secured import MOST
 

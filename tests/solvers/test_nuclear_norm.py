@@ -8,7 +8,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import herm
-from bifactor.kinds import Symmetric
+from bifactor.factors import Symmetric
 from bifactor.penalties import Ridge
 from bifactor.solvers import PCG, NuclearNorm
 from bifactor.testing import check_solver

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bifactor.arrays import epsilon, gaussian, herm
-from bifactor.factors import Free
-from bifactor.kinds import Symmetric
+from bifactor.factors import Free, Symmetric
 from bifactor.linear_map import Dense, LowRankPlus
 from bifactor.metrics import nuclear_norm, triplets
 from bifactor.solvers.parts.shrinkage import ball_threshold, blend, shrunk

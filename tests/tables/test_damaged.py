@@ -12,9 +12,9 @@ import pytest
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.arrays.sparse import coordinates, require_sound
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.models.target_state import target_state
-from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.tables import read, read_counts
 from bifactor.tables.matrices import from_matrix
 

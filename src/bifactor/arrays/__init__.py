@@ -5,7 +5,34 @@ data, and are used through the array standard. Small ones, r×r, are NumPy array
 converts to NumPy, and `beside` converts back.
 """
 
-from bifactor.arrays.algebra import (
+from bifactor.arrays.backends import (
+    HERE,
+    Array,
+    DistributedArray,
+    beside,
+    cast,
+    common_dtype,
+    contiguous,
+    copied,
+    digest,
+    dtype_of,
+    floating,
+    gathered,
+    gaussian,
+    generator,
+    host,
+    is_array,
+    is_foreign,
+    is_numpy,
+    namespace,
+    none_of,
+    on_host,
+    on_this_machine,
+    same_library,
+    where,
+    zeros,
+)
+from bifactor.arrays.linalg import (
     column_norms,
     columns,
     conj,
@@ -32,31 +59,7 @@ from bifactor.arrays.algebra import (
     triangular,
     weighted_median,
 )
-from bifactor.arrays.given import digest, floating, gaussian, generator
-from bifactor.arrays.held import held
-from bifactor.arrays.libraries import (
-    HERE,
-    Array,
-    DistributedArray,
-    beside,
-    cast,
-    common_dtype,
-    contiguous,
-    copied,
-    dtype_of,
-    gathered,
-    host,
-    is_array,
-    is_foreign,
-    is_numpy,
-    namespace,
-    none_of,
-    on_host,
-    on_this_machine,
-    same_library,
-    where,
-    zeros,
-)
+from bifactor.arrays.memory import held
 
 __all__ = [
     "HERE",

@@ -42,7 +42,7 @@ from bifactor.running.memory import entries_memory
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
 from bifactor.tables import BlockStore, Observations, read
-from bifactor.words import counted
+from bifactor.validation import counted
 
 DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
 """The defaults of `Recommender`, and the share of each user's choices that the first fit is judged by."""

@@ -10,7 +10,7 @@ from bifactor.models.clipping import in_words as spoken_range
 from bifactor.models.clipping import restored_range
 from bifactor.models.scores import spoken
 from bifactor.models.store import REPORT
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 def summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:

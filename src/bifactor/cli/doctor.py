@@ -22,7 +22,7 @@ from bifactor.metrics import relative_error
 from bifactor.operators import Entries
 from bifactor.problems.problem import Problem
 from bifactor.running.solve import solve
-from bifactor.words import counted
+from bifactor.validation import counted
 
 NEEDED = (
     "bifactor",

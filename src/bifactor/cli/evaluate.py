@@ -15,7 +15,7 @@ from bifactor.models import load
 from bifactor.models.entries import entries_for
 from bifactor.models.judging import judged, later, spelt, worth
 from bifactor.models.scores import spoken, tested
-from bifactor.words import counted
+from bifactor.validation import counted
 
 EXAMPLES = """\b
 Examples:

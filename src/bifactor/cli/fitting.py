@@ -31,7 +31,7 @@ from bifactor.running.result import Status
 from bifactor.solvers import PCG, Solver
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import is_held_out
-from bifactor.words import counted
+from bifactor.validation import counted
 
 Data = Observations | BlockView
 """Values, encoded for the loss."""

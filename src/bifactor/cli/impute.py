@@ -23,7 +23,7 @@ from bifactor.tables.columns import parquet_columns
 from bifactor.tables.forms import KEEP, KINDS, NUMBER, ORDINAL, Form, Told
 from bifactor.tables.source import require_file
 from bifactor.tables.text_table import TextTable, names_rows
-from bifactor.words import counted
+from bifactor.validation import counted
 
 EXAMPLES = """\b
 Examples:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.cli.cells import safe
 from bifactor.cli.parquet import PARQUET, pyarrow, require_parquet
 from bifactor.errors import InputError

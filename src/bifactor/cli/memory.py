@@ -10,7 +10,7 @@ from bifactor.problems.objective import Objective
 from bifactor.running.memory import entries_memory, in_words, require_memory
 from bifactor.solvers import Solver
 from bifactor.tables import BlockStore, Observations
-from bifactor.words import counted
+from bifactor.validation import counted
 
 READERS = 30_000_000
 """Bytes of compiled code and of threads that only passes over blocks need."""

@@ -11,7 +11,7 @@ from bifactor.cli.look import emit_json, interrupted, stderr, tell, wants_json
 from bifactor.cli.options import INPUT, force_option, json_option, text_names_option
 from bifactor.tables import BlockStore
 from bifactor.tables import partition as write_blocks
-from bifactor.words import counted
+from bifactor.validation import counted
 
 EXAMPLES = """\b
 Examples:

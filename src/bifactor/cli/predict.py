@@ -23,7 +23,7 @@ from bifactor.models.told import known
 from bifactor.running.places import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed
-from bifactor.words import counted
+from bifactor.validation import counted
 
 BATCH = 1_000_000
 """Pairs of a parquet file per piece that is read."""

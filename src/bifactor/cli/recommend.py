@@ -25,7 +25,7 @@ from bifactor.models.orders import BY, order
 from bifactor.models.recommending import allowed_columns
 from bifactor.running.places import require_free
 from bifactor.tables.names import listed
-from bifactor.words import counted
+from bifactor.validation import counted
 
 EXAMPLES = """\b
 Examples:

@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.tables import Names, read
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 def titles_of(path: Path, cols: Names | None) -> Array:

@@ -19,7 +19,7 @@ from bifactor.models.target_state import target_state
 from bifactor.models.tomography import require_npz
 from bifactor.running.places import require_free
 from bifactor.tables.counts_file import read_counts
-from bifactor.words import counted, whole
+from bifactor.validation import counted, whole
 
 EXAMPLES = """\b
 Examples:

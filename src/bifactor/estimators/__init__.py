@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bifactor.lazy import lazy
+from bifactor._compat import lazy
 
 if TYPE_CHECKING:
     from bifactor.estimators import displays as displays

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from bifactor.errors import InputError, KindError
-from bifactor.words import counted
+from bifactor.validation import counted
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 """Column types that NumPy would convert to numbers, such as nanoseconds."""

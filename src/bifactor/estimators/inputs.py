@@ -6,14 +6,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array, floating, is_complex
+from bifactor.arrays.sparse import require_sound
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked, frame_header
-from bifactor.operators.sparse import require_sound
 from bifactor.tables import Observations
 from bifactor.tables.headers import usual_columns
 from bifactor.tables.matrices import from_matrix, from_triples, is_triples, unmasked
-from bifactor.validation import require_finite
-from bifactor.words import counted
+from bifactor.validation import counted, require_finite
 
 LARGEST = 100_000_000
 """Largest number of entries of a completed matrix in memory."""

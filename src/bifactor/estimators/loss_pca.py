@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
+from bifactor.arrays.sparse import require_sound
 from bifactor.errors import InputError
 from bifactor.estimators.checked import checked
 from bifactor.estimators.convergence import warn_unless_converged
@@ -18,7 +19,6 @@ from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, deviances, fit_components, left_out, null_effects, rows_of
 from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
-from bifactor.operators.sparse import require_sound
 from bifactor.operators.table import Table
 from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_count

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.markup.card import card, charts, figures
-from bifactor.markup.fragments import table
-from bifactor.markup.svg import CARD, bar_chart
+from bifactor.display.card import card, charts, figures
+from bifactor.display.html import table
+from bifactor.display.svg import CARD, bar_chart
 from bifactor.models.shown import model_card
 from bifactor.running.shown import run_card
 

@@ -12,7 +12,7 @@ from bifactor.operators.features import feature_matrix
 from bifactor.tables import Names, Observations
 from bifactor.tables.feature_table import FeatureTable, is_feature_table
 from bifactor.tables.standard import Standard
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 @dataclass(frozen=True, eq=False)

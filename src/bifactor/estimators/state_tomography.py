@@ -21,8 +21,7 @@ from bifactor.models.target_state import target_state
 from bifactor.models.tomography import RankChoice, Settings, State, choose_rank, fit_state, misfit
 from bifactor.solvers import PCG, Solver
 from bifactor.tables.counts import bit_reversal, check_labels
-from bifactor.validation import is_at_least_zero, is_count
-from bifactor.words import counted
+from bifactor.validation import counted, is_at_least_zero, is_count
 
 ORDERS = ("same", "reversed")
 

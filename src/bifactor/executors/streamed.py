@@ -7,8 +7,19 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bifactor.arrays import Array
-from bifactor.executors.base import Executor, Gathered, Loaded, Moved, Open, Part, Task, Workspace, added, value_of
-from bifactor.executors.sizes import bytes_of
+from bifactor.executors.executor import (
+    Executor,
+    Gathered,
+    Loaded,
+    Moved,
+    Open,
+    Part,
+    Task,
+    Workspace,
+    added,
+    bytes_of,
+    value_of,
+)
 from bifactor.kernels.memory import empty
 
 READ = 16

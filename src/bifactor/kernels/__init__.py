@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.lazy import imported
+from bifactor._compat import imported
 
 SMALL = 1 << 16
 """The number of multiply-adds of a pass up to which the reference is used."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from bifactor.fork import hold_at_fork
+from bifactor._compat import hold_at_fork
 
 _LOCK = threading.RLock()  # reentrant, because a signal handler may fork while it is held
 _asked: dict[int, list[int]] = {}

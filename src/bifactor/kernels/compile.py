@@ -10,7 +10,7 @@ from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
-from bifactor.fork import hold_at_fork
+from bifactor._compat import hold_at_fork
 from bifactor.kernels import elementary_numba, pointwise
 
 # Sums may be reordered, so that a dot product can use SIMD; NaN and inf keep their meaning, because the loop of `solve`

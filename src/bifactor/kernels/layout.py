@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 
 TILE = 4096
 """Columns per tile: at rank 32 in double precision a tile of the factor takes 1 MB, a typical L2."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array, host
 from bifactor.errors import InputError
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.executors import Loaded, Part, Workspace
 from bifactor.kernels.layout import Layout
 from bifactor.models.choice_weights import weights_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.markup.svg import thinned
+from bifactor.display.svg import thinned
 from bifactor.metrics import triplets
 from bifactor.models.clipping import stored_range
 from bifactor.models.fit import Fit

@@ -8,15 +8,14 @@ import numpy as np
 import scipy
 
 from bifactor.arrays import floating, host, is_complex
+from bifactor.arrays.sparse import coordinates
 from bifactor.errors import InputError
 from bifactor.models.choices import later_lines
-from bifactor.operators.sparse import coordinates
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.columns import is_frame
 from bifactor.tables.matrices import from_matrix, unmasked
 from bifactor.tables.observations import named
-from bifactor.validation import require_finite
-from bifactor.words import counted
+from bifactor.validation import counted, require_finite
 
 if TYPE_CHECKING:
     from bifactor.models.fit import Fit

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, floating, generator, is_complex
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.blocks_reference import triangle

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.lanes_reference import matrices, packed_of
 from bifactor.kernels.pool import run, shares

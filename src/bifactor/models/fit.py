@@ -21,8 +21,7 @@ from bifactor.models.told import known, single_or_all
 from bifactor.models.two_classes import signs
 from bifactor.tables import BlockStore, Names, Observations
 from bifactor.tables.names import listed
-from bifactor.validation import require_finite
-from bifactor.words import counted
+from bifactor.validation import counted, require_finite
 
 UNKNOWN = ("mean", "raise")
 """How to treat names that were not in the fit."""

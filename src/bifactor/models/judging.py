@@ -19,7 +19,7 @@ from bifactor.ranking.metrics import DENOMINATORS
 from bifactor.ranking.positives import without
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import is_held_out, picked
-from bifactor.words import counted
+from bifactor.validation import counted
 
 JUDGES = 20_000
 """Largest number of users who are evaluated."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
-from bifactor.kinds import Fixed
+from bifactor.factors import Fixed
 from bifactor.losses import Loss, Shifted
 from bifactor.models.chosen import Clicks
 from bifactor.models.clipping import Range

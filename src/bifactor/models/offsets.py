@@ -10,8 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.factors import Factors
-from bifactor.kinds import Fixed
+from bifactor.factors import Factors, Fixed
 from bifactor.losses import Loss
 from bifactor.losses.base import NUMBERS
 from bifactor.penalties import Ridge

@@ -12,8 +12,7 @@ from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns, gapped
 from bifactor.models.stored_pairs import Seen
 from bifactor.tables.names import listed
-from bifactor.validation import is_count
-from bifactor.words import counted
+from bifactor.validation import counted, is_count
 
 if TYPE_CHECKING:
     from bifactor.models.fit import Fit

@@ -11,7 +11,7 @@ from bifactor.losses.base import SIGNS
 from bifactor.models.fit import Fit
 from bifactor.models.scoring import explained
 from bifactor.tables import Observations
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 def scores(fit: Fit, i: Array, j: Array, values: Array) -> tuple[dict[str, Any], Array]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bifactor.running.shown import Figures, run_card
-from bifactor.words import counted
+from bifactor.validation import counted
 
 if TYPE_CHECKING:
     from bifactor.models.model import Model

@@ -12,7 +12,7 @@ from bifactor.factors import Factors
 from bifactor.operators import Featured, Operator, pattern
 from bifactor.tables import Observations
 from bifactor.tables.standard import Standard
-from bifactor.words import counted
+from bifactor.validation import counted
 
 SHARE = 0.25
 """Ridge on the coefficients of a feature, as a share of Σᵢ aᵢfᵢ² over its rows.

@@ -29,7 +29,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
-from bifactor.kinds import Fixed
+from bifactor.factors import Fixed
 from bifactor.losses import Loss
 from bifactor.losses.named import LOSSES
 from bifactor.models import posterior_file, seen_file, side_file

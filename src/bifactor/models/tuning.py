@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.display.listing import Listing
+from bifactor.display.svg import CARD, line_chart
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits import Given
-from bifactor.listing import Listing
 from bifactor.losses.base import NUMBERS
-from bifactor.markup.svg import CARD, line_chart
 from bifactor.models.offsets import penalty as penalty_of
 from bifactor.models.offsets import root_of
 from bifactor.operators.table import Table
@@ -28,7 +28,7 @@ from bifactor.running.solve import solve
 from bifactor.solvers import PCG
 from bifactor.solvers.parts.growth import grown
 from bifactor.svd import spectral_norm
-from bifactor.words import counted
+from bifactor.validation import counted
 
 FACTOR, LIGHTEST = 0.7, 1e-3
 """Factor between ridges of a path, and the share of the first ridge at which the path ends."""

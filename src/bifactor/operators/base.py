@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, gaussian, norm, product_norm
+from bifactor.display.card import card, figures
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
-from bifactor.markup.card import card, figures
 from bifactor.operators.bound import DataBound
 from bifactor.operators.measured import Measured
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 class Operator(ABC):

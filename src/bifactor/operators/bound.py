@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import HERE, Array, column_norms, host
 from bifactor.blocks import Exact, Shared
-from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram
 from bifactor.linear_map import LinearMap

@@ -5,19 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
-from bifactor.blocks import Exact, Shared, filled
-from bifactor.caching import cached_property
-from bifactor.carried import Grams, Moved
+from bifactor.blocks import Exact, Shared, Weight, filled
 from bifactor.errors import InputError
-from bifactor.factors import Factors
+from bifactor.factors import Factors, Grams, Moved
 from bifactor.kernels import blas
 from bifactor.linear_map import LinearMap, LowRank
 from bifactor.losses import DataFit
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
 from bifactor.operators.sum import Sum
-from bifactor.two_weights import Weight
 from bifactor.validation import positive, require_pair, require_weights, weights_of
 
 

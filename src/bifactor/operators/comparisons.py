@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, namespace
 from bifactor.blocks import Shared
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.linear_map import LinearMap

@@ -6,10 +6,9 @@ from typing import Self
 import numpy as np
 
 from bifactor.arrays import Array, beside, dtype_of, epsilon, herm, host, namespace
-from bifactor.blocks import Blocks, Shared
+from bifactor.blocks import Blocks, Shared, Weight
 from bifactor.kernels.blas import matmul
 from bifactor.operators.features import Features
-from bifactor.two_weights import Weight
 
 
 @dataclass(frozen=True, eq=False)

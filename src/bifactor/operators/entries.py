@@ -7,6 +7,7 @@ from scipy import sparse
 
 from bifactor import kernels
 from bifactor.arrays import Array, common_dtype, conj, floating, host, is_foreign, on_host
+from bifactor.arrays.sparse import coordinates
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels.layout import Layout, arrange
@@ -16,7 +17,6 @@ from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
 from bifactor.operators.bound import DataBound
 from bifactor.operators.entries_bound import EntriesBound
-from bifactor.operators.sparse import coordinates
 from bifactor.validation import indices, require_measurements, require_pair
 
 

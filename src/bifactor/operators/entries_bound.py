@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, common_dtype, conj, digest, dtype_of, host, is_complex, on_host, zeros
 from bifactor.blocks import Exact
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blocks_reference, passes_reference

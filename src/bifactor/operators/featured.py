@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.blocks import Exact, Shared
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import (
     Array,
     beside,
@@ -17,15 +18,13 @@ from bifactor.arrays import (
     where,
     zeros,
 )
-from bifactor.caching import cached_property
+from bifactor.arrays.sparse import coordinates
+from bifactor.blocks import Weight
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.entries import Entries
-from bifactor.operators.sparse import coordinates
 from bifactor.svd import spectral_norm
-from bifactor.two_weights import Weight
-from bifactor.validation import require_finite
-from bifactor.words import counted
+from bifactor.validation import counted, require_finite
 
 FULL = 0.25
 """The share of nonzero entries above which a matrix is multiplied as a dense one."""

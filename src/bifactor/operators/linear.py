@@ -18,10 +18,10 @@ from bifactor.arrays import (
     on_host,
     row_squares,
 )
+from bifactor.arrays.sparse import require_sound
 from bifactor.errors import InputError
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
-from bifactor.operators.sparse import require_sound
 from bifactor.validation import require_finite
 
 EXACT = 256

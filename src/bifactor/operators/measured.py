@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, beside, digest, dtype_of, gaussian, hstack, is_complex, none_of, on_host
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap

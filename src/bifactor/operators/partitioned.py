@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, digest, foresee_inners, host, is_complex
 from bifactor.blocks import Exact
-from bifactor.caching import cached_property
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.executors import Executor, Gathered, Streamed
-from bifactor.executors.base import Moved, Task
+from bifactor.executors.executor import Moved, Task
 from bifactor.factors import Factors
 from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bifactor.markup.card import card, figures
+from bifactor.display.card import card, figures
 
 
 class Shown:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, beside, host, is_complex, namespace, real
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap, TotalMap
 from bifactor.losses import DataFit, Loss

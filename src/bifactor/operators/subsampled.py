@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, generator, herm, match_precision
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import blas

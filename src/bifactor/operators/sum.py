@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, is_complex, namespace, real, same_library
 from bifactor.blocks import Exact, Shared
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import LinearMap, TotalMap

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import HERE, Array, digest, floating, host, is_complex, is_foreign
+from bifactor.arrays.sparse import require_sound
 from bifactor.blocks import Exact
-from bifactor.caching import cached_property
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
@@ -18,7 +19,6 @@ from bifactor.losses.checks import check_range, smoothness_of
 from bifactor.losses.named import loss_of
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
 from bifactor.operators.footprint import Footprint
-from bifactor.operators.sparse import require_sound
 from bifactor.operators.table_effects import FARTHEST, rough_effects
 from bifactor.operators.table_passes import CELLS, FEWEST, Passes
 from bifactor.operators.visited import Visited

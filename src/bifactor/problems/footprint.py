@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bifactor.arrays.algebra import COPIED
+from bifactor.arrays.linalg import COPIED
 from bifactor.kernels.memory import LARGE
 from bifactor.problems.objective import Objective
 from bifactor.svd import search_columns

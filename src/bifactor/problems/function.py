@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, digest, gaussian, herm, inner, norm
-from bifactor.caching import cached_property
+from bifactor.arrays.sparse import require_sound
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import matrix_shape
 from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
-from bifactor.operators.sparse import require_sound
 from bifactor.validation import positive
 
 POWER_STEPS = 30

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.blocks import Shared
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
-from bifactor.factors import Factors, Kind
-from bifactor.kinds import kind_of
+from bifactor.factors import Factors, Kind, kind_of
 from bifactor.linear_map import LinearMap
 from bifactor.operators import Bound
 from bifactor.operators.bound import Evaluated

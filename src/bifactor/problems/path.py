@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, epsilon, foresee_inners
-from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.operators.bound import Ahead, Curve
 from bifactor.penalties import Term

@@ -10,7 +10,7 @@ from bifactor.operators import DataBound, Operator
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
 from bifactor.problems.shown import problem_card
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 class Problem(Objective):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bifactor.arrays import host, is_foreign
-from bifactor.markup.card import card, figures
+from bifactor.display.card import card, figures
 
 if TYPE_CHECKING:
     from bifactor.problems.objective import Objective

@@ -12,8 +12,7 @@ from bifactor.errors import InputError
 from bifactor.ranking.bootstrap import interval
 from bifactor.ranking.lists import Hits, frequencies, held_out_of, lists_of, require_depth, require_known_items
 from bifactor.ranking.metrics import DENOMINATORS, covered, per_user, popular, require_denominator, share_of
-from bifactor.validation import is_count, require_seed
-from bifactor.words import counted
+from bifactor.validation import counted, is_count, require_seed
 
 
 class Difference(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
+from bifactor.arrays.sparse import coordinates, require_sound
 from bifactor.errors import InputError
-from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.validation import indices, require_finite
 
 LARGEST = 2**62

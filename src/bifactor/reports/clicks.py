@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.markup.fragments import facts, numbers, table
+from bifactor.display.html import document, facts, numbers, table
 from bifactor.models.click_choices import DEPTH, TRIAL_RANK
 from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
@@ -15,8 +15,7 @@ from bifactor.models.judging import spelt, worth
 from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
 from bifactor.reports.completion import STYLE, provenance, run_charts, settings_of
-from bifactor.reports.page import document
-from bifactor.words import counted
+from bifactor.validation import counted
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3
 """Numbers of trials, popular items, users, recommendations per user, and reasons per recommendation that are shown."""

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.markup.fragments import facts, numbers, table
-from bifactor.markup.svg import bar_chart, density, line_chart
+from bifactor.display.html import document, facts, numbers, table
+from bifactor.display.svg import bar_chart, density, line_chart
 from bifactor.models.scores import spoken
-from bifactor.reports.page import document
 
 NOISES = {"one": "one variance", "student": "Student's t", "both": "by rows and columns"}
 NOISES |= {side: f"by {side}" for side in ("rows", "columns")}

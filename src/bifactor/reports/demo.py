@@ -8,8 +8,7 @@ from html import escape
 from typing import Any
 
 from bifactor.arrays import Array
-from bifactor.markup.fragments import numbers, scrolling, table
-from bifactor.reports.page import document
+from bifactor.display.html import document, numbers, scrolling, table
 
 STYLE = """
 section{border-top:1px solid var(--line);padding:1.2rem 0;margin-top:1.2rem}

@@ -8,7 +8,7 @@ from bifactor.operators import Entries
 from bifactor.operators.table import Table
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
-from bifactor.words import counted
+from bifactor.validation import counted
 
 FRACTION = 0.1
 """The fraction of the measurements that is held out."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.listing import Listing
+from bifactor.display.listing import Listing
 from bifactor.running.shown import rank_chart
 
 

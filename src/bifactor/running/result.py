@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array, floating, herm, host
-from bifactor.caching import cached_property
+from bifactor.display.listing import Listing
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Free
 from bifactor.kernels.blas import gram, matmul
-from bifactor.listing import Listing
 from bifactor.operators import Entries
 from bifactor.problems.objective import Objective
 from bifactor.running import files
@@ -23,8 +23,7 @@ from bifactor.running.rank_path import RankPath
 from bifactor.running.shown import ShownStatus, result_card
 from bifactor.running.temporaries import sweep
 from bifactor.solvers.parts.posterior import Posterior
-from bifactor.validation import is_count
-from bifactor.words import counted
+from bifactor.validation import counted, is_count
 
 _PATH = "rank_path:"
 

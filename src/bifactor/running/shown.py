@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bifactor.arrays import Array, host
+from bifactor.display.card import BAD, FAIR, GOOD, card, charts, figures, sentence
+from bifactor.display.svg import CARD, bar_chart, line_chart, thinned
 from bifactor.factors import Free
-from bifactor.markup.card import BAD, FAIR, GOOD, card, charts, figures, sentence
-from bifactor.markup.svg import CARD, bar_chart, line_chart, thinned
 
 if TYPE_CHECKING:
     from bifactor.running.rank_path import RankPath

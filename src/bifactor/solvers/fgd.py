@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from bifactor.factors import Factors
-from bifactor.kinds import require_symmetric
+from bifactor.factors import Factors, require_symmetric
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.path import Path

@@ -8,9 +8,8 @@ import numpy as np
 
 from bifactor.arrays import norm
 from bifactor.errors import InputError
-from bifactor.factors import Factors, Free, Kind
+from bifactor.factors import Factors, Free, Kind, Symmetric
 from bifactor.inits import Zero
-from bifactor.kinds import Symmetric
 from bifactor.penalties.balance import BalanceTerm, Frobenius
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective

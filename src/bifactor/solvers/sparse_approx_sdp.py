@@ -7,10 +7,9 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, inner, norm
 from bifactor.errors import SmoothnessError
-from bifactor.factors import Factors, Free, Kind
+from bifactor.factors import Factors, Free, Kind, Symmetric
 from bifactor.inits import Zero
 from bifactor.inits.spectral import best_multiple
-from bifactor.kinds import Symmetric
 from bifactor.metrics import nuclear_norm
 from bifactor.problems.footprint import pair_memory, run_memory, search_memory, stages_memory
 from bifactor.problems.objective import Objective

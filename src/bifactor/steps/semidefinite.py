@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.factors import Factors
-from bifactor.kinds import require_symmetric
+from bifactor.factors import Factors, require_symmetric
 from bifactor.problems.objective import Objective
 from bifactor.steps.theory import TheoryStep, gradient_norm
 

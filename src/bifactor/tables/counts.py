@@ -14,8 +14,7 @@ import numpy as np
 
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.errors import InputError
-from bifactor.validation import is_count, require_finite
-from bifactor.words import counted
+from bifactor.validation import counted, is_count, require_finite
 
 MOST = 28
 """Largest log₂ of the number of outcomes of all settings together: 2²⁸ numbers take 2 GiB."""

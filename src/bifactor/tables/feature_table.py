@@ -19,7 +19,7 @@ from bifactor.tables.layout import Asked, looked_at
 from bifactor.tables.numbers import MISSING, number_of
 from bifactor.tables.source import content, head, require_file, silent
 from bifactor.tables.standard import zero_and_unit
-from bifactor.words import counted
+from bifactor.validation import counted
 
 BETWEEN = "|"
 """The separator of several categories in one cell, as in Action|Comedy."""

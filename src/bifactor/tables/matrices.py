@@ -6,9 +6,9 @@ import numpy as np
 import scipy
 
 from bifactor.arrays import Array, floating
+from bifactor.arrays.sparse import coordinates, require_sound
 from bifactor.errors import InputError
 from bifactor.operators.entries import places
-from bifactor.operators.sparse import coordinates, require_sound
 from bifactor.tables.observations import Observations
 from bifactor.validation import require_finite
 

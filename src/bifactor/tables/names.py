@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 
 SORTABLE = "biufmM"

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
+from bifactor.arrays.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
 from bifactor.errors import FileError, InputError
-from bifactor.operators.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
 from bifactor.tables.headers import USUAL, plain
 from bifactor.tables.layout import Asked, hinted
 from bifactor.tables.names import Names

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import BifactorError, FileError, InputError
-from bifactor.executors.sizes import bytes_of
+from bifactor.executors.executor import bytes_of
 from bifactor.kernels.layout import arrange
 from bifactor.tables.collector import Words
 from bifactor.tables.store import census, plan, sources

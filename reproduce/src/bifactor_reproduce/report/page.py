@@ -5,8 +5,7 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
 
-from bifactor.markup.fragments import facts, numbers
-from bifactor.reports.page import document
+from bifactor.display.html import document, facts, numbers
 from bifactor_reproduce.harness.items import Figure, Table
 from bifactor_reproduce.report.section import Section
 from bifactor_reproduce.report.style import STYLE

@@ -8,7 +8,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
 from bifactor.running.result import Result
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 class ConvergenceDisplay:

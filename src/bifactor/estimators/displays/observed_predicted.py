@@ -9,7 +9,7 @@ from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, completion_problem, fitted
 from bifactor.estimators.stores import held
 from bifactor.running.result import Result
-from bifactor.words import counted
+from bifactor.validation import counted
 
 MANY = 2000
 """Number of points above which their density is drawn instead."""

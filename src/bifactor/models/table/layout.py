@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.models.table.codes import Code, NumberCode, code_of
 
 

@@ -14,9 +14,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bifactor.arrays import Array, cast, host, is_foreign, rows
-from bifactor.arrays.rows import Rows
+from bifactor.arrays import Array, cast, host, is_foreign
 from bifactor.blocks import Exact
+from bifactor.executors import row_array
+from bifactor.executors.row_array import Rows
 from bifactor.factors import Factors
 from bifactor.operators import Partitioned
 from bifactor.penalties.uncertainty import Uncertainty
@@ -250,6 +251,6 @@ def known_of(bound: Partitioned) -> tuple[About, Array]:
 def mapped(function: Callable[..., Array], *tall: Any, **settings: Any) -> Array:
     """The function of tall arrays, row by row, applied where they are stored; settings are small."""
     if isinstance(tall[0], Rows):
-        found: Any = rows.mapped(partial(function, **settings), *tall)
+        found: Any = row_array.mapped(partial(function, **settings), *tall)
         return found
     return function(*tall, **settings)

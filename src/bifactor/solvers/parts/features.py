@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
-from bifactor.words import counted
+from bifactor.validation import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
-from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.penalties.uncertainty import Around

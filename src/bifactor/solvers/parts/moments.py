@@ -9,9 +9,9 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
-from bifactor.caching import cached_property
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.moments_reference import Span, Tables

@@ -17,7 +17,7 @@ from bifactor.solvers.parts.features import Features
 from bifactor.solvers.parts.gamma import expected_precisions
 from bifactor.solvers.parts.gaussians import Gaussians, variances
 from bifactor.solvers.parts.moments import Data, entries_of, solved
-from bifactor.words import counted
+from bifactor.validation import counted
 
 ROUNDS, STILL = 100, 1e-8
 """The largest number of rounds of finding new rows and the precisions of their entries, and the change that ends it."""

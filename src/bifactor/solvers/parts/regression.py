@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 from scipy import sparse
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.problems.state import Value
 from bifactor.solvers.parts.gamma import Precisions, fitted_precisions
 from bifactor.solvers.parts.weights import Weights, parts_of

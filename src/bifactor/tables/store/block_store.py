@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bifactor import kernels
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.executors import Workspace
 from bifactor.kernels.census_reference import LEAST, MOST, SIZE, SQUARES, SUM, WHOLE

@@ -11,7 +11,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import FileError
-from bifactor.executors.sizes import bytes_of
+from bifactor.executors.executor import bytes_of
 from bifactor.kernels.census_reference import SIZE
 from bifactor.running.progress import choice_bar
 from bifactor.tables.layout import Asked

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.caching import cached_property
 from bifactor.errors import InputError
 from bifactor.kernels.layout import tiling
 

@@ -1,5 +1,6 @@
 """The base class of executors, which run passes over blocks of observations."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bifactor.arrays import HERE, Array
+from bifactor.errors import InputError
 from bifactor.kernels.layout import Layout
 
 
@@ -131,3 +133,29 @@ class Workspace:
             self._held.pop(name, None)
             held = self._held[name] = np.empty(size * dtype.itemsize, np.uint8)
         return held[: size * dtype.itemsize].view(dtype)
+
+
+# Amounts of memory in text, such as "2GB".
+
+UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+WRITTEN = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", re.IGNORECASE)
+
+MOST = 1 << 60
+
+
+def bytes_of(memory: Any, least: int = 1) -> int:
+    """The number of bytes in "2GB", "512 MiB" or 2_000_000_000."""
+    found = WRITTEN.fullmatch(memory) if isinstance(memory, str) else None
+    if found is not None:
+        number = float(found[1]) * UNITS[found[2].lower()]
+    elif isinstance(memory, (int, np.integer)) and not isinstance(memory, bool):
+        number = float(max(-1, min(int(memory), MOST)))  # others may be too large for a float
+    elif isinstance(memory, (float, np.floating)) and np.isfinite(memory):
+        number = float(memory)
+    else:
+        raise InputError(f"memory={memory!r} is not an amount of memory. Pass, for example, '2GB' or '512MiB'.")
+    if not least <= number < MOST:
+        needed = f"{least >> 20} MiB" if least >= 1 << 20 else f"{least} byte"
+        raise InputError(f"memory={memory!r} is too little, or too much. Pass at least {needed}.")
+    return int(number)

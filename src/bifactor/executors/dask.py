@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.arrays.foreseen import Question
-from bifactor.arrays.planned import Noted, Plan
-from bifactor.arrays.rows import Placement, Rows, spread
-from bifactor.caching import cached_property
 from bifactor.errors import InputError, LostError
-from bifactor.executors import on_workers
-from bifactor.executors.base import Executor, Gathered, Moved, Open, Part, Task, value_of
-from bifactor.executors.sizes import bytes_of
+from bifactor.executors import remote
+from bifactor.executors.deferred import Noted, Plan, Question
+from bifactor.executors.executor import Executor, Gathered, Moved, Open, Part, Task, bytes_of, value_of
+from bifactor.executors.row_array import Placement, Rows, spread
 from bifactor.validation import is_count, positive
 
 SHARED = 8
@@ -93,12 +91,12 @@ class Dask(Executor):
         plan, opened = question.plan, pickle.dumps(opening)
         copies = [self._copies(a, sorted(set(homes))) for a in shared]
         some = [tuple(parts[a:b]) for a, b in groups(len(parts))]
-        works = [on_workers.Work(group, opened, task, settings, len(tall), self.threads, self.memory) for group in some]
+        works = [remote.Work(group, opened, task, settings, len(tall), self.threads, self.memory) for group in some]
         near = [[copy[home] for copy in copies] for home in homes]
-        visits = self.map(on_workers.run_blocks, works, near, *placement.arguments(plan), homes=homes)
+        visits = self.map(remote.run_blocks, works, near, *placement.arguments(plan), homes=homes)
         # Tall arrays, if any, are separated from the sums, so that these can be freed once added; this takes tasks.
         lasting = bool(plan.kept) or self._tall.get(task, 1) > 0
-        kept = self.map(on_workers.tall_of, visits, homes=homes) if lasting else []
+        kept = self.map(remote.tall_of, visits, homes=homes) if lasting else []
         total = self._sum(visits, homes)
         del visits
         sums, told = self.values([total])[0]
@@ -139,7 +137,7 @@ class Dask(Executor):
 
     def spread(self, parts: Sequence[Array], homes: Sequence[str]) -> list[Any]:
         """Send arrays of this machine to where their blocks are."""
-        return self.map(on_workers.same, [(part,) for part in parts], homes=homes)
+        return self.map(remote.same, [(part,) for part in parts], homes=homes)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
         """Call the function on a worker; returns a future."""
@@ -160,10 +158,10 @@ class Dask(Executor):
     def _sum(self, visits: Sequence[Any], homes: Sequence[str]) -> Any:
         """The sums of a pass, by a tree that depends only on the number of blocks; some branches are one task."""
         if len(visits) <= BRANCH and homes[0] == homes[-1]:
-            return self.submit(on_workers.sums_of, *visits, home=homes[0])
+            return self.submit(remote.sums_of, *visits, home=homes[0])
         half = 1 << (len(visits) - 1).bit_length() - 1
         left, right = self._sum(visits[:half], homes[:half]), self._sum(visits[half:], homes[half:])
-        return self.submit(on_workers.joined, left, right, home=homes[0])  # the right half has fewer sums to send
+        return self.submit(remote.joined, left, right, home=homes[0])  # the right half has fewer sums to send
 
     def _copies(self, shared: Array | Moved, workers: list[str]) -> dict[str, Any]:
         """A copy of the array for each worker, computed there if possible."""
@@ -173,11 +171,11 @@ class Dask(Executor):
             base, direction = self._held(shared.base), self._held(shared.direction)
             if base is not None and direction is not None:
                 both = [w for w in workers if w in base and w in direction]
-                found = {w: self.submit(on_workers.moved, base[w], direction[w], shared.a, home=w) for w in both}
+                found = {w: self.submit(remote.moved, base[w], direction[w], shared.a, home=w) for w in both}
         found = dict(found or {})
         for w in (w for w in workers if w not in found):
             given = list(found.values())  # each is passed on to two others, so no machine sends to all
-            found[w] = self.submit(on_workers.same, given[(len(given) - 1) // 2] if given else value, home=w)
+            found[w] = self.submit(remote.same, given[(len(given) - 1) // 2] if given else value, home=w)
         self._known = [(value, found), *(pair for pair in self._known if pair[0] is not value)][:SHARED]
         return found
 
@@ -192,7 +190,7 @@ class Dask(Executor):
     def _working(self) -> set[str]:
         """The tasks of runs that are assigned to workers: while these change, workers make progress."""
         keys = (str(key) for some in self.client.processing().values() for key in some)
-        return {key for key in keys if key.startswith(on_workers.TASKS)}
+        return {key for key in keys if key.startswith(remote.TASKS)}
 
     def _workers(self, patience: float) -> dict[str, int]:
         """The workers and their numbers of threads; raises `LostError` if there are none for so many seconds."""
@@ -230,23 +228,21 @@ class OnWorkers(Placement):
 
     def arguments(self, plan: Plan) -> list[Sequence[Any]]:
         """The program, and its operands for each part."""
-        program = on_workers.Program(pickle.dumps(plan.program), self.executor.threads)
+        program = remote.Program(pickle.dumps(plan.program), self.executor.threads)
         count = len(self.homes)
         return [[program] * count, [plan.each_of(k) for k in range(count)], *(a.handles for a in plan.bundles)]
 
     def run(self, plan: Plan) -> list[tuple[Any, ...]]:
         homes, executor, kept = self.homes, self.executor, len(plan.kept)
         anywhere = [None] * len(homes)  # Dask knows best where arrays are
-        made = executor.map(on_workers.compute, *self.arguments(plan), homes=anywhere if plan.bundles else homes)
+        made = executor.map(remote.compute, *self.arguments(plan), homes=anywhere if plan.bundles else homes)
         if not kept:
             return executor.values(made)
         if kept == 1:
             plan.settle(made, 1 + len(plan.program.asked))
         else:  # one may be held for longer than the others, whose memory is then freed
-            plan.settle_apart(
-                [executor.map(on_workers.item, made, [k] * len(made), homes=anywhere) for k in range(kept)]
-            )
-        some = [executor.submit(on_workers.behind, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
+            plan.settle_apart([executor.map(remote.item, made, [k] * len(made), homes=anywhere) for k in range(kept)])
+        some = [executor.submit(remote.behind, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
         return [part for told in executor.values(some) for part in told]
 
     def spread(self, parts: Sequence[Array]) -> list[Any]:

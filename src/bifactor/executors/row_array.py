@@ -15,10 +15,64 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import on_parts
-from bifactor.arrays.foreseen import Question, Sum, added
-from bifactor.arrays.libraries import DistributedArray
-from bifactor.arrays.planned import Bundle, Each, Handle, Noted, Plan
+from bifactor.arrays.backends import DistributedArray
+from bifactor.executors.deferred import Bundle, Each, Handle, Noted, Plan, Question, Sum, added
+
+# The functions that run where a part of a tall array is stored: plain functions of NumPy arrays.
+
+
+def transposed_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a.T @ b
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.vdot(_wide(a), _wide(b)).real)
+
+
+def squares(a: np.ndarray) -> np.ndarray:
+    wide = _wide(a)
+    found: np.ndarray = np.sum((wide * wide.conj()).real, axis=0)
+    return found
+
+
+def sum_of(a: np.ndarray, dtype: Any) -> Any:
+    return np.sum(a, dtype=dtype)
+
+
+def _wide(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.result_type(a.dtype, np.float64), copy=False)
+
+
+def joined(*arrays: np.ndarray) -> np.ndarray:
+    return np.concatenate(arrays, axis=1)
+
+
+def taken(a: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(a[:, index])
+
+
+def cast(a: np.ndarray, dtype: Any) -> np.ndarray:
+    return a.astype(dtype, copy=False)
+
+
+def row_norms(a: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(a, axis=1, keepdims=True)
+
+
+def top(a: np.ndarray) -> Any:
+    return a.max(initial=-np.inf)
+
+
+def times_q(a: np.ndarray, piece: np.ndarray) -> np.ndarray:
+    return np.linalg.qr(a)[0] @ piece
+
+
+def triangle(a: np.ndarray) -> Any:
+    return np.linalg.qr(a, mode="r")
+
+
+def zero_part(length: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return np.zeros((length, *shape), dtype)
 
 
 class Placement(ABC):
@@ -122,24 +176,24 @@ class Rows(DistributedArray):
         return asked.value
 
     def inner(self, other: "Rows") -> float:
-        return float(self.total(on_parts.dot, other))
+        return float(self.total(dot, other))
 
     def triangular(self) -> np.ndarray:
         """R of the QR factorisation: that of the R of all parts, stacked."""
-        found: np.ndarray = on_parts.triangle(_stacked(self)[0])
+        found: np.ndarray = triangle(_stacked(self)[0])
         return found
 
     def mean(self) -> float:
         return float(self.total(np.sum)) / len(self)
 
     def largest(self) -> float:
-        return float(max(self.told(on_parts.top)))
+        return float(max(self.told(top)))
 
     def foresee_inner(self, other: "Rows") -> None:
-        self.device.foreseen.append(Sum(on_parts.dot, self, other))
+        self.device.foreseen.append(Sum(dot, self, other))
 
     def foresee_gram(self, other: "Rows") -> None:
-        self.device.foreseen.append(Sum(on_parts.transposed_product, self, other))
+        self.device.foreseen.append(Sum(transposed_product, self, other))
 
 
 def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
@@ -177,7 +231,7 @@ class Transposed:
         self.rows = rows
 
     def __matmul__(self, other: Rows) -> np.ndarray:
-        found: np.ndarray = self.rows.total(on_parts.transposed_product, other)
+        found: np.ndarray = self.rows.total(transposed_product, other)
         return found
 
 
@@ -209,7 +263,7 @@ def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Noted:
 
 
 def _stacked(a: Rows) -> tuple[np.ndarray, list[int]]:
-    parts = a.told(on_parts.triangle)
+    parts = a.told(triangle)
     return np.concatenate(parts), [len(part) for part in parts]
 
 
@@ -220,19 +274,19 @@ def _orthonormal(a: Rows, mode: str = "reduced") -> tuple[Rows, np.ndarray]:
     below, lengths = _stacked(a)
     Q, R = np.linalg.qr(below)
     pieces = Each(np.split(Q, np.cumsum(lengths)[:-1]))
-    return Rows(_noted(on_parts.times_q, (a, pieces)), a.device, a.meta), R
+    return Rows(_noted(times_q, (a, pieces)), a.device, a.meta), R
 
 
 def _vector_norm(a: Rows, axis: int | None = None, keepdims: bool = False) -> Any:
     if axis == 1:
-        return mapped(on_parts.row_norms, a)
-    squares = a.total(on_parts.squares)
-    return np.sqrt(squares if axis == 0 else np.sum(squares))
+        return mapped(row_norms, a)
+    sums = a.total(squares)
+    return np.sqrt(sums if axis == 0 else np.sum(sums))
 
 
 def _asarray(array: Any, dtype: Any = None, device: Placement | None = None, copy: bool | None = None) -> Any:
     if isinstance(array, Rows):  # parts are never written to
-        return array if dtype is None else mapped(on_parts.cast, array, np.dtype(dtype))
+        return array if dtype is None else mapped(cast, array, np.dtype(dtype))
     assert device is not None
     return spread(np.asarray(array, dtype), device)
 
@@ -242,7 +296,7 @@ def _new_zeros(shape: tuple[int, ...], dtype: Any = None, device: Placement | No
     if shape[0] != device.rows:
         return np.zeros(shape, dtype)
     lengths = Each(b - a for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True))
-    noted = Noted(on_parts.zero_part, (lengths, shape[1:], np.dtype(dtype)))
+    noted = Noted(zero_part, (lengths, shape[1:], np.dtype(dtype)))
     return Rows(noted, device, np.zeros((0, *shape[1:]), dtype))
 
 
@@ -260,12 +314,12 @@ NAMESPACE = _Namespace(
     __name__="bifactor.rows",
     asarray=_asarray,
     zeros=_new_zeros,
-    astype=lambda a, dtype, copy=True: mapped(on_parts.cast, a, np.dtype(dtype)),
-    concat=lambda arrays, axis=0: mapped(on_parts.joined, *arrays),
-    take=lambda a, index, axis: mapped(on_parts.taken, a, index),
+    astype=lambda a, dtype, copy=True: mapped(cast, a, np.dtype(dtype)),
+    concat=lambda arrays, axis=0: mapped(joined, *arrays),
+    take=lambda a, index, axis: mapped(taken, a, index),
     conj=lambda a: mapped(np.conj, a),
     real=lambda a: mapped(np.real, a),
-    sum=lambda a, dtype=None: a.total(on_parts.sum_of, dtype),
+    sum=lambda a, dtype=None: a.total(sum_of, dtype),
     max=lambda a: a.largest(),
     any=lambda a: any(a.told(np.any)),
     where=lambda chosen, a, b: mapped(np.where, chosen, a, b),

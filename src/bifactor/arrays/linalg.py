@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays.libraries import Array, DistributedArray, beside, dtype_of, host, is_numpy, namespace
+from bifactor.arrays.backends import Array, DistributedArray, beside, dtype_of, host, is_numpy, namespace
 
 COPIED = 1 << 20
 """The number of values that are copied at a time."""

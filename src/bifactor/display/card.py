@@ -7,7 +7,7 @@ scripts and load nothing.
 from collections.abc import Iterable
 from html import escape
 
-from bifactor.markup.fragments import numbers
+from bifactor.display.html import numbers
 
 STYLE = """
 .bifactor-card{border:1px solid rgba(128,128,128,.35);border-radius:6px;padding:8px 12px;margin:2px 0;max-width:960px;

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.display.card import card, charts
+from bifactor.display.html import table
 from bifactor.errors import BifactorError, InputError
-from bifactor.markup.card import card, charts
-from bifactor.markup.fragments import table
-from bifactor.words import counted
+from bifactor.validation import counted
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays.libraries import Array, dtype_of, is_array
-from bifactor.caching import cached_property
+from bifactor._compat import cached_property
+from bifactor.arrays.backends import Array, dtype_of, is_array
 
 CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 """Types that are not searched; these include functions, although they may hold arrays."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.executors.base import Gathered, Part, Task, added
+from bifactor.executors.executor import Gathered, Part, Task, added
 from bifactor.executors.streamed import READ
 from bifactor.kernels.threads import threads
 
