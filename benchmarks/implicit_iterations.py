@@ -11,7 +11,7 @@ from benchmarks.harness.data import movielens
 from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.blocks import Shared
 from bifactor.factors import Factors
-from bifactor.operators.cells import DataAndCells
+from bifactor.operators.all_cells import DataAndCells
 
 RANK, NEAR, LONG, LONGEST = 64, (1e-2, 1e-3, 1e-4), 400, 100
 """The rank, the distances to the minimum, and the iterations to find it, or for each start."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bifactor.estimators import TableImputer as TableImputer
     from bifactor.kernels.threads import threads as threads
     from bifactor.models import load as load
-    from bifactor.operators.cells import all_cells as all_cells
+    from bifactor.operators.all_cells import all_cells as all_cells
     from bifactor.problems import Function as Function
     from bifactor.problems import Objective as Objective
     from bifactor.problems import Problem as Problem

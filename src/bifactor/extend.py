@@ -11,8 +11,7 @@ from bifactor.factors import Factors, Free, require_symmetric
 from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
-from bifactor.operators.footprint import Footprint
-from bifactor.operators.measured import Measured, MeasuredCurve
+from bifactor.operators.bound import Footprint, Measured, MeasuredCurve
 from bifactor.problems.footprint import run_memory, search_memory
 from bifactor.problems.path import Path
 from bifactor.problems.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value

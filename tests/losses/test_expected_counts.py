@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from bifactor import solve
 from bifactor.errors import InputError, SmoothnessError
-from bifactor.losses.expected_counts import ExpectedCounts
+from bifactor.losses.counts import ExpectedCounts
 from bifactor.operators import Full
 from bifactor.problems.problem import Problem
 from bifactor.solvers import BFGD

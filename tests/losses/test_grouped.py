@@ -10,7 +10,7 @@ import bifactor as bf
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Free
 from bifactor.losses import DataFit, Huber, Logistic, Loss, Poisson, Shifted, Squared
-from bifactor.losses.grouped import Grouped
+from bifactor.losses.composite import Grouped
 from bifactor.models.fold_in import fold_in
 
 SHAPE = (14, 11)

@@ -8,7 +8,7 @@ from scipy.special import expit
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.losses import Ordinal
-from bifactor.losses.thresholds import best_thresholds
+from bifactor.losses.ordinal import best_thresholds
 
 LEVELS, B = (1.0, 2.0, 4.0, 5.0), (-1.5, -0.2, 0.9)
 

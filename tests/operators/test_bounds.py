@@ -15,7 +15,7 @@ from bifactor.factors import Free
 from bifactor.kernels import passes_numba, passes_reference, pool
 from bifactor.losses import DataFit
 from bifactor.operators import Entries, Full, Gaussian, Noiselet, Recomputed, Scaled, Stacked
-from bifactor.operators.entries_bound import EntriesBound, SymbolicEntries
+from bifactor.operators.entries import EntriesBound, SymbolicEntries
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, SPG, Newton, NuclearNorm, SparseApproxSDP
 from bifactor.testing import check_gradient, check_solver

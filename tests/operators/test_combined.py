@@ -8,11 +8,10 @@ from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.operators import Entries, Full, RankOne
+from bifactor.operators.compose import Scaled, Stacked
 from bifactor.operators.gaussian import Gaussian
 from bifactor.operators.linear import Linear
 from bifactor.operators.recomputed import Recomputed
-from bifactor.operators.scaled import Scaled
-from bifactor.operators.stacked import Stacked
 from bifactor.testing import check_operator
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, inner
 from bifactor.factors import Free
 from bifactor.losses import DataFit
-from bifactor.operators.measured import MeasuredCurve
+from bifactor.operators.bound import MeasuredCurve
 
 STEPS = (0.0, 1e-3, 0.3, -0.2, 2.0)
 

@@ -26,8 +26,7 @@ from bifactor.operators import (
     Stacked,
     pattern,
 )
-from bifactor.operators.featured import FeaturedBound
-from bifactor.operators.features import Sides, features_of
+from bifactor.operators.features import FeaturedBound, Sides, features_of
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout

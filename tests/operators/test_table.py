@@ -12,7 +12,7 @@ from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Free
 from bifactor.kernels.sheet import sheet
 from bifactor.operators import Full, Table
-from bifactor.operators.sum import Sum
+from bifactor.operators.compose import Sum
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, SPG, Newton, RankContinuation, RidgeHomotopy
 from bifactor.testing import check_gradient, check_solver

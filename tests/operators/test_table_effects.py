@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bifactor.operators import table_effects
-from bifactor.operators.table import Table, _effects
-from bifactor.operators.table_effects import rough_effects
+from bifactor.operators import full_table
+from bifactor.operators.full_table import Table, _effects, rough_effects
 
 
 def made(loss, holes, weighted, dtype):
@@ -54,5 +53,5 @@ def test_looking_at_some_stored_cells_at_a_time_changes_nothing(monkeypatch, sid
     table = made("poisson", True, True, np.float64)
     others = table.offset if side else np.linspace(-3, -1, 40)
     whole = rough_effects(table.loss, table.sheet, side, others, 0.1)
-    monkeypatch.setattr(table_effects, "STORED", 37)
+    monkeypatch.setattr(full_table, "STORED", 37)
     np.testing.assert_allclose(rough_effects(table.loss, table.sheet, side, others, 0.1), whole, atol=1e-9)

@@ -13,7 +13,7 @@ from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.path import Path
 from bifactor.solvers import PCG
 from bifactor.steps import CurveSearch
-from bifactor.steps.curve_search import Searched
+from bifactor.steps.line_search import Searched
 from bifactor.testing import check_penalty
 
 SHAPE = (9, 7)

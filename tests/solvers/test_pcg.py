@@ -6,10 +6,10 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
-from bifactor.operators import measured
+from bifactor.operators import bound
 from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg
 from bifactor.solvers.parts import preconditioner
-from bifactor.steps import curve_search
+from bifactor.steps import line_search
 
 
 def conditioned(shape, rank, condition, dtype=np.float64, symmetric=False, seed=1):
@@ -260,9 +260,9 @@ def test_a_curve_by_differences_leaves_no_trace(noise, monkeypatch):
     problem = bf.Problem(bf.losses.Squared(), operator, y + noise * rng.standard_normal(y.size))
     assert not problem.f.quick
     fits, states = [], []
-    for trusted, about in ((measured.TRUSTED, curve_search.ABOUT), ((1.0, 0.0), 0.0)):
-        monkeypatch.setattr(measured, "TRUSTED", trusted)  # the second time every step is searched on the exact curve
-        monkeypatch.setattr(curve_search, "ABOUT", about)
+    for trusted, about in ((bound.TRUSTED, line_search.ABOUT), ((1.0, 0.0), 0.0)):
+        monkeypatch.setattr(bound, "TRUSTED", trusted)  # the second time every step is searched on the exact curve
+        monkeypatch.setattr(line_search, "ABOUT", about)
         fits.append(bf.solve(problem, 3, PCG(), rng=0, tol=1e-10, callback=lambda t, s: states.append(s)))
         objective = fits[-1].history.objective
         assert np.all(np.diff(objective) <= 1e-13 * objective[0])  # measurements taken anew round differently

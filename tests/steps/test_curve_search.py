@@ -13,7 +13,7 @@ from bifactor.arrays import gaussian
 from bifactor.penalties.balance import BalanceTerm, Frobenius
 from bifactor.problems.path import Path
 from bifactor.problems.state import Moving, Stalled
-from bifactor.steps.curve_search import Searched
+from bifactor.steps.line_search import Searched
 from bifactor.steps.quartic import minimiser
 
 SEARCH = bf.steps.CurveSearch()

@@ -10,7 +10,7 @@ from bifactor.arrays import Array
 from bifactor.estimators.loss_pca import LossPCA
 from bifactor.losses import Logistic
 from bifactor.models.two_classes import ADVICE, above, check_binarize, signs, two_classes
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 
 
 class LogisticPCA(LossPCA):

@@ -19,7 +19,7 @@ from bifactor.kernels.blas import matmul
 from bifactor.models.components import EFFECTS, deviances, fit_components, left_out, null_effects, rows_of
 from bifactor.models.fitting import Settings
 from bifactor.models.settings import settings
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 from bifactor.tables.matrices import is_triples
 from bifactor.validation import is_count
 

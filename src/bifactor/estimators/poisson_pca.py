@@ -13,7 +13,7 @@ from bifactor.kernels.sheet import Sheet
 from bifactor.kernels.threads import threads
 from bifactor.losses import Loss, NegativeBinomial, Poisson
 from bifactor.models.components import refitted
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 from bifactor.validation import is_at_least_zero
 
 FAINTEST = 0.5

@@ -9,8 +9,8 @@ from bifactor.arrays import Array, beside, dtype_of, gaussian, namespace, norm
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.inits.base import Init
-from bifactor.operators.bound import Curve
-from bifactor.penalties.weights import Weights
+from bifactor.operators.curves import Curve
+from bifactor.penalties.base import Weights
 from bifactor.problems.footprint import search_memory
 from bifactor.problems.objective import Objective
 from bifactor.validation import require_flag

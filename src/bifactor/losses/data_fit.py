@@ -17,29 +17,82 @@ from bifactor.arrays import (
     floating,
     host,
     is_array,
+    is_complex,
     is_foreign,
+    namespace,
     on_host,
+    on_this_machine,
     same_library,
     total,
     where,
     zeros,
 )
 from bifactor.describe import describe
-from bifactor.errors import InputError
+from bifactor.errors import InputError, SmoothnessError
 from bifactor.kernels import losses_reference
 from bifactor.losses.base import Loss
-from bifactor.losses.checks import (
-    check_range,
-    checked_weights,
-    chosen_of,
-    compiled_form,
-    flat,
-    host_only,
-    smoothness_of,
-)
-from bifactor.losses.grouped import Grouped, records
+from bifactor.losses.composite import Grouped, record_type, records
 from bifactor.losses.named import loss_of
 from bifactor.validation import require_finite
+
+
+def smoothness_of(loss: Loss) -> float:
+    if loss.smoothness is None:
+        raise SmoothnessError(
+            f"{type(loss).__name__} has no global smoothness constant L, but one is needed here. "
+            "Use a solver that does not need L, such as PCG; with BFGD, use steps.Backtracking() or "
+            "steps.Constant(eta), or pass the step rule an L that is valid for your data."
+        )
+    return loss.smoothness
+
+
+def flat(a: Array) -> Array:
+    return namespace(a).reshape(a, (-1,))
+
+
+def chosen_of(a: Any, chosen: Any) -> Any:
+    """Some of the numbers, or all of them in another order."""
+    if a is None or isinstance(chosen, slice):
+        return a if a is None else a[chosen]
+    return on_host(np.take, a, chosen) if np.asarray(chosen).dtype != np.bool_ else on_host(np.compress, chosen, a)
+
+
+def host_only(a: Array, what: str) -> Array:
+    if is_foreign(a):
+        raise InputError(f"{what} needs a NumPy array, but y is in {where(a)}. Convert y first.")
+    return a
+
+
+def checked_weights(weights: Array | float, precision: Any) -> Array:
+    w = host(floating(weights, "weights"))
+    if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
+        raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were computed.")
+    check_range(w, "weights", precision)
+    return np.array(w, dtype=precision.dtype)
+
+
+def check_range(a: Array, name: str, precision: Any) -> None:
+    """Reject data so large or so small that their squares overflow or underflow."""
+    top = float(np.max(np.abs(host(a)), initial=0.0))
+    low, high = 1e3 * float(precision.tiny) ** 0.5, 1e-3 * float(precision.max) ** 0.5
+    if top > 0 and not low <= top <= high:
+        raise InputError(
+            f"The largest magnitude in {name} is {top:.3g}, whose square overflows or underflows in {precision.dtype}. "
+            f"Rescale {name} to around 1."
+        )
+
+
+def compiled_form(
+    loss: Loss, values: Array, group: Array | None, arrays: tuple[Array, Array], dtype: Any
+) -> tuple[Any, Any, Array, Array] | None:
+    """A loss and data in the form that compiled loops need, or None; see `DataFit.compiled`."""
+    unknown = loss.pointwise is None or dtype_of(values).kind == "c"
+    if unknown or not on_this_machine(values):
+        return None
+    y, w = (host(a) for a in arrays)
+    y = np.ascontiguousarray(y, dtype=dtype if group is None else record_type(dtype))
+    return loss.pointwise, loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
+
 
 Moving = tuple[Array, Array, Array]
 """(z, z₁, z₂): measurements that move as z(a) = z + a·z₁ + a²·z₂. An empty z₂ means zeros."""

@@ -4,13 +4,10 @@ from typing import Any
 
 from bifactor.errors import InputError
 from bifactor.losses.base import Loss
-from bifactor.losses.huber import Huber
-from bifactor.losses.logistic import Logistic
-from bifactor.losses.negative_binomial import NegativeBinomial
+from bifactor.losses.binary import Logistic, Probit
+from bifactor.losses.counts import NegativeBinomial, Poisson
+from bifactor.losses.gaussian import Huber, Squared
 from bifactor.losses.ordinal import Ordinal
-from bifactor.losses.poisson import Poisson
-from bifactor.losses.probit import Probit
-from bifactor.losses.squared import Squared
 
 LOSSES: dict[str, Loss] = {
     "squared": Squared(),

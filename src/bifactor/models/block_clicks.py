@@ -13,7 +13,7 @@ from bifactor.models.click_choices import ENOUGH, Choices, chosen
 from bifactor.models.fitting import Settings, after_choice, resumed, run
 from bifactor.models.model import Model
 from bifactor.operators import Partitioned
-from bifactor.operators.cells import all_cells
+from bifactor.operators.all_cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.tables import BlockStore, Observations

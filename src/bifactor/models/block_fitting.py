@@ -32,8 +32,8 @@ from bifactor.models.noise_choice import MANY
 from bifactor.models.offsets import root_of, spread, unscaled, with_scale
 from bifactor.models.tuning import RidgePath, tuned
 from bifactor.operators import Partitioned
-from bifactor.operators.blocked import suited
-from bifactor.operators.entries_bound import SymbolicEntries
+from bifactor.operators.entries import SymbolicEntries
+from bifactor.operators.partitioned import suited
 from bifactor.problems.objective import Objective
 from bifactor.running.result import Result
 from bifactor.tables import BlockStore, Observations

@@ -14,7 +14,7 @@ from bifactor.models.block_fitting import block_constant
 from bifactor.models.block_views import BlockView
 from bifactor.models.model import Model
 from bifactor.operators import Partitioned
-from bifactor.operators.entries_bound import SymbolicEntries
+from bifactor.operators.entries import SymbolicEntries
 
 SHOWN = 200_000
 """Largest number of entries whose values and predictions are returned."""

@@ -8,7 +8,7 @@ from bifactor.arrays import Array
 from bifactor.blocks import Exact, Shared
 from bifactor.factors import Free
 from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, HALVINGS, ROUNDING, STEPS, VISIBLE
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 
 NUMBERS = 20_000_000
 """Largest number of numbers in the curvature blocks of rows at a time."""

@@ -18,7 +18,7 @@ from bifactor.models.pairs import Pairs
 from bifactor.models.ranking import best_columns
 from bifactor.models.side import Sides
 from bifactor.operators import Entries, Operator
-from bifactor.operators.cells import all_cells
+from bifactor.operators.all_cells import all_cells
 from bifactor.penalties import Ridge
 from bifactor.problems.problem import Problem
 from bifactor.ranking import Split, by_entry, evaluate

@@ -12,7 +12,7 @@ from bifactor.models.cell_rows import best_rows, left_out_loss
 from bifactor.models.fitting import Settings, offset_constant, resumed, run
 from bifactor.models.model import Model
 from bifactor.models.tuning import CAUTIOUS, MOST, Tuned, steepest, tuned, without_vanished
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, RankContinuation

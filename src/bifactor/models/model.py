@@ -17,7 +17,7 @@ from bifactor.models.shown import in_words, model_card
 from bifactor.models.side import SideInformation
 from bifactor.models.tuning import RidgePath
 from bifactor.operators import Entries
-from bifactor.operators.cells import all_cells
+from bifactor.operators.all_cells import all_cells
 from bifactor.problems.problem import Problem
 from bifactor.running.result import Result
 from bifactor.solvers.parts.gaussians import Gaussians

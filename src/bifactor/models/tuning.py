@@ -17,7 +17,7 @@ from bifactor.inits import Given
 from bifactor.losses.base import NUMBERS
 from bifactor.models.offsets import penalty as penalty_of
 from bifactor.models.offsets import root_of
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem

@@ -10,8 +10,7 @@ from bifactor.display.card import card, figures
 from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
-from bifactor.operators.bound import DataBound
-from bifactor.operators.measured import Measured
+from bifactor.operators.bound import DataBound, Measured
 from bifactor.validation import counted
 
 

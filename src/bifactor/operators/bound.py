@@ -3,67 +3,120 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
+from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import HERE, Array, column_norms, host
-from bifactor.blocks import Exact, Shared
-from bifactor.factors import Factors
+from bifactor.arrays import (
+    HERE,
+    Array,
+    beside,
+    column_norms,
+    digest,
+    dtype_of,
+    gaussian,
+    host,
+    hstack,
+    is_complex,
+    none_of,
+    on_host,
+)
+from bifactor.blocks import Exact, Shared, filled
+from bifactor.display.card import card, figures
+from bifactor.errors import InputError
+from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import gram
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
-from bifactor.operators.footprint import Footprint
-from bifactor.operators.shares import Shares
-from bifactor.operators.shown import Shown
-from bifactor.operators.straight import straightened
+from bifactor.losses.data_fit import Moving
+from bifactor.operators.curves import ANYWHERE, Curve, Evaluated, Followed, Measurements, Reach, straightened
 
 if TYPE_CHECKING:
+    from bifactor.operators.all_cells import Cells
     from bifactor.operators.base import Operator
-    from bifactor.operators.cells import Cells
 
-Reach = tuple[float, float]
-ANYWHERE: Reach = (0.0, np.inf)
 
-Measurements = Any
-"""z: an array in the order of a bound, or an opaque object of the bound, which is only passed back to it."""
+class Shares:
+    """Sums of the curvature over each row and over each column, in the library of `like`."""
+
+    def __init__(self, marginals: tuple[Array, Array], like: Array):
+        self._last: list[tuple[Callable[[], Any], Array]] = [(_nobody, HERE)] * 2
+        self._sums = [beside(sums, like) for sums in marginals]
+        self._totals = [float(sums.sum()) for sums in marginals]
+        # Rows without curvature count as average rows.
+        self._filled = [
+            own if np.all(sums > 0) else beside(filled(sums), like)
+            for own, sums in zip(self._sums, marginals, strict=True)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": [(_nobody, HERE)] * 2}  # weak references cannot be pickled
+
+    def centre(self, factor: Array, side: int) -> Array:
+        """The mean of the rows of a factor, weighted by their shares of the curvature."""
+        ones = beside(np.ones((factor.shape[0], 1), dtype_of(factor)), factor)
+        return beside(gram(ones, factor, self._sums[side])[0] / self._totals[side], factor)
+
+    def blocks(self, other: Array, side: int, alone: bool) -> Shared:
+        """For each row its curvature, times the mean of vⱼᴴvⱼ over the observed rows of the `other` factor."""
+        mean = self._mean(other, 1 - side)
+        if alone:
+            return Shared(((self._filled[side], mean),))
+        # Next to other functions the mean becomes a sum, as theirs are, so that damping is the same for all.
+        return Shared(((self._sums[side] / other.shape[0], other.shape[0] * mean),))
+
+    def _mean(self, factor: Array, side: int) -> Array:
+        """The mean of vⱼᴴvⱼ over observations, which may be needed twice in succession."""
+        of, known = self._last[side]
+        if of() is not factor:
+            known = gram(factor, factor, self._sums[side]) / self._totals[side]
+            self._last[side] = ref(factor), known
+        return known
+
+
+def _nobody() -> None:
+    return None
+
+
+# The memory that measurements need.
+
+
+class Footprint(NamedTuple):
+    """Bytes that a function of X needs besides its data, for factors of some width."""
+
+    z: int
+    """One vector of measurements; 0 if none is ever formed."""
+    work: int
+    """The temporary arrays of passes over the data, and those kept for the next pass."""
+
+
+# The display of a function of X, printed and in notebooks.
+
+
+class Shown:
+    """A base class that shows a shape and a dtype."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"{type(self).__name__}({m}×{n}, {self.dtype})"
+
+    def _repr_html_(self) -> str:
+        m, n = self.shape
+        loss = getattr(self, "loss", None)
+        shown = [(f"{m:,}×{n:,}", "matrix"), (self.dtype, "precision"), (loss, "loss")]
+        return card(type(self).__name__, "a function f(X)", figures(shown))
+
 
 Ahead = tuple[float, Measurements]
 """A step a, and the measurements at x + a·d."""
 
 Apply = Callable[[Factors], tuple[Array, Array]]
 """A linear map of factors, from d to the two sides of its image."""
-
-
-class Evaluated(NamedTuple):
-    """f at some factors, the products ∇f V and ∇fᴴ U in new arrays, which may be overwritten, and z if it is kept."""
-
-    f: float
-    GV: Array
-    GhU: Array
-    z: Measurements
-
-
-class Curve(ABC):
-    """φ(a) = f at x + a·d, for every a; the measurements are quadratic in a."""
-
-    reach: Reach = ANYWHERE
-    """The shortest and the longest step for which the measurements are correct up to rounding."""
-    bends: bool = True
-    """Whether φ″ costs no more than φ; otherwise a search along the curve does not use it."""
-
-    @property
-    @abstractmethod
-    def quartic(self) -> Array | None:
-        """Five numbers c with φ(a) = Σₖ cₖ aᵏ if f is quadratic, otherwise None."""
-
-    @abstractmethod
-    def at(self, a: float) -> tuple[float, float, float | None]:
-        """φ(a), φ′(a) and φ″(a), or None if the second derivative is not known."""
-
-    @abstractmethod
-    def to(self, a: float, x: Factors) -> Evaluated:
-        """f and its gradient at x, which is the point of the curve at a."""
 
 
 class Bound(Shown, ABC):
@@ -262,7 +315,7 @@ class Bound(Shown, ABC):
 
     def __add__(self, other: "Bound") -> "Bound":
         """f + g."""
-        from bifactor.operators.sum import Sum  # a Sum is a Bound itself
+        from bifactor.operators.compose import Sum  # a Sum is a Bound itself
 
         return Sum(self, other) if isinstance(other, Bound) else NotImplemented
 
@@ -300,3 +353,215 @@ class DataBound(Bound):
     @abstractmethod
     def recomputed(self) -> "DataBound":
         """The same f without stored measurements."""
+
+
+# A bound whose measurements are never stored.
+
+
+class Symbolic(DataBound):
+    """The f of another bound, with z computed again in each pass and freed after it.
+
+    A curve holds its z, z₁ and z₂ as long as it exists.
+    """
+
+    explicit = False
+
+    def __init__(self, bound: DataBound):
+        self.bound, self.operator, self.fit = bound, bound.operator, bound.fit
+        self.shape, self.dtype, self.like = bound.shape, bound.dtype, bound.like
+        self.quick, self.quadratic = bound.quick, bound.quadratic
+
+    @property
+    def smoothness(self) -> float:
+        return self.bound.smoothness
+
+    @property
+    def scale(self) -> float:
+        return self.bound.scale
+
+    @property
+    def least(self) -> float | None:
+        return self.bound.least
+
+    @property
+    def marginals(self) -> tuple[Array, Array] | None:
+        return self.bound.marginals
+
+    @property
+    def seen(self) -> int | None:
+        return self.bound.seen
+
+    def measure(self, x: Factors) -> None:
+        return None
+
+    def value(self, x: Factors) -> float:
+        return self.bound.value(x)
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        return self.bound.evaluate(x)
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return self.bound.gradient(x)
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        return self.bound.hessian(x)
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        return Followed(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        return self.bound.exact(x, side, score, rows)
+
+    def footprint(self, width: int) -> Footprint:
+        # A search along a curve holds z, z₁ and z₂, so peak memory is not reduced.
+        return self.bound.footprint(width)
+
+    def check_factors(self, x: Factors) -> None:
+        self.bound.check_factors(x)
+
+    @property
+    def fingerprint(self) -> str:
+        return self.bound.fingerprint
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        found = self.bound.refitted(fit).recomputed()
+        found.operator = self.operator
+        return found
+
+    def recomputed(self) -> DataBound:
+        return self
+
+
+# The default bound of an operator, by `forward` and `adjoint`.
+
+TRUSTED = 0.25, 2.0
+"""The range of steps along a curve whose z₁ is a difference of z at two points, in units of their distance.
+
+An error δ of z at the first point is (1 − a)δ after a step a, so it does not grow up to a = 2. After a short step, the
+rounding error of a much larger z at the second point would be visible."""
+
+
+class Measured(DataBound):
+    """f(X) = Σᵢ wᵢ ℓ(A(X)ᵢ; yᵢ).
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator A.
+    fit : DataFit
+        The loss and data, with one y per measurement, in the order of the operator.
+    """
+
+    quick = False
+
+    def __init__(self, operator: "Operator", fit: DataFit):
+        self.operator, self.fit = operator, fit
+        self.shape, self.quadratic, self.like = operator.shape, fit.quadratic, none_of(fit.y)
+        self.dtype = np.result_type(fit.dtype, np.complex64) if operator.complex_matrix else fit.dtype
+        if operator.complex_matrix:
+            self.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
+
+    @cached_property
+    def smoothness(self) -> float:
+        L, weights = self.fit.smooth
+        return L * self.operator.norm_squared(weights)
+
+    @cached_property
+    def scale(self) -> float:
+        curvature, weights = self.fit.typical
+        return curvature * self.operator.mean_square(weights)
+
+    @property
+    def least(self) -> float | None:
+        return self.fit.least
+
+    def measure(self, x: Factors) -> Array:
+        return self.operator.forward(x.left, x.right)
+
+    def motion(self, x: Factors, d: Factors) -> tuple[Array, Array]:
+        """(z₁, z₂), the change of z along d."""
+        return self.tangent(x, d), self.measure(d)
+
+    def tangent(self, x: Factors, d: Factors) -> Array:
+        """z₁."""
+        return self.operator.forward(hstack(d.left, x.left), hstack(x.right, d.right))
+
+    def value(self, x: Factors) -> float:
+        return self.fit.value(self.measure(x))
+
+    def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
+        at = self.measure(x) if z is None else z
+        f, slopes = self.fit.evaluate(at)
+        return Evaluated(f, *self.pull_back(slopes).products(x.left, x.right), z)
+
+    def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
+        return self.pull_back(self.slopes(self.measure(x) if z is None else z)[1])
+
+    def hessian(self, x: Factors, z: Array | None = None) -> Apply:
+        bend = self.bend(self.measure(x) if z is None else z)
+        return lambda d: self.pull_back(bend(self.tangent(x, d))).products(x.left, x.right)
+
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+        z = self.measure(x) if z is None else z
+        if ahead is None:
+            return MeasuredCurve(self, (z, *self.motion(x, d)))
+        a, there = ahead
+        z2 = self.measure(d)
+        z1 = on_host(kernels.find("losses", dtype_of(z), z.shape[0]).chord, z, there, z2, a)
+        return MeasuredCurve(self, (z, z1, z2), (TRUSTED[0] * a, TRUSTED[1] * a))
+
+    def check_factors(self, x: Factors) -> None:
+        if is_complex(x.left) or is_complex(x.right):
+            one = x.columns(slice(1))
+            require_field(self.fit, self.operator.forward(one.left, one.right))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        # Measurements of one fixed matrix stand for the operator.
+        rng = np.random.default_rng(0)
+        probe = [beside(gaussian(rng, (k, 1), self.dtype), self.like) for k in self.shape]
+        seen = digest(self.operator.forward(*probe))
+        return f"{type(self.operator).__name__} {self.shape} {seen} {self.fit.fingerprint}"
+
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        return self.fit.evaluate(z)
+
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        curvature = self.fit.curvature(z)
+        return lambda dz: curvature * dz
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return self.operator.adjoint(slopes)
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        return MeasuredCurve(self, (z, dz, dz[:0]))
+
+    def recomputed(self) -> DataBound:
+        return Symbolic(self)
+
+
+class MeasuredCurve(Curve):
+    """φ(a) = Σ wᵢ ℓ(zᵢ(a); yᵢ): a trial step costs O(p) for any operator."""
+
+    def __init__(self, bound: Measured, moving: Moving, reach: Reach = ANYWHERE):
+        self.bound, self.moving, self.reach = bound, moving, reach
+
+    @property
+    def quartic(self) -> Array | None:
+        return self.bound.fit.quartic(self.moving)
+
+    def at(self, a: float) -> tuple[float, float, float]:
+        return self.bound.fit.along(self.moving, a)
+
+    def to(self, a: float, x: Factors) -> Evaluated:
+        f, slopes, z = self.bound.fit.advance(self.moving, a)
+        return Evaluated(f, *self.bound.pull_back(slopes).products(x.left, x.right), z)
+
+
+def require_field(fit: DataFit, z: Array) -> None:
+    """Raise `InputError` if measurements are complex and a loss needs real ones."""
+    for loss in fit.each_loss:
+        if is_complex(z) and not loss.targets.complex:
+            raise InputError(
+                f"{type(loss).__name__} needs real measurements, but here they are complex. Use a loss such as Squared."
+            )

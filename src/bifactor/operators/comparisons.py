@@ -14,10 +14,8 @@ from bifactor.factors import Factors
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
-from bifactor.operators.bound import DataBound
+from bifactor.operators.bound import DataBound, Measured, Shares
 from bifactor.operators.entries import Entries
-from bifactor.operators.measured import Measured
-from bifactor.operators.shares import Shares
 from bifactor.validation import indices, require_measurements
 
 DENSE = 200

@@ -1,6 +1,8 @@
-"""Features of the rows of a matrix: L = [I F], and products with it."""
+"""Side information: measurements of a matrix whose rows and columns have features."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +13,9 @@ from bifactor.arrays import (
     beside,
     digest,
     dtype_of,
+    epsilon,
     floating,
+    herm,
     host,
     is_complex,
     namespace,
@@ -19,12 +23,21 @@ from bifactor.arrays import (
     zeros,
 )
 from bifactor.arrays.sparse import coordinates
-from bifactor.blocks import Weight
+from bifactor.blocks import Blocks, Exact, Shared, Weight
 from bifactor.errors import InputError
+from bifactor.factors import Factors, Free
+from bifactor.kernels.blas import matmul
 from bifactor.linear_map import Dense, LinearMap
+from bifactor.losses import DataFit
+from bifactor.operators.base import Operator, power_norm_squared, probed_mean_square
+from bifactor.operators.bound import Ahead, Apply, Bound, DataBound, Footprint
+from bifactor.operators.curves import Curve, Evaluated, Followed, Measurements
 from bifactor.operators.entries import Entries
 from bifactor.svd import spectral_norm
-from bifactor.validation import counted, require_finite
+from bifactor.validation import counted, require_finite, require_pair
+
+if TYPE_CHECKING:
+    from bifactor.operators.all_cells import Cells
 
 FULL = 0.25
 """The share of nonzero entries above which a matrix is multiplied as a dense one."""
@@ -226,3 +239,367 @@ def pattern(rows: Array, cols: Array, shape: tuple[int, int]) -> sparse.csr_arra
     counts = np.diff(found.indptr)
     found.data = np.repeat(np.maximum(counts, 1) ** -0.5, counts)
     return found
+
+
+# The curvature of a function in rows with common features.
+
+
+@dataclass(frozen=True, eq=False)
+class Coupled(Shared):
+    """Blocks of the rows of [Ũ; A] with U = Ũ + FA: for a row those of U, Mᵢ, and for a feature cΣᵢ fᵢ²Mᵢ.
+
+    Here c is `Features.joint`: features that rows have in common add up. In addition, a change of A affects all rows
+    that have the feature. With terms on Ũ and A, such as a ridge R, the Hessian is [M + R, MF; FᵀM, FᵀMF + R′].
+    Division by it uses its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F, with the same diagonal in place of FᵀF. Without
+    this, rows with many observations would take hundreds of iterations to find their common features.
+    """
+
+    features: Features | None = None
+    own: Shared = Shared()
+    """The blocks Mᵢ of the rows of U."""
+    terms: Shared = Shared()
+    """R and R′."""
+
+    def __add__(self, other: Shared) -> Self:
+        both = super().__add__(other)
+        return replace(self, pairs=both.pairs, ridge=both.ridge, terms=self.terms + other)
+
+    def __rmul__(self, number: float) -> Self:
+        both = super().__rmul__(number)
+        return replace(self, pairs=both.pairs, ridge=both.ridge, own=number * self.own, terms=number * self.terms)
+
+    def damped(self, damping: float) -> Self:
+        return replace(self, pairs=super().damped(damping).pairs, own=self.own.damped(damping))
+
+    def at(self, chosen: Array) -> Self:
+        return replace(self, pairs=super().at(chosen).pairs, own=self.own.at(chosen), terms=self.terms.at(chosen))
+
+    def divide_among(self, rows: Array, chosen: Array) -> Array:
+        if len(chosen) < rows.shape[1]:
+            return Blocks.divide_among(self, rows, chosen)
+        F, first = self.features, _ridge(self.terms)
+        assert F is not None
+        if F.matrix.nnz == 0 or not np.any(first > 0):
+            return super().divide_among(rows, chosen)
+        R = self.terms.part(slice(F.rows))
+        M, own, shared = self.own + R, rows[: F.rows, :], rows[F.rows :, :]
+        u, product = M.divide(own), F.map(rows)
+        a = self._features_divided(shared - product.rmatmul(own - R.times(u)), first)
+        moved = product.matmul(a)
+        return namespace(rows).concat([u - moved + M.divide(R.times(moved)), a])
+
+    def _features_divided(self, rows: Array, ridge: Array) -> Array:
+        """Rows of features divided by R′ + cΣᵢ fᵢ²(Mᵢ − Mᵢ(Mᵢ + R)⁻¹Mᵢ), by the means of M and R over their rows."""
+        F = self.features
+        assert F is not None
+        means = [float(np.mean(host(a))) for a, _ in self.own.pairs]
+        values, Q = np.linalg.eigh(_total([mean * B for mean, (_, B) in zip(means, self.own.pairs, strict=True)]))
+        sizes = np.array([mean * float(np.trace(B).real) for mean, (_, B) in zip(means, self.own.pairs, strict=True)])
+        shares = np.divide(sizes, sizes.sum() * np.array(means), out=np.zeros_like(sizes), where=sizes > 0)
+        own = _total([share * host(a)[F.rows :] for share, (a, _) in zip(shares, self.pairs, strict=False)])
+        M = np.multiply.outer(own, np.maximum(values, 0.0))
+        R = (F.joint * np.asarray(F.sums(np.broadcast_to(ridge, F.lines)[: F.rows]))[F.rows :])[:, None]
+        left = np.divide(M * R, M + R, out=np.zeros_like(M), where=M + R > 0)
+        S = left + LEAST * M + np.broadcast_to(ridge, F.lines)[F.rows :, None]
+        S = np.maximum(S, epsilon(rows) * max(float(S.max(initial=0.0)), 1e-300))
+        S = beside(S.astype(np.finfo(dtype_of(rows)).dtype), rows)
+        turn, back = (beside(one.astype(dtype_of(rows)), rows) for one in (Q, herm(Q)))
+        return matmul(matmul(rows, turn) / S, back)
+
+
+LEAST = 1e-3
+"""The smallest share of the curvature of rows that their features have."""
+
+
+def coupled(features: Features, blocks: Shared, cold: Array | None = None) -> Coupled:
+    """The blocks of the rows of [Ũ; A] from those of the rows of U.
+
+    Rows that are `cold` have no curvature of their own: terms keep them in place while their features move. A feature
+    that no observed row has counts as an average row.
+    """
+    own = blocks
+    if cold is not None:
+        own = Shared(tuple((_without(a, cold), B) for a, B in blocks.pairs), blocks.ridge)
+    nothing = isinstance(blocks.ridge, float) and blocks.ridge == 0
+    pairs = tuple((_lines(features, a), B) for a, B in blocks.pairs)
+    return Coupled(pairs, 0.0 if nothing else features.sums(blocks.ridge), features, own)
+
+
+def _lines(features: Features, a: Weight) -> Array:
+    """(a, cΣᵢ fᵢ²aᵢ)."""
+    total = features.sums(a)
+    own, shared = np.split(host(total), [features.rows])
+    shared = np.where(shared > 0, shared * features.joint, host(total).mean())
+    return beside(np.concatenate([own, shared]).astype(own.dtype), total)
+
+
+def _without(a: Weight, cold: Array) -> Weight:
+    if isinstance(a, float):
+        return np.where(cold, 0.0, a)
+    return beside(np.where(cold, 0.0, host(a)), a)
+
+
+def _total(parts: list[Array]) -> Array:
+    return sum(parts[1:], parts[0])
+
+
+def _ridge(terms: Shared) -> Array:
+    """The mean of the terms over columns: one number for each row, or one for all rows."""
+    total = np.asarray(host(terms.ridge), np.float64)
+    for a, B in terms.pairs:
+        total = total + host(a) * (float(np.trace(B).real) / len(B))
+    return total
+
+
+# Side information: measurements of a matrix whose rows and columns have features.
+
+LARGE = 4_000_000
+"""The number of entries of X above which power iteration, which forms X, takes too much memory."""
+
+PROBES = 256
+"""The number of random matrices that estimate the typical curvature."""
+
+
+class Featured(Operator):
+    """A′(X′) = A([I F]·X′·[I G]ᵀ), for rows with features F and columns with features G.
+
+    The factors are [Ũ; A] and [Ṽ; B]: they have one row for each row of X, followed by one for each feature. The
+    operator measures UVᴴ with U = Ũ + FA and V = Ṽ + GB, which `effective` returns. With a ridge, uᵢ is near fᵢA if row
+    i has few observations, and equal to fᵢA if it has none: rows and columns that were never observed are predicted
+    from features. Offsets and other columns that a `Problem` fixes are those of U and V; `all_cells` are those of UVᴴ.
+
+    It uses the fast passes of the operator, plus products with F and G, which cost as much as these have entries.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator A, for m×n matrices.
+    left : matrix, m×k, optional
+        The features F of rows, sparse or dense, real. Scale features of very different sizes: a ridge penalises all
+        their coefficients equally.
+    right : matrix, n×l, optional
+        The features G of columns.
+    """
+
+    def __init__(self, operator: Operator, left: Any = None, right: Any = None):
+        if not isinstance(operator, Operator):
+            raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
+        m, n = operator.shape
+        self.operator, self.sides = operator, Sides(features_of(left, m, "left"), features_of(right, n, "right"))
+        self.shape = self.sides.shape(operator.shape)
+        self.size, self.complex_matrix = operator.size, operator.complex_matrix
+
+    @classmethod
+    def by(cls, operator: Operator, sides: Sides) -> "Featured":
+        """An operator with features that have already been checked."""
+        found = cls(operator)
+        found.sides, found.shape = sides, sides.shape(operator.shape)
+        return found
+
+    def __repr__(self) -> str:
+        rows, cols = (after - before for after, before in zip(self.shape, self.operator.shape, strict=True))
+        return f"Featured({self.operator!r}, {rows} features of rows, {cols} of columns)"
+
+    def effective(self, U: Array, V: Array) -> tuple[Array, Array]:
+        """(Ũ + FA, Ṽ + GB), the factors of the measured matrix."""
+        require_pair(U, V, self.shape)
+        return self.sides.times(U, V)
+
+    def forward(self, U: Array, V: Array) -> Array:
+        return self.operator.forward(*self.effective(U, V))
+
+    def adjoint(self, w: Array) -> LinearMap:
+        return self.sides.through(self.operator.adjoint(w))
+
+    def norm_squared(self, weights: Array | None = None) -> float:
+        known = self.operator.norm_squared(weights)
+        if self.sides.none:
+            return known
+        if self.shape[0] * self.shape[1] <= LARGE:
+            return power_norm_squared(self, weights)
+        return known * self.sides.norm_squared
+
+    def mean_square(self, weights: Array | None = None) -> float:
+        if self.sides.none:
+            return self.operator.mean_square(weights)
+        return probed_mean_square(self, weights, PROBES)
+
+    def work(self, width: int, dtype: Any) -> int:
+        return self.operator.work(width, dtype) + sum(self.shape) * width * np.dtype(dtype).itemsize
+
+    def bind(self, fit: DataFit) -> DataBound:
+        return FeaturedData(self.operator.bind(fit), self.sides)
+
+
+class FeaturedBound(Bound):
+    """f(LX′Rᵀ) of a given f, with its fast passes: as X′ moves along a curve, so do the factors of LX′Rᵀ."""
+
+    def __init__(self, bound: Bound, sides: Sides):
+        self.bound, self.sides = bound, sides
+        self.shape = sides.shape(bound.shape)
+        self.dtype, self.like, self.whole = bound.dtype, bound.like, bound.whole
+        self.explicit, self.quick, self.quadratic = bound.explicit, bound.quick, bound.quadratic
+        self.expensive = bound.expensive
+        self._last: tuple[Factors, Factors] | None = None
+
+    @classmethod
+    def around(cls, bound: Bound, sides: Sides) -> "FeaturedBound":
+        return FeaturedData(bound, sides) if isinstance(bound, DataBound) else FeaturedBound(bound, sides)
+
+    def with_bound(self, bound: Any) -> Self:
+        """The same features of another function."""
+        return type(self)(bound, self.sides)
+
+    @property
+    def measured_shape(self) -> tuple[int, int]:
+        return self.bound.measured_shape
+
+    def inside(self, change: Callable[..., Any]) -> Any:
+        return FeaturedBound.around(self.bound.inside(change), self.sides)
+
+    @cached_property
+    def smoothness(self) -> float:
+        return self.bound.smoothness * self.sides.norm_squared
+
+    @cached_property
+    def scale(self) -> float:
+        # As if the measurements had no preferred rows and columns.
+        shares = [self.shape[k] / self.bound.shape[k] for k in (0, 1)]
+        squares = [1.0 if F is None else 1.0 + float(F.sums(1.0)[F.rows :].sum()) / F.rows for F in self.sides]
+        return self.bound.scale * float(np.prod(squares)) / float(np.prod(shares))
+
+    @property
+    def least(self) -> float | None:
+        return self.bound.least
+
+    @cached_property
+    def marginals(self) -> tuple[Array, Array] | None:
+        if self.bound.marginals is None or self.sides.none:
+            return self.bound.marginals
+        # The curvature of an entry of X′ is its row's times its column's, as in X.
+        total = float(self.bound.marginals[0].sum())
+        rows, cols = (w if F is None else F.sums(w) for w, F in zip(self.bound.marginals, self.sides, strict=True))
+        return rows * (float(cols.sum()) / total), cols * (float(rows.sum()) / total)
+
+    @property
+    def seen(self) -> int | None:
+        return self.bound.seen
+
+    @property
+    def data(self) -> Bound:
+        return self if self.bound.data is self.bound else FeaturedBound.around(self.bound.data, self.sides)
+
+    def measure(self, x: Factors) -> Measurements:
+        return self.bound.measure(self.at(x))
+
+    def value(self, x: Factors) -> float:
+        return self.bound.value(self.at(x))
+
+    def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
+        return self.pulled(self.bound.evaluate(self.at(x), z))
+
+    def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
+        return self.sides.through(self.bound.gradient(self.at(x), z))
+
+    def hessian(self, x: Factors, z: Measurements = None) -> Apply:
+        inner = self.bound.hessian(self.at(x), z)
+        return lambda d: self.sides.back(*inner(self.effective(d)))
+
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+        curve = self.bound.curve(self.at(x), self.effective(d), z, ahead)
+        return Followed(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
+
+    def curvatures(self, x: Factors) -> Array:
+        # Those of LX′Rᵀ: along uₖ, features add up that have one sign and the same rows.
+        return self.bound.curvatures(x.kind.pair(*self.sides.times(x.left, x.right)))
+
+    def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
+        features, blocks = self.sides[side], self.bound.expected(self.at(x), side, alone)
+        if features is None:
+            return blocks
+        cold = None if self.bound.marginals is None else self.bound.marginals[side] == 0
+        return coupled(features, blocks, cold if cold is not None and cold.any() else None)
+
+    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+        # Rows that share features are not separate problems.
+        return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, score, rows)
+
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        return self.bound.fitted
+
+    @property
+    def scales(self) -> bool:
+        return self.bound.scales
+
+    def refit(self, x: Factors, z: Measurements = None) -> Any:
+        return self.with_bound(self.bound.refit(self.at(x), z))
+
+    def with_fitted(self, fitted: tuple[float, ...]) -> Any:
+        return self.with_bound(self.bound.with_fitted(fitted))
+
+    def footprint(self, width: int) -> Footprint:
+        z, work = self.bound.footprint(width)
+        item = np.dtype(self.dtype).itemsize
+        return Footprint(z, work + 3 * sum(self.shape) * width * item)  # factors, a direction and a gradient
+
+    def check_factors(self, x: Factors) -> None:
+        self.bound.check_factors(self.at(x))
+
+    @property
+    def fingerprint(self) -> str:
+        names = ("1" if side is None else side.fingerprint for side in self.sides)
+        return f"features {' '.join(names)} · {self.bound.fingerprint}"
+
+    def slopes(self, z: Array) -> tuple[float, Array]:
+        return self.bound.slopes(z)
+
+    def bend(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.bend(z)
+
+    def pull_back(self, slopes: Array) -> LinearMap:
+        return self.sides.through(self.bound.pull_back(slopes))
+
+    def line(self, z: Array, dz: Array) -> Curve:
+        return self.bound.line(z, dz)
+
+    def at(self, x: Factors) -> Factors:
+        """Factors of LX′Rᵀ; those of the last x are kept, because an iteration needs them several times."""
+        last = self._last
+        if last is None or last[0] is not x:
+            self._last = last = x, self.effective(x)
+        return last[1]
+
+    def effective(self, x: Factors) -> Factors:
+        if self.sides.none:
+            return x
+        require_pair(x.left, x.right, self.shape)
+        return Free().pair(*self.sides.times(x.left, x.right))
+
+    def pulled(self, at: Evaluated) -> Evaluated:
+        """The gradient Lᵀ∇f R of f(LX′Rᵀ) in X′, from the products of ∇f with LU′ and RV′."""
+        return Evaluated(at.f, *self.sides.back(at.GV, at.GhU), at.z)
+
+
+class FeaturedData(FeaturedBound, DataBound):
+    """An operator bound to data, with features."""
+
+    bound: DataBound
+
+    def __init__(self, bound: DataBound, sides: Sides):
+        super().__init__(bound, sides)
+        self.operator = Featured.by(bound.operator, sides)
+
+    @property
+    def fit(self) -> DataFit:  # type: ignore[override]
+        return self.bound.fit
+
+    @property
+    def cells(self) -> "tuple[Cells, ...]":  # type: ignore[override]
+        return self.bound.cells
+
+    def refitted(self, fit: DataFit) -> DataBound:
+        return self.with_bound(self.bound.refitted(fit))
+
+    def recomputed(self) -> DataBound:
+        return self.with_bound(self.bound.recomputed())

@@ -13,8 +13,7 @@ from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
-from bifactor.operators.bound import DataBound
-from bifactor.operators.measured import Measured
+from bifactor.operators.bound import DataBound, Measured
 from bifactor.validation import is_count, require_measurements
 
 EXACT = 512

@@ -1,8 +1,8 @@
 """Observed entries in blocks of rows, which are read, or processed on other machines, in each pass."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,20 +11,224 @@ from bifactor.arrays import Array, digest, foresee_inners, host, is_complex
 from bifactor.blocks import Exact
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.executors import Executor, Gathered, Streamed
+from bifactor.executors import Executor, Gathered, Loaded, Part, Passed, Streamed
 from bifactor.executors.executor import Moved, Task
-from bifactor.factors import Factors
+from bifactor.factors import Factors, Free
 from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap
-from bifactor.losses import Loss
-from bifactor.losses.grouped import Grouped
+from bifactor.losses import DataFit, Loss, Shifted
+from bifactor.losses.composite import Grouped, records
 from bifactor.losses.named import loss_of
-from bifactor.operators import block_tasks as tasks
-from bifactor.operators.blocked import Blocked, groups_of, suited
-from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated, Measurements
-from bifactor.operators.footprint import Footprint
-from bifactor.operators.visited import Visited
+from bifactor.operators.bound import Ahead, Apply, Bound, Footprint
+from bifactor.operators.curves import Curve, Evaluated, Measurements, Visited
+from bifactor.operators.entries import Entries, EntriesBound, EntriesCurve, Slopes, SymbolicEntries
 from bifactor.validation import require_instance, require_pair, require_rows
+
+Arrays = tuple[Array, ...]
+
+FITTED = 2_000_000
+"""The approximate number of observations, over all blocks, to which parameters of losses are fitted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """Makes f from the content of a block, with z computed again in each pass.
+
+    Parameters
+    ----------
+    losses : tuple of Loss
+        One loss, or one for each group.
+    group : integer array or None
+        The number of the loss of each column of the matrix.
+    flipped : bool
+        Whether the rows of blocks are columns of the matrix.
+    weights : (number or array, number or array)
+        Two factors of the weight of each entry: one for its place on the longer side, one for that on the shorter.
+    """
+
+    losses: tuple[Loss, ...]
+    group: Array | None = None
+    flipped: bool = False
+    weights: tuple[Array | float, Array | float] = (1.0, 1.0)
+
+    def __call__(self, part: Part, loaded: Loaded) -> SymbolicEntries:
+        layout, y, _ = loaded
+        weights = self._weights(part, loaded)
+        operator = Entries.arranged((layout.n_outer, layout.n_inner), layout, False)
+        return SymbolicEntries(EntriesBound(operator, self._fit(part, loaded, y, weights)))
+
+    def _weights(self, part: Part, loaded: Loaded) -> Array | None:
+        layout, y, weights = loaded
+        rows, cols = self.weights
+        if isinstance(rows, float) and isinstance(cols, float) and rows * cols == 1:
+            return weights
+        more = rows if isinstance(rows, float) else rows[part.start : part.stop][layout.outer]
+        more = np.broadcast_to(more * (cols if isinstance(cols, float) else cols[layout.inner]), y.shape)
+        return (more if weights is None else more * weights).astype(y.dtype)
+
+    def _fit(self, part: Part, loaded: Loaded, y: Array, weights: Array | None) -> DataFit:
+        loss = self.losses[0]
+        if self.group is not None:
+            own = self.group[part.start : part.stop] if self.flipped else self.group
+            grouped = own[loaded.layout.outer if self.flipped else loaded.layout.inner]
+            losses, numbered = records(self.losses, y, grouped)
+            return DataFit(Grouped(losses), numbered, weights)
+        if isinstance(loss, Shifted) and loss.loss.quadratic:
+            return DataFit(loss.loss, y - y.dtype.type(loss.shift), weights)
+        return DataFit(loss, y, weights)
+
+
+def is_quadratic(loss: Loss) -> bool:
+    """Whether f is quadratic: squared errors with an intercept are squared errors of shifted data."""
+    return bool(loss.loss.quadratic if isinstance(loss, Shifted) else loss.quadratic)
+
+
+def summarised(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The sums of the typical curvature, the number of observations and a lower bound of f; also checks data."""
+    fit = bound.fit
+    fit.loss.targets.check(fit.y, type(fit.loss).__name__)
+    if bound.bound.operator.size == 0:
+        rows, cols = (np.zeros(k) for k in bound.shape)
+        return Passed((rows,), (cols, 0, 0.0))
+    curvature, weights = fit.typical
+    rows, cols = bound.bound.operator.sums(weights)
+    least = fit.least
+    return Passed((curvature * rows,), (curvature * cols, fit.seen, np.nan if least is None else least))
+
+
+def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The constant L of the block."""
+    return Passed(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
+
+
+def valued(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The value of f alone, without a gradient of all blocks in memory."""
+    return Passed(sums=(bound.value(_pair(tall[0], shared[0])),))
+
+
+def evaluated(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """f, and its gradients in P and Q."""
+    at = bound.evaluate(_pair(tall[0], shared[0]))
+    return Passed((at.GV,), (at.f, at.GhU))
+
+
+def quartic(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Five numbers c with f = Σₖ cₖ aᵏ at (P + aD, Q + aE)."""
+    return Passed(sums=(_curve(bound, tall, shared).quartic,))
+
+
+def along(bound: SymbolicEntries, tall: Arrays, shared: Arrays, a: float) -> Passed:
+    """φ(a), φ′(a) and φ″(a), with φ(a) = f at (P + aD, Q + aE)."""
+    return Passed(sums=(np.array(_curve(bound, tall, shared).at(a)),))
+
+
+def sloped(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """S B and Sᵀ A, where S holds the slopes at PQᵀ."""
+    (P, A), (Q, B) = tall, shared
+    left, right = Slopes(bound, _pair(P, Q)).products(A, B)
+    return Passed((left,), (right,))
+
+
+def times(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """S B alone."""
+    (P,), (Q, B) = tall, shared
+    return Passed((Slopes(bound, _pair(P, Q)).matmul(B),))
+
+
+def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Sᵀ A alone."""
+    (P, A), (Q,) = tall, shared
+    return Passed(sums=(Slopes(bound, _pair(P, Q)).rmatmul(A),))
+
+
+def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """Sᵀ S B, with the block read once; with diag(w)·S instead of S, if w is given."""
+    (P, *rows), (Q, B) = tall, shared
+    return Passed(sums=(Slopes(bound, _pair(P, Q)).normal(B, *rows),))
+
+
+def bent(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+    """The Hessian of f, without the second derivative of X, applied to (D, E)."""
+    (P, D), (Q, E) = tall, shared
+    left, right = bound.hessian(_pair(P, Q))(_pair(D, E))
+    return Passed((left,), (right,))
+
+
+def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> Passed:
+    """The curvature of f in each row of P (side 0) or Q, packed."""
+    packed = bound.bound.exact(_pair(tall[0], shared[0]), side, score).packed
+    return Passed(sums=(packed,)) if side else Passed((packed,))
+
+
+def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> Passed:
+    """z, y and weights of every `step`-th observation, as copies, because the memory of blocks is reused."""
+    layout, fit = bound.bound.layout, bound.fit
+    some = slice(None, None, step)
+    z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])
+    return Passed(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
+
+
+def _pair(P: Array, Q: Array) -> Factors:
+    return Free().pair(P, Q)
+
+
+def _curve(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Any:
+    (P, D), (Q, E) = tall, shared
+    return EntriesCurve(bound, _pair(P, Q), _pair(D, E))
+
+
+# The interface of a store of blocks, and the losses of its observations.
+
+SHARES = 100_000
+"""The number of values that represent all observations, each level in proportion."""
+
+
+class Blocked(Protocol):
+    """A matrix with some observed entries, in blocks of rows of its longer side."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def flipped(self) -> bool:
+        """Whether blocks consist of columns."""
+
+    @property
+    def parts(self) -> Sequence[Part]: ...
+
+
+def suited(loss: Loss, store: Blocked, grouped: bool) -> Loss:
+    """The loss with the parameters that are left to the data, such as levels, taken from all blocks."""
+    levels, counts = getattr(store, "levels", None), getattr(store, "level_counts", None)
+    if levels is None or counts is None:
+        if loss.left_open and not grouped:
+            raise InputError(f"{loss!r} has no parameters, and these blocks hold too many values. Pass parameters.")
+        return loss
+    found = loss.suited(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
+    if grouped and found != loss:
+        raise InputError(
+            f"{loss!r} has no parameters, which it needs in a group. Pass them, as in Ordinal(levels=…) or Huber(1.0)."
+        )
+    return found
+
+
+def groups_of(group: Any, losses: tuple[Loss, ...], columns: int) -> Array | None:
+    if group is None:
+        if len(losses) > 1:
+            raise InputError(f"There are {len(losses)} losses. Pass group, the number of the loss of each column.")
+        return None
+    found = np.asarray(group)
+    if found.shape != (columns,) or found.dtype.kind not in "iu":
+        raise InputError(f"group is {found.dtype} of shape {found.shape}. Pass {columns} integers, one per column.")
+    if found.min() < 0 or found.max() >= len(losses):
+        raise InputError(
+            f"group runs from {found.min()} to {found.max()}, but there are {len(losses)} losses. "
+            "Number the losses from 0."
+        )
+    return found
 
 
 class Partitioned(Bound):
@@ -65,8 +269,8 @@ class Partitioned(Bound):
         self.shape, self.dtype = store.shape, np.dtype(store.dtype)
         self.like = self.executor.like(store.parts)
         self.losses = losses
-        self.quadratic = tasks.is_quadratic(losses[0]) if self.group is None else self.loss.quadratic
-        self.recipe = tasks.Recipe(losses, self.group, self.store.flipped)
+        self.quadratic = is_quadratic(losses[0]) if self.group is None else self.loss.quadratic
+        self.recipe = Recipe(losses, self.group, self.store.flipped)
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -78,7 +282,7 @@ class Partitioned(Bound):
 
     @cached_property
     def _summary(self) -> tuple[Array, Array, int, float]:
-        (rows,), (cols, seen, least), _ = self.over(tasks.summarised)
+        (rows,), (cols, seen, least), _ = self.over(summarised)
         if seen == 0:
             raise InputError("No observation in these blocks has a weight above 0. Hold out less, or check weights.")
         found = self.sides(host(rows), cols)
@@ -86,7 +290,7 @@ class Partitioned(Bound):
 
     @cached_property
     def smoothness(self) -> float:
-        return float(max(self.over(tasks.smoothest).each))
+        return float(max(self.over(smoothest).each))
 
     @property
     def scale(self) -> float:
@@ -109,7 +313,7 @@ class Partitioned(Bound):
 
     def value(self, x: Factors) -> float:
         outer, inner = self._outer_inner(x)
-        return float(self.over(tasks.valued, (outer,), (inner,)).sums[0])
+        return float(self.over(valued, (outer,), (inner,)).sums[0])
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         return self._evaluated(*self._outer_inner(x))
@@ -122,7 +326,7 @@ class Partitioned(Bound):
 
     def _evaluated(self, outer: Array, inner: Array | Moved) -> Evaluated:
         foresee_inners((outer, outer))  # which penalties need
-        (left,), (f, right), _ = self.over(tasks.evaluated, (outer,), (inner,))
+        (left,), (f, right), _ = self.over(evaluated, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 
     def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
@@ -130,7 +334,7 @@ class Partitioned(Bound):
 
     def hessian(self, x: Factors, z: Measurements = None) -> Apply:
         def times(d: Factors) -> tuple[Array, Array]:
-            (left,), (right,), _ = self.over(tasks.bent, *self._moving(x, d))
+            (left,), (right,), _ = self.over(bent, *self._moving(x, d))
             return self.sides(left, right)
 
         return times
@@ -140,17 +344,17 @@ class Partitioned(Bound):
 
     def quartic(self, x: Factors, d: Factors) -> Array:
         """Five numbers c with f = Σₖ cₖ aᵏ at x + a·d, for squared errors."""
-        found: Array = self.over(tasks.quartic, *self._moving(x, d)).sums[0]
+        found: Array = self.over(quartic, *self._moving(x, d)).sums[0]
         return found
 
     def _along(self, x: Factors, d: Factors) -> tuple[float, float, float]:
-        value, slope, curvature = self.over(tasks.along, *self._moving(x, d), settings=(0.0,)).sums[0]
+        value, slope, curvature = self.over(along, *self._moving(x, d), settings=(0.0,)).sums[0]
         return float(value), float(slope), float(curvature)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         outer, inner = self._outer_inner(x)
         inside = int(bool(side) != self.store.flipped)
-        (tall, sums, _) = self.over(tasks.exact, (outer,), (inner,), (inside, score))
+        (tall, sums, _) = self.over(exact, (outer,), (inner,), (inside, score))
         packed = sums[0] if inside else host(tall[0])
         return Exact(packed if rows is None else packed[slice(*rows)], x.width)
 
@@ -165,8 +369,8 @@ class Partitioned(Bound):
     def refit(self, x: Factors, z: Measurements = None) -> "Partitioned":
         """The same with the parameters that fit best to some observations, evenly spread over all blocks."""
         outer, inner = self._outer_inner(x)
-        step = -(-sum(part.size for part in self.store.parts) // tasks.FITTED)
-        z, y, w = zip(*self.over(tasks.sampled, (outer,), (inner,), (step,)).each, strict=True)
+        step = -(-sum(part.size for part in self.store.parts) // FITTED)
+        z, y, w = zip(*self.over(sampled, (outer,), (inner,), (step,)).each, strict=True)
         weights = None if w[0] is None else np.concatenate(w)
         return self._with(self.loss.refit(np.concatenate(z), np.concatenate(y), weights))
 
@@ -255,20 +459,20 @@ class BlockSlopes(LinearMap):
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        found: Array = self.bound.over(tasks.times, (self.P,), (self.Q, host(V))).tall[0]
+        found: Array = self.bound.over(times, (self.P,), (self.Q, host(V))).tall[0]
         return found
 
     def rmatmul(self, U: Array) -> Array:
         require_rows(U, self.shape[0])
-        found: Array = self.bound.over(tasks.times_transposed, (self.P, U), (self.Q,)).sums[0]
+        found: Array = self.bound.over(times_transposed, (self.P, U), (self.Q,)).sums[0]
         return found
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        (left,), (right,), _ = self.bound.over(tasks.sloped, (self.P, U), (self.Q, host(V)))
+        (left,), (right,), _ = self.bound.over(sloped, (self.P, U), (self.Q, host(V)))
         return left, right
 
     def normal(self, V: Array, rows: Array | None = None) -> Array:
         require_rows(V, self.shape[1])
         tall = (self.P,) if rows is None else (self.P, rows)
-        found: Array = self.bound.over(tasks.normal, tall, (self.Q, host(V))).sums[0]
+        found: Array = self.bound.over(normal, tall, (self.Q, host(V))).sums[0]
         return found

@@ -12,7 +12,7 @@ from bifactor.errors import InputError
 from bifactor.kernels.threads import thread_count
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
-from bifactor.losses.checks import host_only
+from bifactor.losses.data_fit import host_only
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import DataBound
 from bifactor.validation import is_count, require_measurements, require_rows

@@ -1,8 +1,11 @@
 """The base class of sub-sampled unitary transforms: scrambling, sampling, and reused memory."""
 
+import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -14,12 +17,66 @@ from bifactor.factors import Factors
 from bifactor.kernels import blas
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
-from bifactor.losses.checks import host_only
+from bifactor.losses.data_fit import host_only
 from bifactor.operators.base import Operator, matrix_shape
-from bifactor.operators.bound import DataBound, Evaluated
-from bifactor.operators.measured import Measured
-from bifactor.operators.workspace import Formed, workspace
+from bifactor.operators.bound import DataBound, Measured
+from bifactor.operators.curves import Evaluated
 from bifactor.validation import is_count, require_measurements, require_rows
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.spaces: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
+
+
+class Workspace:
+    """Named arrays, and the lazy matrix whose entries the array "matrix" currently holds."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.owner: ReferenceType[object] | None = None  # weak: the owner refers to the operator
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array with undefined content; requesting "matrix" takes it from its owner."""
+        if name == "matrix":
+            self.owner = None
+        held = self.arrays.get(name)
+        if held is None or held.shape != shape or held.dtype != dtype:
+            held = self.arrays[name] = np.empty(shape, dtype=dtype)
+        return held
+
+
+_PER_THREAD = _PerThread()
+
+
+def workspace(operator: object) -> Workspace:
+    """The workspace of an operator in this thread; it is freed with the operator."""
+    return _PER_THREAD.spaces.setdefault(operator, Workspace())
+
+
+class Formed(LinearMap):
+    """A matrix that is formed when it is needed, in memory that the next one reuses."""
+
+    def __init__(self, operator: Any, dtype: Any, form: Callable[[Array], None]):
+        self.operator, self.form = operator, form
+        self.shape = operator.shape
+        self.dtype = np.dtype(dtype)
+
+    def matmul(self, V: Array) -> Array:
+        return self._dense().matmul(V)
+
+    def rmatmul(self, U: Array) -> Array:
+        return self._dense().rmatmul(U)
+
+    def products(self, U: Array, V: Array) -> tuple[Array, Array]:
+        return self._dense().products(U, V)
+
+    def _dense(self) -> Dense:
+        space = workspace(self.operator)
+        if space.owner is None or space.owner() is not self:
+            self.form(space.array("matrix", self.shape, self.dtype))
+            space.owner = ref(self)
+        return Dense(space.arrays["matrix"])
 
 
 class Subsampled(Operator):

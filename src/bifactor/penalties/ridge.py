@@ -12,8 +12,7 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels.combine import ALL, accumulated, rows_of, some_rows
 from bifactor.kernels.inner import inner
-from bifactor.penalties.base import Penalty
-from bifactor.penalties.weights import Weights
+from bifactor.penalties.base import Penalty, Weights
 from bifactor.validation import positive, require_weights, weights_of
 
 

@@ -13,7 +13,8 @@ from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import matrix_shape
-from bifactor.operators.bound import Ahead, Apply, Bound, Curve, Evaluated
+from bifactor.operators.bound import Ahead, Apply, Bound
+from bifactor.operators.curves import Curve, Evaluated
 from bifactor.validation import positive
 
 POWER_STEPS = 30

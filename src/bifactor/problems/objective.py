@@ -14,8 +14,8 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Kind, kind_of
 from bifactor.linear_map import LinearMap
 from bifactor.operators import Bound
-from bifactor.operators.bound import Evaluated
-from bifactor.operators.cells import AllCells
+from bifactor.operators.all_cells import AllCells
+from bifactor.operators.curves import Evaluated
 from bifactor.penalties import Penalty, Term, Weights
 from bifactor.problems.shown import objective_card
 from bifactor.problems.state import Point

@@ -7,7 +7,8 @@ import numpy as np
 from bifactor._compat import cached_property
 from bifactor.arrays import Array, epsilon, foresee_inners
 from bifactor.factors import Factors
-from bifactor.operators.bound import Ahead, Curve
+from bifactor.operators.bound import Ahead
+from bifactor.operators.curves import Curve
 from bifactor.penalties import Term
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point

@@ -5,7 +5,7 @@ import numpy as np
 from bifactor.arrays import Array, beside, host
 from bifactor.errors import InputError
 from bifactor.operators import Entries
-from bifactor.operators.table import Table
+from bifactor.operators.full_table import Table
 from bifactor.problems.objective import Objective
 from bifactor.problems.problem import Problem
 from bifactor.validation import counted

@@ -14,7 +14,7 @@ from bifactor.kernels.layout import Layout
 from bifactor.losses import DataFit, Squared
 from bifactor.operators import Entries
 from bifactor.operators.base import matrix_shape
-from bifactor.operators.entries_bound import EntriesBound
+from bifactor.operators.entries import EntriesBound
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, Solver

@@ -11,7 +11,7 @@ from bifactor.solvers.base import Solver
 from bifactor.solvers.parts.curvature import Curvature, blocks_memory
 from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement
 from bifactor.steps import CurveSearch
-from bifactor.steps.curve_search import Searched
+from bifactor.steps.line_search import Searched
 from bifactor.validation import require_flag
 
 INNER = 200

@@ -13,7 +13,7 @@ from bifactor.solvers.parts.curvature import blocks_memory
 from bifactor.solvers.parts.preconditioner import LIFT, distance, exact_blocks, first_decrement, preconditioned
 from bifactor.steps import CurveSearch
 from bifactor.steps.base import Step
-from bifactor.steps.curve_search import Searched
+from bifactor.steps.line_search import Searched
 from bifactor.validation import require_flag, settle_nonnegative
 
 EXACT = 5

@@ -12,7 +12,7 @@ from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.metrics import difference_norm, nuclear_norm
-from bifactor.operators.bound import Curve
+from bifactor.operators.curves import Curve
 from bifactor.problems.footprint import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Settled, Staged, Stalled, State, Value

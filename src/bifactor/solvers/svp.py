@@ -8,7 +8,7 @@ from bifactor.arrays import inner
 from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
-from bifactor.operators.straight import straightened
+from bifactor.operators.curves import straightened
 from bifactor.problems.footprint import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Staged, State, Value

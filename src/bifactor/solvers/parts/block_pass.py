@@ -15,7 +15,7 @@ from bifactor.blocks import Exact
 from bifactor.executors import Passed
 from bifactor.kernels.blocks_reference import chunks
 from bifactor.kernels.moments_reference import Span, Tables
-from bifactor.operators.entries_bound import SymbolicEntries
+from bifactor.operators.entries import SymbolicEntries
 from bifactor.solvers.parts.gamma import Precisions, found_precisions
 from bifactor.solvers.parts.gaussians import Gaussians
 from bifactor.solvers.parts.half import Half, pooled_sums

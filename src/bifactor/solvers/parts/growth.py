@@ -7,7 +7,7 @@ import numpy as np
 from bifactor.arrays import beside, column_norms, columns, dtype_of, epsilon, gaussian
 from bifactor.factors import Factors
 from bifactor.inits.spectral import start_faint
-from bifactor.operators.bound import Curve, Measurements
+from bifactor.operators.curves import Curve, Measurements
 from bifactor.problems.objective import Objective
 from bifactor.steps.base import shortened
 

@@ -15,7 +15,7 @@ from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.moments_reference import Span, Tables
-from bifactor.operators.entries_bound import EntriesBound, SymbolicEntries
+from bifactor.operators.entries import EntriesBound, SymbolicEntries
 from bifactor.problems.objective import Objective
 from bifactor.solvers.parts.features import pattern
 

@@ -1,4 +1,4 @@
-"""Binary data through the normal link."""
+"""Losses of labels −1 and 1, through the logistic or the normal link."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,42 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays import Array, on_host
+from bifactor.arrays import Array, expit, namespace, on_host
 from bifactor.kernels import pointwise
 from bifactor.losses.base import SIGNS, Loss
 from bifactor.validation import settle_positive
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """ℓ(z; y) = log(1 + e^{−yz}) for y ∈ {−1, +1}. L = 1/4.
+
+    This is the negative log-likelihood of P(y = 1) = 1/(1 + e^{−z}). `mean` is that probability.
+    """
+
+    targets = SIGNS
+    least = 0.0
+    pointwise = staticmethod(pointwise.logistic)
+
+    @property
+    def smoothness(self) -> float:
+        return 0.25
+
+    def value(self, z: Array, y: Array) -> Array:
+        xp = namespace(z, y)
+        return xp.logaddexp(xp.zeros_like(z), -y * z)
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        return -y * expit(-y * z)
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        return expit(z) * expit(-z)
+
+    def mean(self, z: Array) -> Array:
+        return expit(z)
+
+
+# Binary data through the normal link.
 
 
 @dataclass(frozen=True)

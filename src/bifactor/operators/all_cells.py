@@ -13,9 +13,9 @@ from bifactor.factors import Factors, Grams, Moved
 from bifactor.kernels import blas
 from bifactor.linear_map import LinearMap, LowRank
 from bifactor.losses import DataFit
-from bifactor.operators.bound import Ahead, Apply, Bound, Curve, DataBound, Evaluated, Measurements
-from bifactor.operators.footprint import Footprint
-from bifactor.operators.sum import Sum
+from bifactor.operators.bound import Ahead, Apply, Bound, DataBound, Footprint
+from bifactor.operators.compose import Sum
+from bifactor.operators.curves import Curve, Evaluated, Measurements
 from bifactor.validation import positive, require_pair, require_weights, weights_of
 
 

@@ -1,4 +1,4 @@
-"""Least squares that outliers cannot dominate."""
+"""Losses of numbers: least squares, and Huber's loss, which outliers cannot dominate."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,36 @@ from bifactor.errors import InputError
 from bifactor.kernels import pointwise
 from bifactor.losses.base import NUMBERS, Loss
 from bifactor.validation import SMALLEST, settle_positive
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """ℓ(z; y) = ½|z − y|², for real or complex measurements. L = 1."""
+
+    targets = NUMBERS
+    least = 0.0
+    quadratic = True
+    pointwise = staticmethod(pointwise.squared)
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    def value(self, z: Array, y: Array) -> Array:
+        return 0.5 * namespace(z, y).abs(z - y) ** 2
+
+    def gradient(self, z: Array, y: Array) -> Array:
+        return z - y
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        xp = namespace(z, y)
+        return xp.ones_like(xp.abs(z - y))
+
+    def mean(self, z: Array) -> Array:
+        return z
+
+
+# Least squares that outliers cannot dominate.
 
 EFFICIENT, NORMAL = 1.345, 1.4826
 """δ in standard deviations, and the standard deviation of normal noise in terms of its MAD (Huber and Ronchetti)."""
