@@ -11,9 +11,9 @@ import bifactor as bf
 from bifactor import kernels
 from bifactor.arrays import gaussian, host
 from bifactor.factors import Factors
-from bifactor.penalties.uncertainty import Uncertainty
 from bifactor.problems.state import State
 from bifactor.solvers import PCG, AltMin, Newton, Race, RankContinuation, Refitted, RidgeHomotopy, ScaledGD, SoftImpute
+from bifactor.solvers.variational.factor_posterior import Uncertainty
 from bifactor.steps import CurveSearch
 
 LOSSES = {

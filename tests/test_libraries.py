@@ -12,7 +12,7 @@ import bifactor as bf
 from bifactor.arrays import backends, beside, dtype_of, host, is_foreign
 from bifactor.errors import InputError
 from bifactor.factors import Free
-from bifactor.solvers.parts.curvature import Curvature
+from bifactor.solvers.preconditioner import Curvature
 
 SHAPE, RANK = (24, 18), 2
 RNG = np.random.default_rng(0)

@@ -12,11 +12,11 @@ from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
 from bifactor.operators.bound import Footprint, Measured, MeasuredCurve
-from bifactor.problems.footprint import run_memory, search_memory
-from bifactor.problems.path import Path
+from bifactor.problems.curve import Path
+from bifactor.problems.memory import run_memory, search_memory
 from bifactor.problems.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
-from bifactor.solvers.parts.preconditioner import preconditioned
-from bifactor.solvers.parts.requirements import (
+from bifactor.solvers.preconditioner import preconditioned
+from bifactor.solvers.requirements import (
     require_explicit,
     require_free,
     require_no_fixed,

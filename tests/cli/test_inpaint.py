@@ -77,11 +77,11 @@ def test_only_what_the_mask_hides_changes(pictures):
 
 
 def test_the_time_of_the_comparison_is_told(pictures, monkeypatch):
-    from bifactor.pictures import blur
+    from bifactor.pictures.baselines import best_blur
 
     def slow(*arguments):
         time.sleep(0.3)
-        return blur.best_blur(*arguments)
+        return best_blur(*arguments)
 
     monkeypatch.setattr(bifactor.cli.inpaint, "best_blur", slow)
     call = ["inpaint", "grey.png", "--mask", "mask.png", "-o", "whole.png", "--force"]

@@ -10,7 +10,7 @@ from sklearn.datasets import load_sample_image
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.pictures.blur import best_blur
+from bifactor.pictures.baselines import best_blur
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.kernels import patches_numba, patches_reference
 from bifactor.kernels.patches_reference import Picture
 from bifactor.models.fold_in import fold_in
-from bifactor.pictures.groups import model_of, references
+from bifactor.pictures.patches import model_of, references
 
 
 def scene(shape=(40, 36), planes=3, share=0.5, seed=0):

@@ -8,7 +8,7 @@ from bifactor import solve
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.losses.counts import ExpectedCounts
 from bifactor.operators import Full
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD
 from bifactor.testing import check_gradient, check_loss
 

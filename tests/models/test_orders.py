@@ -8,7 +8,7 @@ import scipy
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.models import ranking
-from bifactor.solvers.parts.gaussians import variance_table
+from bifactor.solvers.variational.posterior import variance_table
 
 SHAPE = (50, 30)
 

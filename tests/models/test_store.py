@@ -20,7 +20,8 @@ from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.one_bit import OneBitCompletion
 from bifactor.losses import Huber, Logistic, Loss, Ordinal, Poisson, Probit, Squared
 from bifactor.models import store
-from bifactor.running import exchange, files
+from bifactor.running import files
+from bifactor.running import files as exchange
 from bifactor.tables import Names, read
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library

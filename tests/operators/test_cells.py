@@ -16,9 +16,9 @@ from bifactor.operators.bound import DataBound
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
-from bifactor.running.run import relative_change
+from bifactor.running.record import relative_change
 from bifactor.solvers import PCG
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.growth import grown
 from bifactor.testing import check_gradient, check_solver
 
 SHAPE, RANK, WEIGHT = (40, 30), 3, 0.3

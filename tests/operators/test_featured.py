@@ -31,7 +31,7 @@ from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
 from bifactor.solvers import PCG
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.growth import grown
 from bifactor.testing import check_gradient, check_operator, check_solver
 
 SHAPE = (8, 6)

@@ -16,7 +16,7 @@ from bifactor.operators.compose import Sum
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, SPG, Newton, RankContinuation, RidgeHomotopy
 from bifactor.testing import check_gradient, check_solver
-from bifactor.testing.operators import _check_curve
+from bifactor.testing.checks import _check_curve
 
 SHAPE, RANK = (40, 30), 2
 LOSSES = {"poisson": 0.0, "logistic": -1.0, "squared": 0.0, "probit": -1.0, "huber": 0.0}

@@ -10,7 +10,7 @@ from bifactor.blocks import Shared
 from bifactor.errors import CheckError, InputError
 from bifactor.factors import Factors, Free
 from bifactor.penalties import Penalty, Ridge
-from bifactor.problems.path import Path
+from bifactor.problems.curve import Path
 from bifactor.solvers import PCG
 from bifactor.steps import CurveSearch
 from bifactor.steps.line_search import Searched
@@ -149,7 +149,7 @@ def test_a_weighted_ridge_is_a_weighted_nuclear_norm(make_problem, loss):
 
 
 def test_growth_finds_nothing_where_the_scaled_gradient_is_small(make_problem):
-    from bifactor.solvers.parts.growth import grown
+    from bifactor.solvers.growth import grown
     from bifactor.svd import spectral_norm
 
     rng = np.random.default_rng(4)

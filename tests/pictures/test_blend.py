@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from bifactor.pictures import blend
-from bifactor.pictures.blend import Blend, best_blend
-from bifactor.pictures.blur import blurred
-from bifactor.pictures.smooth import smooth
+from bifactor.pictures import completion
+from bifactor.pictures.baselines import blurred, smooth
+from bifactor.pictures.completion import Blend, best_blend
 
 
 def parabola(shape=(150, 140)):
@@ -58,7 +57,7 @@ def test_pixels_are_held_back_in_the_shape_of_the_holes():
     best_blend(planes, known, lambda part, told: seen.append(told) or right(part, told))
     for told in seen:
         held = known & ~told
-        assert held.sum() <= blend.HELD * known.sum() + 1
+        assert held.sum() <= completion.HELD * known.sum() + 1
         assert held.any(axis=1).sum() <= 11  # whole rows, as those that are missing
         assert not (held & ~known).any()
 
@@ -87,11 +86,13 @@ def test_weights_are_those_of_least_squares():
     for _ in range(200):
         A, b = rng.standard_normal((5, 2)), rng.standard_normal(5)
         expected, _ = nnls(A, b)
-        found = blend._weights(A.T @ A, A.T @ b)
+        found = completion._weights(A.T @ A, A.T @ b)
         np.testing.assert_allclose(found, expected / max(1, expected.sum()), atol=1e-9)
     one = rng.standard_normal(5)
-    np.testing.assert_allclose(blend._weights(np.full((2, 2), one @ one), np.full(2, one @ (0.7 * one))).sum(), 0.7)
-    assert not blend._weights(np.zeros((2, 2)), np.zeros(2)).any()
+    np.testing.assert_allclose(
+        completion._weights(np.full((2, 2), one @ one), np.full(2, one @ (0.7 * one))).sum(), 0.7
+    )
+    assert not completion._weights(np.zeros((2, 2)), np.zeros(2)).any()
 
 
 @pytest.mark.parametrize("shape", [(40, 50), (150, 140), (230, 240)])
@@ -99,7 +100,7 @@ def test_the_smaller_a_picture_is_the_more_often_it_is_tried(shape):
     """A few scratches say little at one place; trials of small pictures are quick."""
     seen = []
     best_blend(parabola(shape), half(shape), lambda part, told: seen.append(told) or right(part, told))
-    assert len(seen) == min(4, blend.CROPS * blend.SIDE**2 // (shape[0] * shape[1]))
+    assert len(seen) == min(4, completion.CROPS * completion.SIDE**2 // (shape[0] * shape[1]))
 
 
 @pytest.mark.parametrize("factor", [0.1, 1.0, 10.0])

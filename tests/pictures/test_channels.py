@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_sample_image
 
-from bifactor.pictures.channels import Layer, complete_layers
-from bifactor.pictures.completion import complete
+from bifactor.pictures.completion import Layer, complete, complete_layers
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pytest
 from scipy.ndimage import distance_transform_edt
 
 from bifactor.errors import InputError
-from bifactor.pictures import levels
-from bifactor.pictures.levels import enlarged, halved, level_count, missing_share
+from bifactor.pictures import patches
+from bifactor.pictures.patches import enlarged, halved, level_count, missing_share
 
 
 def random_mask(shape, share):
@@ -125,4 +125,4 @@ def test_distances_are_found_in_parts(shape, kind):
     if kind != "random":
         known[(0, 0) if kind == "corner" else (shape[0] // 2, 3)] = True
     expected = np.mean(distance_transform_edt(~known)[~known])
-    assert levels._mean_distance(~known) == pytest.approx(expected)
+    assert patches._mean_distance(~known) == pytest.approx(expected)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bifactor.pictures.nearest import nearest
+from bifactor.pictures.baselines import nearest
 
 
 def test_each_pixel_is_a_known_one_and_none_is_nearer():

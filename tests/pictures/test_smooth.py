@@ -7,7 +7,7 @@ from sklearn.datasets import load_sample_image
 
 from bifactor import kernels
 from bifactor.errors import InputError
-from bifactor.pictures.smooth import smooth
+from bifactor.pictures.baselines import smooth
 
 SIZES = [(60, 50), (200, 150)]  # for the NumPy reference, and for the compiled kernels
 

@@ -7,7 +7,7 @@ from scipy import sparse
 import bifactor as bf
 from bifactor import ranking
 from bifactor.errors import InputError
-from bifactor.ranking import bootstrap, recommends
+from bifactor.ranking import evaluation
 
 
 def some_positives(users=60, items=25, density=0.25, seed=0):
@@ -53,7 +53,7 @@ SPLITS = {
 @pytest.mark.parametrize("n", [1, 5, (3, 25)])
 @pytest.mark.parametrize("batch", [7, 10_000])
 def test_evaluate_is_judging_all_lists_at_once(name, n, batch, monkeypatch):
-    monkeypatch.setattr(recommends, "BATCH", batch)
+    monkeypatch.setattr(evaluation, "BATCH", batch)
     split = SPLITS[name](some_positives())
     for part in filter(None, (split, split.validation)):
         model = Popular(part.train)
@@ -70,7 +70,7 @@ def test_evaluate_is_judging_all_lists_at_once(name, n, batch, monkeypatch):
 @pytest.mark.parametrize("batch", [3, 10_000])
 def test_shares_are_of_the_lists_of_all_users_who_are_served(batch, monkeypatch):
     """Also of those without held-out items; rows that are empty in the data are nobody."""
-    monkeypatch.setattr(recommends, "BATCH", batch)
+    monkeypatch.setattr(evaluation, "BATCH", batch)
     data = some_positives(30).tolil()
     data[7] = 0
     split = ranking.by_entry(data.tocsr())
@@ -174,7 +174,7 @@ def test_an_interval_covers_the_mean_as_often_as_it_says(distinct):
 def test_both_ways_to_draw_users_have_the_same_spread(monkeypatch):
     values = np.random.default_rng(0).integers(0, 3, 400) / 2
     few = ranking.interval(values, draws=20_000)
-    monkeypatch.setattr(bootstrap, "FEW", 1e9)
+    monkeypatch.setattr(evaluation, "FEW", 1e9)
     np.testing.assert_allclose(ranking.interval(values, draws=20_000), few, atol=0.003)
     error = values.std() / 20
     np.testing.assert_allclose(few, values.mean() + 1.96 * error * np.array([-1, 1]), atol=0.1 * error + 1 / 800)

@@ -6,7 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.display import listing
 from bifactor.models.tuning import RidgePath
-from bifactor.running.rank_path import RankPath
+from bifactor.running.result import RankPath
 
 COUNT = 40
 HISTORY = bf.History(*(np.linspace(1, 0.1, COUNT + 1) for _ in range(4)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.running import notebook_bar
+from bifactor.running import bars
 from bifactor.running.progress import choice_bar, share_bar
 
 
@@ -27,7 +27,7 @@ def shown(monkeypatch):
     python.get_ipython, page.display = lambda: SimpleNamespace(kernel=object()), display
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", page)
-    monkeypatch.setattr(notebook_bar, "PAUSE", 0.0)
+    monkeypatch.setattr(bars, "PAUSE", 0.0)
     return told
 
 
@@ -84,8 +84,8 @@ def test_choices_and_bars_that_were_never_shown(shown):
 
 def test_elsewhere_there_is_no_notebook(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert not notebook_bar.in_notebook()
+    assert not bars.in_notebook()
     shell = ModuleType("IPython")
     shell.get_ipython = lambda: None
     monkeypatch.setitem(sys.modules, "IPython", shell)
-    assert not notebook_bar.in_notebook()
+    assert not bars.in_notebook()

@@ -13,8 +13,11 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import FileError, InputError
-from bifactor.running import exchange, files, places, temporaries
-from bifactor.running.temporaries import sweep, temporary_for
+from bifactor.running import files
+from bifactor.running import files as exchange
+from bifactor.running import files as places
+from bifactor.running import files as temporaries
+from bifactor.running.files import sweep, temporary_for
 
 LONG = "ü" * 127
 
@@ -361,7 +364,7 @@ import numpy as np
 import bifactor as bf
 from pathlib import Path
 from bifactor.running import exchange, places
-from bifactor.running.temporaries import sweep
+from bifactor.running.files import sweep
 
 operation, folder = sys.argv[1:3]
 count = at = 0

@@ -6,7 +6,7 @@ import pytest
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
-from bifactor.running.rank_path import RankPath
+from bifactor.running.result import RankPath
 from bifactor.solvers import BFGD, PCG, Newton
 
 

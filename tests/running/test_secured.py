@@ -10,7 +10,7 @@ from bifactor.executors.deferred import Bundle, Noted, Question
 from bifactor.executors.executor import added, value_of
 from bifactor.executors.row_array import Placement, Rows, spread
 from bifactor.operators import Partitioned
-from bifactor.running.secured import MOST
+from bifactor.running.recovery import MOST
 
 
 class Fragile(Executor, Placement):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.running.stationarity import SMALL, gradient_is_small
+from bifactor.running.stopping import SMALL, gradient_is_small
 
 SOLVERS = {
     "PCG": bf.solvers.PCG(),

@@ -8,8 +8,8 @@ from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, AltMin, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, Solver
-from bifactor.solvers.parts.growth import grown
-from bifactor.solvers.parts.recommended import recommended
+from bifactor.solvers.default import recommended
+from bifactor.solvers.growth import grown
 from bifactor.solvers.race import Racing
 
 

@@ -10,7 +10,7 @@ import bifactor as bf
 from bifactor.operators import Entries, Featured, Gaussian, Partitioned, Recomputed, Scaled, Stacked, pattern
 from bifactor.penalties import Ridge
 from bifactor.solvers import PCG, AltMin, Newton, Race, RankContinuation, Refitted, RidgeHomotopy, ScaledGD
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.growth import grown
 
 SHAPE = (60, 40)
 SOLVERS = {

@@ -11,8 +11,7 @@ from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.problems.state import State
-from bifactor.solvers.guaranteed_mc import GuaranteedMC
-from bifactor.solvers.parts.incoherence import Incoherence, shrunk_rows
+from bifactor.solvers.guaranteed_mc import GuaranteedMC, Incoherence, shrunk_rows
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

@@ -8,7 +8,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.solvers import PCG, Newton, RankContinuation, ScaledGD
-from bifactor.solvers.parts.curvature import Curvature
+from bifactor.solvers.preconditioner import Curvature
 
 RIDGE = bf.penalties.Ridge((0.4, 1.3))
 KINDS = pytest.mark.parametrize("kind", [{}, {"symmetric": True}, {"offsets": True}], ids=["UV", "UU", "offsets"])

@@ -7,8 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.operators import bound
-from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg
-from bifactor.solvers.parts import preconditioner
+from bifactor.solvers import BFGD, PCG, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, pcg, preconditioner
 from bifactor.steps import line_search
 
 

@@ -11,7 +11,7 @@ from bifactor.arrays import epsilon, gaussian, herm
 from bifactor.factors import Free, Symmetric
 from bifactor.linear_map import Dense, LowRankPlus
 from bifactor.metrics import nuclear_norm, triplets
-from bifactor.solvers.parts.shrinkage import ball_threshold, blend, shrunk
+from bifactor.solvers.shrinkage import ball_threshold, blend, shrunk
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 SHAPES = [(9, 7), (7, 9), (1, 6), (6, 1), (1, 1), (120, 90), (80, 130)]

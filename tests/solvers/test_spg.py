@@ -9,8 +9,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.operators import Curve
 from bifactor.solvers import SPG, NuclearNorm
-from bifactor.solvers.parts.ball_and_box import Split, clipped, in_ball, project
-from bifactor.solvers.spg import search
+from bifactor.solvers.spg import Split, clipped, in_ball, project, search
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

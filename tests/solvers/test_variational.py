@@ -12,8 +12,8 @@ import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.kernels.blocks_reference import transposed
 from bifactor.solvers import Variational
-from bifactor.solvers.parts.gamma import fitted_precisions
-from bifactor.solvers.parts.turn import best_turn
+from bifactor.solvers.variational.factor_posterior import best_turn
+from bifactor.solvers.variational.noise import fitted_precisions
 
 NOISES = ["one", "columns", "rows", "both", "student"]
 PRIORS = ["separate", "shared"]

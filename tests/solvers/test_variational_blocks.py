@@ -209,7 +209,7 @@ def test_no_state_has_covariances_of_the_longer_side(noise):
 def test_rows_may_be_found_a_few_at_a_time(monkeypatch):
     parted = both((40, 25), "offsets")[1]
     whole = run(parted, "both")
-    monkeypatch.setattr("bifactor.solvers.parts.block_pass.NUMBERS", 1)
+    monkeypatch.setattr("bifactor.solvers.variational.block_pass.NUMBERS", 1)
     few = run(parted, "both")
     np.testing.assert_allclose(few.matrix(), whole.matrix(), atol=1e-10)
     assert few.objective == pytest.approx(whole.objective, rel=1e-12)

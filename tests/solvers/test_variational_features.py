@@ -10,8 +10,8 @@ import bifactor as bf
 from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
 from bifactor.solvers import Variational
-from bifactor.solvers.parts import regression
-from bifactor.solvers.parts.features import pattern
+from bifactor.solvers.variational import features as regression
+from bifactor.solvers.variational.features import pattern
 
 SHAPE = (60, 40)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.penalties.balance import BalanceTerm, Frobenius
-from bifactor.problems.path import Path
+from bifactor.problems.curve import Path
 from bifactor.problems.state import Moving, Stalled
 from bifactor.steps.line_search import Searched
 from bifactor.steps.quartic import minimiser

@@ -11,8 +11,7 @@ from bifactor.cli import demo_jobs, watch
 from bifactor.cli.look import tell
 from bifactor.cli.options import Within, json_option
 from bifactor.reports.demo import Picture, Ratings, Table, report
-from bifactor.running.files import require_writable
-from bifactor.running.places import new_file
+from bifactor.running.files import new_file, require_writable
 
 TOLD = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
 

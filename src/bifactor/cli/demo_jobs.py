@@ -10,9 +10,8 @@ from bifactor.arrays import Array
 from bifactor.estimators import MatrixCompletion
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.models.table.sheet import Sheet
-from bifactor.pictures.blur import best_blur
-from bifactor.pictures.nearest import nearest
-from bifactor.pictures.picture import checked, filled
+from bifactor.pictures.baselines import best_blur, nearest
+from bifactor.pictures.completion import checked, filled
 from bifactor.reports.demo import Picture, Ratings, Table, Taste
 from bifactor.tables.forms import NUMBER, Form
 from bifactor.tables.pictures import kept, pillow_or_advice, psnr

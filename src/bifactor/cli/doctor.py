@@ -20,7 +20,7 @@ from bifactor.kernels.threads import from_environment, thread_count, usable_core
 from bifactor.losses import Squared
 from bifactor.metrics import relative_error
 from bifactor.operators import Entries
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.running.solve import solve
 from bifactor.validation import counted
 

@@ -18,7 +18,7 @@ from bifactor.estimators.table_imputer import TableImputer
 from bifactor.models.settings import seed_of
 from bifactor.models.table.model import EFFORTS, FULL, ROUNDS
 from bifactor.models.table.sheet import Sheet, metric_of
-from bifactor.running.places import new_file, opened, require_free
+from bifactor.running.files import new_file, opened, require_free
 from bifactor.tables.columns import parquet_columns
 from bifactor.tables.forms import KEEP, KINDS, NUMBER, ORDINAL, Form, Told
 from bifactor.tables.source import require_file

@@ -15,10 +15,9 @@ from bifactor.cli.look import tell
 from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.errors import InputError
 from bifactor.kernels.blas_threads import blas_at_most
-from bifactor.pictures.blur import best_blur
-from bifactor.pictures.nearest import nearest
-from bifactor.pictures.picture import checked, filled
-from bifactor.running.places import new_file, require_free
+from bifactor.pictures.baselines import best_blur, nearest
+from bifactor.pictures.completion import checked, filled
+from bifactor.running.files import new_file, require_free
 from bifactor.tables.pictures import FORMATS, PEAKS, psnr, read_picture
 from bifactor.tables.written_pictures import format_of, losses, require_room, write_picture
 

@@ -18,7 +18,7 @@ from bifactor.models import Fit
 from bifactor.models.explanation import Reasons
 from bifactor.models.orders import Order
 from bifactor.models.recommending import popular, served
-from bifactor.running.places import new_file, opened
+from bifactor.running.files import new_file, opened
 from bifactor.tables.names import listed
 
 BLOCK = 4096

@@ -20,7 +20,7 @@ from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parqu
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
 from bifactor.models.told import known
-from bifactor.running.places import new_file, opened, require_free
+from bifactor.running.files import new_file, opened, require_free
 from bifactor.tables import Names, Observations, read
 from bifactor.tables.names import listed
 from bifactor.validation import counted

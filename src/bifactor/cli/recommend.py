@@ -23,7 +23,7 @@ from bifactor.models.entries import entries_for
 from bifactor.models.explanation import Reasons
 from bifactor.models.orders import BY, order
 from bifactor.models.recommending import allowed_columns
-from bifactor.running.places import require_free
+from bifactor.running.files import require_free
 from bifactor.tables.names import listed
 from bifactor.validation import counted
 

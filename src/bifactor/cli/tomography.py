@@ -17,7 +17,7 @@ from bifactor.estimators.state_tomography import ORDERS, StateTomography
 from bifactor.models.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.target_state import target_state
 from bifactor.models.tomography import require_npz
-from bifactor.running.places import require_free
+from bifactor.running.files import require_free
 from bifactor.tables.counts_file import read_counts
 from bifactor.validation import counted, whole
 

@@ -13,7 +13,7 @@ from bifactor.estimators.inputs import observations, require_small
 from bifactor.estimators.stores import held
 from bifactor.kernels.blas import matmul
 from bifactor.models.settings import seed_of
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.variational.posterior import Posterior
 from bifactor.validation import is_count, require_flag
 
 

@@ -9,7 +9,7 @@ from bifactor.arrays import Array
 from bifactor.estimators.shown import Shown, picture_card
 from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.threads import threads
-from bifactor.pictures.picture import checked, filled
+from bifactor.pictures.completion import checked, filled
 from bifactor.running.progress import share_bar
 
 

@@ -10,7 +10,7 @@ from bifactor.display.card import card, charts, figures
 from bifactor.display.html import table
 from bifactor.display.svg import CARD, bar_chart
 from bifactor.models.shown import model_card
-from bifactor.running.shown import run_card
+from bifactor.running.result import run_card
 
 COLUMNS = 12
 """Number of columns of a table listed in a card."""

@@ -1,4 +1,4 @@
-"""Losses ℓ(z; y), which say what a measurement y means given its predictor z: one file per loss."""
+"""Losses ℓ(z; y), which say what a measurement y means given its predictor z."""
 
 from bifactor.losses.base import Loss, Targets
 from bifactor.losses.binary import Logistic, Probit

@@ -14,7 +14,7 @@ from bifactor.metrics import triplets
 from bifactor.models.clipping import stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.variational.posterior import Posterior
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.source import checksum
 

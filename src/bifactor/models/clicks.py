@@ -20,7 +20,7 @@ from bifactor.models.side import Sides
 from bifactor.operators import Entries, Operator
 from bifactor.operators.all_cells import all_cells
 from bifactor.penalties import Ridge
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.ranking import Split, by_entry, evaluate
 from bifactor.tables import Observations
 

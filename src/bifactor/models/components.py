@@ -16,7 +16,7 @@ from bifactor.operators.full_table import Table
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, RankContinuation
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.growth import grown
 
 FIXED, EFFECTS = (1, 0), 0
 """One column of ones in U, whose partner in V has the effects of the columns; and the number of that column."""

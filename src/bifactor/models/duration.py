@@ -4,7 +4,7 @@ import time
 
 from bifactor.models.noise_choice import CANDIDATES, ENOUGH, MANY
 from bifactor.models.tuning import MOST
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 
 PASSES = {"rank and ridge": 3000, "ridge": 2000, "nothing": 450}
 """Evaluations of value and gradient at full rank that take as long as a fit, by the settings to be chosen.

@@ -23,15 +23,14 @@ from bifactor.models.side import Sides
 from bifactor.models.tuning import CAUTIOUS, FEW, RidgePath, steepest, tuned, without_vanished
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective, Problem
 from bifactor.problems.state import State
 from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
-from bifactor.solvers.parts.moments import About
-from bifactor.solvers.parts.sweeps import NoiseModel
+from bifactor.solvers.variational.moments import About
+from bifactor.solvers.variational.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 PLATEAU = 30.0

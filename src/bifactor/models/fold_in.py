@@ -7,7 +7,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels import blas, rows_reference
 from bifactor.operators import Entries
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.validation import require_rows
 
 

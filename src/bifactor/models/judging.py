@@ -16,7 +16,7 @@ from bifactor.models.pairs import Pairs
 from bifactor.models.recommending import popular, served
 from bifactor.ranking import Evaluation, Split, evaluate
 from bifactor.ranking.metrics import DENOMINATORS
-from bifactor.ranking.positives import without
+from bifactor.ranking.splits import without
 from bifactor.tables import BlockStore, Observations
 from bifactor.tables.store.picked import is_held_out, picked
 from bifactor.validation import counted

@@ -22,7 +22,7 @@ from bifactor.models.linear_inversion import (
 )
 from bifactor.operators import Operator, Pauli, RankOne
 from bifactor.operators.base import power_norm_squared, probed_mean_square
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.tables.counts import bit_reversal, check_labels, counts_of
 from bifactor.validation import require_finite
 

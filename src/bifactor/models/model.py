@@ -18,10 +18,9 @@ from bifactor.models.side import SideInformation
 from bifactor.models.tuning import RidgePath
 from bifactor.operators import Entries
 from bifactor.operators.all_cells import all_cells
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.running.result import Result
-from bifactor.solvers.parts.gaussians import Gaussians
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.tables import Observations
 
 OFFSETS = (1, 1)

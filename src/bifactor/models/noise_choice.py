@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.problems.state import State
 from bifactor.running.holdout import HeldLines, Holdout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Variational
-from bifactor.solvers.parts.sweeps import NoiseModel
+from bifactor.solvers.variational.sweeps import NoiseModel
 from bifactor.tables import Observations
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))

@@ -14,8 +14,7 @@ from bifactor.factors import Factors, Fixed
 from bifactor.losses import Loss
 from bifactor.losses.base import NUMBERS
 from bifactor.penalties import Ridge
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective, Problem
 
 P = TypeVar("P", bound=Objective)
 

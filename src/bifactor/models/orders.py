@@ -10,8 +10,7 @@ from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.models.model import Model
 from bifactor.models.settings import seed_of
-from bifactor.solvers.parts.gaussians import variance_table
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.variational.posterior import Posterior, variance_table
 
 BY = ("mean", "lower", "draw")
 """Names of the ranking criteria."""

@@ -10,10 +10,9 @@ from bifactor.arrays import Array
 from bifactor.errors import FileError
 from bifactor.factors import Factors
 from bifactor.running import files
-from bifactor.solvers.parts.gaussians import Gaussians
-from bifactor.solvers.parts.moments import Places
-from bifactor.solvers.parts.posterior import Posterior
-from bifactor.solvers.parts.weights import Weights, parts_of
+from bifactor.solvers.variational.features import Weights, parts_of
+from bifactor.solvers.variational.moments import Places
+from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.tables.numbers import number_of
 
 SIDES = ("row", "column")

@@ -5,7 +5,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.models.fitting import constant
 from bifactor.models.model import Model
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.solvers.variational.posterior import Posterior
 from bifactor.tables import Observations
 
 FOLDS = 5

@@ -10,7 +10,7 @@ from bifactor.losses.named import loss_of
 from bifactor.models.clipping import clip_of
 from bifactor.models.fitting import Settings
 from bifactor.solvers import Solver, Variational
-from bifactor.solvers.parts.sweeps import NoiseModel
+from bifactor.solvers.variational.sweeps import NoiseModel
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
 NOISES = ("auto", *get_args(NoiseModel))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bifactor.running.shown import Figures, run_card
+from bifactor.running.result import Figures, run_card
 from bifactor.validation import counted
 
 if TYPE_CHECKING:

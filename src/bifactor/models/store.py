@@ -38,7 +38,8 @@ from bifactor.models.chosen import Clicks, ItemToItem
 from bifactor.models.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
-from bifactor.running import files, places
+from bifactor.running import files
+from bifactor.running import files as places
 from bifactor.running.result import Result
 from bifactor.tables import Names
 from bifactor.tables.names_file import packed_names, unpacked_names

@@ -19,14 +19,13 @@ from bifactor.models.offsets import penalty as penalty_of
 from bifactor.models.offsets import root_of
 from bifactor.operators.full_table import Table
 from bifactor.penalties import Penalty, Ridge
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective, Problem
 from bifactor.running.holdout import HeldCells, Holdout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG
-from bifactor.solvers.parts.growth import grown
+from bifactor.solvers.growth import grown
 from bifactor.svd import spectral_norm
 from bifactor.validation import counted
 

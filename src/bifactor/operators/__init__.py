@@ -1,4 +1,4 @@
-"""Operators A, which take measurements of X: one file per operator."""
+"""Operators A, which take measurements of X."""
 
 from bifactor.operators.base import Operator
 from bifactor.operators.bound import Bound, DataBound

@@ -1,4 +1,4 @@
-"""Penalties on the factors: one file per penalty."""
+"""Penalties on the factors."""
 
 from bifactor.penalties import balance
 from bifactor.penalties.base import Penalty, Term, Weights

@@ -1,6 +1,7 @@
-"""F(U, V) = f(UVᴴ) + terms, the function that a solver minimises."""
+"""F(U, V) = f(UVᴴ) + terms, the function that a solver minimises, and the problem of a loss, an operator and data."""
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -8,22 +9,73 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array
+from bifactor.arrays import Array, host, is_foreign
 from bifactor.blocks import Shared
+from bifactor.display.card import card, figures
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Kind, kind_of
 from bifactor.linear_map import LinearMap
-from bifactor.operators import Bound
+from bifactor.losses import DataFit, Loss
+from bifactor.operators import Bound, DataBound, Operator
 from bifactor.operators.all_cells import AllCells
 from bifactor.operators.curves import Evaluated
 from bifactor.penalties import Penalty, Term, Weights
-from bifactor.problems.shown import objective_card
 from bifactor.problems.state import Point
-from bifactor.validation import require_instance
+from bifactor.validation import counted, require_instance
 
 if TYPE_CHECKING:
     from bifactor.running.memory import Memory
     from bifactor.solvers.base import Solver
+
+
+def objective_card(objective: "Objective") -> str:
+    """The sizes of f, the factors and the penalties."""
+    shown = [(_size(objective), "matrix"), (type(objective.f).__name__, "f"), *_factors(objective)]
+    return card(type(objective).__name__, "F(U, V) = f(UVᴴ) + penalties", figures(shown))
+
+
+def problem_card(problem: "Problem") -> str:
+    """The same, and the loss, the operator and the data."""
+    y = host(problem.y)
+    m, n = problem.operator.shape
+    low, high = (f"{end:.4g}" for end in (np.min(np.real(y)), np.max(np.real(y))))
+    shown = [
+        (_size(problem), "matrix"),
+        (f"{y.shape[0]:,}", "measurements"),
+        (f"{y.shape[0] / (m * n):.3g}", "measurements per entry"),
+        (type(problem.operator).__name__, "operator"),
+        (problem.loss, "loss"),
+        (f"{low} to {high}", "y, real part" if np.iscomplexobj(y) else "y"),
+        ("yes" if problem.weights is not None else None, "weights"),
+        *((cells.given, "added to the loss") for cells in problem.f.cells),
+        *_factors(problem),
+    ]
+    return card("Problem", "Σ wᵢ ℓ(zᵢ; yᵢ) with z = A(X), plus penalties", figures(shown))
+
+
+def _size(objective: "Objective") -> str:
+    m, n = objective.shape
+    return f"{m:,}×{n:,}"
+
+
+def _short(penalty: Any) -> str:
+    """A penalty without the settings that are None."""
+    if not is_dataclass(penalty):
+        return repr(penalty)
+    values = {part.name: getattr(penalty, part.name) for part in fields(penalty)}
+    told = ", ".join(f"{name}={'…' if np.ndim(v) else repr(v)}" for name, v in values.items() if v is not None)
+    return f"{type(penalty).__name__}({told})"
+
+
+def _factors(objective: "Objective") -> list[tuple[object, object]]:
+    like = objective.f.like
+    library = f", {type(like).__module__.split('.')[0]}" if is_foreign(like) else ""
+    return [
+        (objective.kind.describe(), "factors"),
+        *((_short(penalty), "penalty") for penalty in objective.penalties),
+        (f"{objective.dtype}{library}", "precision"),
+    ]
+
 
 NOTHING = Shared()
 
@@ -289,3 +341,100 @@ def _penalties(penalty: Penalty | Sequence[Penalty] | None, shape: tuple[int, in
         require_instance(one, Penalty, "penalty")
         one.check(shape)
     return given
+
+
+# f(UVᴴ) from a loss, an operator and data, which are validated once.
+
+
+class Problem(Objective):
+    """f(X) = Σᵢ wᵢ ℓ(zᵢ; yᵢ) with z = A(X), and optionally a penalty on the factors.
+
+    Parameters
+    ----------
+    loss : Loss, str, or sequence of them
+        The loss ℓ, e.g. `losses.Huber(0.5)`. The names "squared", "huber", "logistic", "probit", "poisson",
+        "negative_binomial" and "ordinal" stand for losses with their defaults. Several losses are assigned by `group`,
+        or one to each part of a `Stacked`.
+    operator : Operator
+        The operator A, which measures X, e.g. `operators.Entries(rows, cols, shape)`.
+    y : array of length operator.size
+        The measurements; for an operator that observes every entry, also the m×n matrix itself.
+        Their array library, device and precision (single or double) are those of the computation and of the result. X
+        is complex if y or the operator is.
+    weights : number or array of length operator.size, optional
+        The weights wᵢ ≥ 0. A number scales f: 1/ρ normalises a completion problem with a fraction ρ of entries
+        observed.
+    penalty : Penalty or sequence of them, optional
+        A term on the factors that is added to f, e.g. `penalties.Ridge(rho)`.
+    offsets : bool
+        Whether to fit an offset for every row and column, X = b1ᵀ + 1cᵀ + a matrix of the given rank. The factors then
+        have two more columns, which come first: U = [1, b, …], V = [c, 1, …]. A penalty includes them.
+    symmetric : bool
+        Whether to find a positive semidefinite X = UUᴴ.
+    fixed : (L, R), optional
+        Known columns of the factors, m×k and n×l, or None: X = LCᴴ + BRᴴ + a matrix of the given rank, with
+        U = [L, B, …] and V = [C, R, …]. L can hold covariates of the rows, R those of the columns. Offsets are a column
+        of ones before each.
+    group : integer array of length operator.size, optional
+        The number of the loss of each measurement, counted from 0.
+
+    Attributes
+    ----------
+    f : DataBound
+        The loss of the measurements as a function of X.
+    loss, operator, y, weights, group
+        The arguments, in the fastest order of measurements, which may differ from the order that was passed.
+    """
+
+    f: DataBound
+
+    def __init__(
+        self,
+        loss: Loss | str | Sequence[Loss | str],
+        operator: Operator,
+        y: Array,
+        weights: Array | float | None = None,
+        penalty: Penalty | Sequence[Penalty] | None = None,
+        offsets: bool = False,
+        *,
+        symmetric: bool = False,
+        fixed: tuple[Array | None, Array | None] | None = None,
+        group: Array | None = None,
+    ):
+        if not isinstance(operator, Operator):
+            raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
+        f = operator.bind(DataFit.of(loss, y, weights, group))
+        super().__init__(f, penalty, offsets, symmetric=symmetric, fixed=fixed)
+
+    @property
+    def loss(self) -> Loss:
+        return self.f.fit.loss
+
+    @property
+    def operator(self) -> Operator:
+        return self.f.operator
+
+    @property
+    def y(self) -> Array:
+        return self.f.fit.values
+
+    @property
+    def group(self) -> Array | None:
+        return self.f.fit.group
+
+    @property
+    def weights(self) -> Array | None:
+        return self.f.fit.weights
+
+    def reweighted(self, weights: Array) -> Self:
+        """The same measurements with other weights, in the order of the attribute `y`; 0 leaves one out."""
+        return self._with(f=self.f.refitted(self.f.fit.reweighted(weights)))
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        size = counted(self.y.shape[0], "measurement")
+        beside = "".join(f" + {part.given!r}" for part in self.f.cells)
+        return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n}){beside}"
+
+    def _repr_html_(self) -> str:
+        return problem_card(self)

@@ -1,7 +1,6 @@
 """Quality of recommendations: metrics of ranked lists, splits of positives, and one `evaluate` for any model."""
 
-from bifactor.ranking.bootstrap import interval
-from bifactor.ranking.evaluation import Difference, Evaluation, judge
+from bifactor.ranking.evaluation import Difference, Evaluation, Recommends, evaluate, interval, judge
 from bifactor.ranking.metrics import (
     average_precision,
     coverage,
@@ -12,7 +11,6 @@ from bifactor.ranking.metrics import (
     recall,
     reciprocal_rank,
 )
-from bifactor.ranking.recommends import Recommends, evaluate
 from bifactor.ranking.splits import Split, by_entry, by_time, by_user
 
 __all__ = [

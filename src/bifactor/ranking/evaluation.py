@@ -1,18 +1,75 @@
-"""Results of an evaluation, with confidence intervals."""
+"""Evaluation of a model on held-out positives, with confidence intervals."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.ranking.bootstrap import interval
-from bifactor.ranking.lists import Hits, frequencies, held_out_of, lists_of, require_depth, require_known_items
-from bifactor.ranking.metrics import DENOMINATORS, covered, per_user, popular, require_denominator, share_of
-from bifactor.validation import counted, is_count, require_seed
+from bifactor.ranking.metrics import (
+    DENOMINATORS,
+    Hits,
+    covered,
+    frequencies,
+    held_out_of,
+    lists_of,
+    per_user,
+    popular,
+    require_denominator,
+    require_depth,
+    require_known_items,
+    share_of,
+)
+from bifactor.ranking.splits import Split, member
+from bifactor.validation import counted, is_count, require_finite, require_instance, require_seed
+
+DRAWS = 1000
+BLOCK = 1 << 22
+"""Random numbers drawn at a time."""
+
+FEW = 16
+"""Users per distinct value above which it is faster to draw how often each value occurs."""
+
+
+def interval(values: Any, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> tuple[float, float]:
+    """Percentile bootstrap interval for the mean of `values`, one for each user.
+
+    All users are resampled with replacement `draws` times; the interval contains the share `level` of the means. For
+    two models on the same users, pass the differences of their values. (NaN, NaN) if there are no users.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"values has {array.ndim} dimensions. Pass a vector with one number for each user.")
+    require_finite(array, "values", "Leave out users without a value.")
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise InputError(f"level={level!r} is not between 0 and 1. Choose a share such as 0.95.")
+    if not is_count(draws, 1):
+        raise InputError(f"draws={draws!r} is not an integer ≥ 1. Choose at least a few hundred.")
+    require_seed(seed)
+    if array.size == 0:
+        return float("nan"), float("nan")
+    means = _means(array, int(draws), np.random.default_rng(seed))
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _means(values: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Means of users drawn with replacement."""
+    distinct, counts = np.unique(values, return_counts=True)
+    few = distinct.size * FEW <= values.size
+    means, step = np.empty(draws), max(1, BLOCK // (distinct.size if few else values.size))
+    for first in range(0, draws, step):
+        count = min(step, draws - first)
+        if few:  # the same distribution: draw the number of users with each value
+            drawn = rng.multinomial(values.size, counts / values.size, size=count)
+            means[first : first + count] = drawn @ distinct / values.size
+        else:
+            users = rng.integers(0, values.size, (count, values.size), dtype=np.int32)
+            means[first : first + count] = values[users].mean(axis=1)
+    return means
 
 
 class Difference(NamedTuple):
@@ -170,3 +227,96 @@ def depths_of(n: Any) -> tuple[int, ...]:
     if not each:
         raise InputError("n is empty. Pass the number of places that count.")
     return tuple(dict.fromkeys(int(k) for k in each))
+
+
+# Evaluation of a model on held-out positives.
+
+BATCH = 10_000
+"""Users per call of `recommend`."""
+
+
+class Recommends(Protocol):
+    """A model that can be evaluated: it ranks items for users of the fit or, from their histories, for new users."""
+
+    def recommend(self, rows: Any, n: int, /) -> tuple[Any, Any]:
+        """The n best items for each user that the user does not have yet, best first, and their scores.
+
+        `rows` are row numbers of users in the training data, or a csr_array with the history of a new user in each row.
+        Both results are arrays of users × n or fewer places; -1 stands for no item.
+        """
+
+
+def evaluate(
+    model: Recommends,
+    split: Split,
+    n: int | Iterable[int] = 10,
+    *,
+    denominator: str = "all",
+    seed: int = 0,
+) -> Evaluation:
+    """Evaluate the recommendations of a fitted model for the users of a split; all items are ranked.
+
+    The model must have been fitted to `split.train`. Every user of the split with known or held-out items gets a list.
+    All lists count in coverage and popularity share; the other metrics are means over users with held-out items. Known
+    items of a user that were not in `train`, such as those of the validation part, are removed from the lists here.
+
+    Parameters
+    ----------
+    model : object
+        Model with a method `recommend(rows, n)` that returns (ids, scores); see `Recommends`.
+    split : Split
+        The data. To choose settings, pass `split.validation`.
+    n : int or sequence of int
+        Number of places at the top of each list that count.
+    denominator : {"all", "k"}
+        Recall is hits/|T| or hits/min(k, |T|), where T is the set of held-out items of a user.
+    seed : int
+        Seed of the bootstrap.
+    """
+    require_instance(split, Split, "split")
+    if not callable(getattr(model, "recommend", None)):
+        raise InputError(f"{type(model).__name__} has no method `recommend`. Pass a fitted model that has one.")
+    depths = depths_of(n)
+    tally, places = Tally(depths, denominator, seed), max(depths)
+    if split.test.nnz == 0:
+        raise InputError("The test part of this split is empty, so no list can be judged. Hold out some positives.")
+    served = np.flatnonzero(np.diff(split.known.indptr) + np.diff(split.test.indptr))
+    for first in range(0, served.size, BATCH):
+        part = served[first : first + BATCH]
+        ids = _unknown(model, split, part, places)
+        tally.add(ids, split.test[part], split.test.shape[1])
+    found = tally.evaluation(split.train)
+    users = served[found.users]
+    return replace(found, users=users, left_out=split.test.shape[0] - users.size)
+
+
+def _unknown(model: Recommends, split: Split, part: Array, places: int) -> Array:
+    """Lists of this many places for these users, without their known items."""
+    known, items = split.known[part], split.test.shape[1]
+    rows: Any = known if split.users is None else split.users[part]
+    more = 0 if split.users is None else _not_fitted(split, part, known)
+    ids = _asked(model, rows, min(places + more, items), items)
+    kept = (ids >= 0) & ~member(known, ids)
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :places]
+    ids = np.where(np.take_along_axis(kept, order, 1), np.take_along_axis(ids, order, 1), -1)
+    return np.pad(ids, ((0, 0), (0, places - ids.shape[1])), constant_values=-1)
+
+
+def _not_fitted(split: Split, part: Array, known: Any) -> int:
+    """Largest number of known items per user that the model may not leave out by itself."""
+    assert split.users is not None
+    fitted = split.train[split.users[part]]
+    return int((np.diff(known.indptr) - np.diff(known.multiply(fitted != 0).tocsr().indptr)).max())
+
+
+def _asked(model: Recommends, rows: Any, n: int, items: int) -> Array:
+    answer = model.recommend(rows, n)
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        kind = type(answer).__name__
+        raise InputError(f"{type(model).__name__}.recommend returned {kind}. It must return (ids, scores).")
+    ids = lists_of(answer[0])
+    if ids.shape[0] != rows.shape[0] or ids.shape[1] > n:
+        fact = f"returned shape {ids.shape} instead of {rows.shape[0]} lists of up to {n} places"
+        raise InputError(f"{type(model).__name__}.recommend {fact}. Check its results.")
+    require_known_items(ids, items)
+    return ids

@@ -14,8 +14,8 @@ from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
 from bifactor.problems.state import Phase, Point, State, Value
 from bifactor.running import files
+from bifactor.running.record import Record, Run
 from bifactor.running.result import PRECISIONS, Status
-from bifactor.running.run import Record, Run
 from bifactor.validation import is_count
 
 FORMAT = 4

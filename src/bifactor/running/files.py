@@ -1,19 +1,102 @@
-"""Files that are written completely or not at all, and arrays with metadata in such a file."""
+"""Files and folders that are written completely or not at all, and arrays with metadata in such a file."""
 
+import ctypes
+import errno
+import gzip
 import hashlib
+import io
 import json
 import os
+import platform
+import re
+import shutil
 import stat
+import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+from uuid import uuid4
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from bifactor.arrays import Array
 from bifactor.errors import FileError, InputError
-from bifactor.running.temporaries import LONGEST, discard, sweep, temporary_for
+
+LONGEST = 255
+"""The largest number of bytes in a file name."""
+
+ASIDE = ".old"
+
+END = 35
+"""The number of bytes at the end of a temporary name: the machine, the process and twelve random digits."""
+
+
+def temporary_for(target: Path) -> Path:
+    """A unique hidden name next to `target`."""
+    return target.with_name(f"{_start(target)}{os.getpid():010d}-{uuid4().hex[:12]}.tmp")
+
+
+def aside_of(target: Path) -> Path:
+    """A name for the old content of `target` while it is being replaced."""
+    return temporary_for(target).with_suffix(ASIDE)
+
+
+def sweep(target: Path) -> None:
+    """Delete temporary files and folders for `target` of processes on this machine that no longer run.
+
+    Old content that was moved aside is moved back if nothing has replaced it.
+    """
+    if os.name != "posix":  # on other systems, there is no way to see whether a process runs
+        return
+    pattern = re.compile(re.escape(_start(target)) + r"(\d{10})-[0-9a-f]{12}(\.tmp|\.old)")
+    try:
+        names = os.listdir(target.parent)
+    except OSError:
+        return
+    for name in names:
+        found = pattern.fullmatch(name)
+        if found is None or _runs(int(found[1])):
+            continue
+        if found[2] == ASIDE and not os.path.lexists(target):
+            with suppress(OSError):
+                target.with_name(name).rename(target)
+        else:
+            discard(target.with_name(name))
+
+
+def discard(path: Path) -> None:
+    """Delete a temporary file or folder, if possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _start(target: Path) -> str:
+    """The name, shortened if needed, and a short hash of this machine or container.
+
+    On a shared disk, one cannot see whether a process of another machine still runs.
+    """
+    name = os.fsencode(target.name)[: LONGEST - END - 1].decode("utf-8", "ignore")
+    here = platform.node()
+    with suppress(OSError):  # on Linux, the set of visible processes
+        here += os.readlink("/proc/self/ns/pid")
+    return f".{name}.{hashlib.blake2b(here.encode(), digest_size=3).hexdigest()}-"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it belongs to another user
+        return True
+    return True
+
 
 FORMAT = 2
 """The file format. Files of earlier formats can be read, those of later ones cannot; without a number it is the first.
@@ -175,3 +258,126 @@ def _restore(name: str, a: Array) -> Array:
         raise ValueError(f"{name} is not an array of complex numbers")
     paired = np.ascontiguousarray(a)
     return paired.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1])
+
+
+# Exchange two folders, in one step if the system can.
+
+HERE, EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
+
+
+def exchange(new: Path, old: Path) -> None:
+    """Exchange the names of two folders.
+
+    On systems other than Linux, and on file systems that cannot do this in one step, it takes three: a process that is
+    killed between them leaves `old` under another name, and `sweep` restores it.
+    """
+    if _exchanged(new, old):
+        return
+    aside = aside_of(old)
+    try:
+        old.rename(aside)
+        new.rename(old)
+    except BaseException:
+        if aside.exists() and not old.exists():
+            aside.rename(old)
+        raise
+    aside.rename(new)
+
+
+def _exchanged(new: Path, old: Path) -> bool:
+    """Try it in one step, and return whether the system has done it."""
+    if not sys.platform.startswith("linux"):
+        return False
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:  # a C library from before 2018
+        return False
+    return rename(HERE, os.fsencode(new), HERE, os.fsencode(old), ctypes.c_uint(EXCHANGE)) == 0
+
+
+# Files and folders that are written completely or not at all, and replace others only with `force`.
+#
+# Links are followed. Only regular files and folders that bifactor wrote are replaced; devices, pipes and other folders
+# raise an error. What a killed process left behind is deleted by the next write to the same place.
+
+
+def require_free(target: Path, force: bool, foreign: Callable[[Path], str | None] | None = None) -> None:
+    """Raise `InputError`, before any work, if `target` cannot or must not be written.
+
+    For a folder, `foreign` returns a short description of content that bifactor did not write, or None: a folder with
+    such content is never replaced.
+    """
+    sweep(Path(os.path.realpath(target)))  # which may restore what was there
+    if os.path.lexists(target):
+        is_folder = os.path.isdir(target)
+        empty = foreign is not None and is_folder and not any(target.iterdir())
+        if not force and not empty:
+            raise InputError(
+                f"{target} already exists. Choose another name, or replace it with --force (in Python force=True)."
+            )
+        if foreign is not None and os.path.exists(target) and not is_folder:
+            raise InputError(f"{target} is a file, but the output is a folder. Choose another name.")
+        strange = foreign(target) if foreign is not None and is_folder and not empty else None
+        if strange is not None:
+            raise InputError(f"{target} {strange}. Choose another name.")
+    require_writable(target, folder=foreign is not None)
+
+
+@contextmanager
+def new_folder(target: Path, force: bool) -> Iterator[Path]:
+    """A temporary folder to write into; it becomes `target` at the end, and is deleted after an error.
+
+    Without `force` only an empty folder is replaced, even if `target` was created in the meantime.
+    """
+    place = Path(os.path.realpath(target))
+    temporary = temporary_for(place)
+    with _cleaned(target, temporary):
+        temporary.mkdir()
+        yield temporary
+        if force and os.path.isdir(place):
+            exchange(temporary, place)
+            discard(temporary)
+        else:
+            if os.name == "nt" and place.is_dir():  # other systems replace an empty folder
+                place.rmdir()
+            temporary.rename(place)
+
+
+@contextmanager
+def new_file(target: Path, force: bool) -> Iterator[Path]:
+    """The name of a temporary file to write; it becomes `target` at the end, and is deleted after an error.
+
+    Without `force` nothing is replaced, not even a file that was created in the meantime.
+    """
+    place = Path(os.path.realpath(target))
+    temporary = temporary_for(place)
+    with _cleaned(target, temporary):
+        yield temporary
+        with temporary.open("r+b") as file:  # Windows flushes only files that are open for writing
+            os.fsync(file.fileno())
+        if not force and os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        rename(temporary, place)
+
+
+def opened(path: Path, target: Path) -> TextIO:
+    """`path`, opened to write text, compressed if the name of `target` ends in .gz."""
+    if target.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path, "wb"), encoding="utf-8", newline="")
+    return path.open("w", encoding="utf-8", newline="")
+
+
+@contextmanager
+def _cleaned(target: Path, temporary: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        discard(temporary)
+        # A FileError has the temporary name, which means nothing to a user; its context is the error of the system.
+        cause = error.__context__ if isinstance(error, FileError) else error
+        if not isinstance(cause, OSError):
+            raise
+        reason = cause.strerror or str(cause)
+        appeared = cause.errno in (errno.EEXIST, errno.ENOTEMPTY)
+        advice = "choose another name" if appeared else "check the free space"
+        raise FileError(f"{target} was not written: {reason}. Nothing is left behind; {advice}.") from None

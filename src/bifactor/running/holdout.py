@@ -6,8 +6,7 @@ from bifactor.arrays import Array, beside, host
 from bifactor.errors import InputError
 from bifactor.operators import Entries
 from bifactor.operators.full_table import Table
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective, Problem
 from bifactor.validation import counted
 
 FRACTION = 0.1

@@ -18,7 +18,7 @@ from bifactor.operators.entries import EntriesBound
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, Solver
-from bifactor.solvers.parts.recommended import recommended
+from bifactor.solvers.default import recommended
 from bifactor.validation import is_count, require_instance, require_rank
 
 try:

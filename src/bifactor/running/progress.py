@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bifactor.running.run import Run
+from bifactor.running.record import Run
 from bifactor.running.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _counted(*more: str) -> "Progress":
     """A progress line that fits into 80 columns."""
     from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-    from bifactor.running.time_left import TimeLeftColumn
+    from bifactor.running.bars import TimeLeftColumn
 
     return _bar(
         TextColumn("[bold]{task.description}"),
@@ -80,7 +80,7 @@ def _bar(*columns: "ProgressColumn") -> "Progress":
     """A bar for a terminal, or for a notebook if the code runs in one."""
     from rich.progress import Progress
 
-    from bifactor.running.notebook_bar import NotebookProgress, in_notebook
+    from bifactor.running.bars import NotebookProgress, in_notebook
 
     return NotebookProgress(*columns) if in_notebook() else Progress(*columns)
 

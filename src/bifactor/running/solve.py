@@ -18,20 +18,17 @@ from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import recycled
 from bifactor.operators import Bound
 from bifactor.problems.function import Function
-from bifactor.problems.objective import Objective
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Objective, Problem
 from bifactor.problems.state import State
 from bifactor.running.checkpoint import Checkpoint
 from bifactor.running.progress import progress_bar
-from bifactor.running.rank_choice import rank_path
-from bifactor.running.rank_path import RankPath
-from bifactor.running.result import Result, Status
-from bifactor.running.run import Run
-from bifactor.running.secured import Secured
-from bifactor.running.stationarity import gradient_is_small
-from bifactor.running.stopping import Stopping
+from bifactor.running.rank_selection import rank_path
+from bifactor.running.record import Run
+from bifactor.running.recovery import Secured
+from bifactor.running.result import RankPath, Result, Status
+from bifactor.running.stopping import Stopping, gradient_is_small
 from bifactor.solvers import PCG, Solver
-from bifactor.solvers.parts.recommended import recommended
+from bifactor.solvers.default import recommended
 from bifactor.validation import require_instance, require_rank
 
 TOO_LARGE = (np.linalg.LinAlgError, OverflowError)

@@ -19,7 +19,7 @@ from bifactor.solvers.soft_impute import SoftImpute
 from bifactor.solvers.sparse_approx_sdp import SparseApproxSDP
 from bifactor.solvers.spg import SPG
 from bifactor.solvers.svp import SVP
-from bifactor.solvers.variational import Variational
+from bifactor.solvers.variational.solver import Variational
 
 __all__ = [
     "BFGD",

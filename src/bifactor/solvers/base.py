@@ -1,14 +1,16 @@
 """The base class of solvers: frozen settings, and a state that is passed in and returned."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bifactor.factors import Factors
 from bifactor.inits import Init, Spectral
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
-from bifactor.problems.state import State, Value
-from bifactor.solvers.parts.posterior import Posterior
+from bifactor.problems.state import Point, State, Value
+from bifactor.solvers.variational.posterior import Posterior
+from bifactor.steps.base import Step
 
 Own = TypeVar("Own", bound=Value)
 
@@ -59,3 +61,19 @@ class Solver(ABC, Generic[Own]):
     @abstractmethod
     def step(self, problem: Objective, state: State[Own]) -> State[Own]:
         """The state after one more iteration."""
+
+
+# The state of solvers that descend by a step rule, on F or on F plus their own terms.
+
+
+@dataclass(frozen=True)
+class Descent(Value, key="gradient_descent"):
+    """The point of the iteration, with its own terms included, and the memory of the step rule."""
+
+    at: Point
+    memory: Value
+
+
+def descended(problem: Objective, step: Step) -> State[Descent]:
+    """The state after a step, with the value of the problem alone."""
+    return State(problem.seen(step.point), Descent(step.point, step.memory), step.phase)

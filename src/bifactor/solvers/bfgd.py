@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from bifactor.factors import Factors
 from bifactor.penalties.balance import Balance, BalanceTerm, Frobenius
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.curve import Path
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import State
-from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.descent import Descent, descended
+from bifactor.solvers.base import Descent, Solver, descended
 from bifactor.steps import StepSize, StronglyConvex
 from bifactor.validation import require_instance, settle_positive
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_plain
+from bifactor.solvers.requirements import require_plain
 from bifactor.steps.base import reciprocal
 from bifactor.steps.theory import gradient_norm
 from bifactor.validation import settle_nonnegative

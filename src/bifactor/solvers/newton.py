@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 
 from bifactor.factors import Factors
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.curve import Path
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.curvature import Curvature, blocks_memory
-from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement
+from bifactor.solvers.preconditioner import LIFT, Curvature, blocks_memory, distance, first_decrement
 from bifactor.steps import CurveSearch
 from bifactor.steps.line_search import Searched
 from bifactor.validation import require_flag

@@ -11,12 +11,12 @@ from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LowRankPlus
 from bifactor.metrics import difference_norm
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_explicit, require_no_fixed, require_numpy, require_ridge
-from bifactor.solvers.parts.shrinkage import shrunk
+from bifactor.solvers.requirements import require_explicit, require_no_fixed, require_numpy, require_ridge
+from bifactor.solvers.shrinkage import shrunk
 from bifactor.validation import settle_positive
 
 TOL, RESTARTS = 1e-9, 6

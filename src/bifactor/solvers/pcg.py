@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 
 from bifactor.arrays import Array, foresee_inners
 from bifactor.factors import Factors
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.curve import Path
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.curvature import blocks_memory
-from bifactor.solvers.parts.preconditioner import LIFT, distance, exact_blocks, first_decrement, preconditioned
+from bifactor.solvers.preconditioner import LIFT, blocks_memory, distance, exact_blocks, first_decrement, preconditioned
 from bifactor.steps import CurveSearch
 from bifactor.steps.base import Step
 from bifactor.steps.line_search import Searched
@@ -51,7 +50,7 @@ class PCG(Solver[Conjugate]):
 
         S = ∇F·M⁻¹,  β = max(0, ⟨∇F − ∇F⁻, S⟩/⟨∇F⁻, S⁻⟩),  D = −S + βD⁻,  (U, V) += a·D with the best a
 
-    M is the block diagonal of f's curvature in the factors, see `solvers.parts.preconditioner`: damped Gram matrices
+    M is the block diagonal of f's curvature in the factors, see `solvers.preconditioner`: damped Gram matrices
     VᴴV and UᴴU, weighted by how often each row and column is observed, plus the penalty. An iteration costs one pair of
     products with ∇f and the two directions of the measurements along the curve; z is updated. Every loss, operator and
     penalty is supported, real or complex.

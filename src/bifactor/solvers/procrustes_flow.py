@@ -11,11 +11,11 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Free, Kind, Symmetric
 from bifactor.inits import Zero
 from bifactor.penalties.balance import BalanceTerm, Frobenius
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_plain
+from bifactor.solvers.requirements import require_plain
 from bifactor.solvers.svp import SVP, Limited
 from bifactor.steps.base import reciprocal
 from bifactor.validation import settle_positive

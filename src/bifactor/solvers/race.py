@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.problems.footprint import pair_memory
+from bifactor.problems.memory import pair_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_inner, wrapping
 from bifactor.solvers.rank_continuation import RankContinuation
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.solvers.ridge_homotopy import RidgeHomotopy
 from bifactor.validation import is_count
 

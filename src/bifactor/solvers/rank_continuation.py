@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.problems.footprint import stages_memory
+from bifactor.problems.memory import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.growth import SHORTEST, growth
-from bifactor.solvers.parts.requirements import require_inner, wrapping
+from bifactor.solvers.growth import SHORTEST, growth
 from bifactor.solvers.pcg import PCG
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.steps.base import shortened
 from bifactor.validation import is_count, settle_positive
 

@@ -8,8 +8,8 @@ from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Provisional, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_inner, wrapping
 from bifactor.solvers.pcg import PCG
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.validation import is_count, settle_positive
 
 

@@ -7,13 +7,13 @@ import numpy as np
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties import Ridge
-from bifactor.problems.footprint import stages_memory
+from bifactor.problems.memory import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.growth import grown
-from bifactor.solvers.parts.requirements import require_inner, wrapping
+from bifactor.solvers.growth import grown
 from bifactor.solvers.pcg import PCG
+from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.svd import spectral_norm
 from bifactor.validation import is_count, settle_positive
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.curve import Path
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.preconditioner import LIFT, distance, first_decrement, preconditioned
+from bifactor.solvers.preconditioner import LIFT, distance, first_decrement, preconditioned
 from bifactor.steps import CurveSearch, StepSize
 from bifactor.steps.theory import TheoryStep
 from bifactor.validation import require_instance, settle_nonnegative

@@ -8,11 +8,11 @@ from bifactor.arrays import Array, epsilon, gaussian, herm, thin_svd
 from bifactor.factors import Factors
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
-from bifactor.problems.footprint import run_memory
+from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Nothing, Point, State
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_free, require_numpy, require_ridge
+from bifactor.solvers.requirements import require_free, require_numpy, require_ridge
 from bifactor.svd import spectral_norm
 
 

@@ -8,15 +8,14 @@ import numpy as np
 from bifactor.arrays import Array, epsilon, inner, norm
 from bifactor.errors import SmoothnessError
 from bifactor.factors import Factors, Free, Kind, Symmetric
-from bifactor.inits import Zero
-from bifactor.inits.spectral import best_multiple
+from bifactor.inits import Zero, best_multiple
 from bifactor.metrics import nuclear_norm
-from bifactor.problems.footprint import pair_memory, run_memory, search_memory, stages_memory
+from bifactor.problems.memory import pair_memory, run_memory, search_memory, stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Settled, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_explicit, require_numpy, require_plain
-from bifactor.solvers.parts.shrinkage import blend
+from bifactor.solvers.requirements import require_explicit, require_numpy, require_plain
+from bifactor.solvers.shrinkage import blend
 from bifactor.validation import require_flag, settle_nonnegative, settle_positive
 
 LOOSE, TIGHT, RESTARTS = 0.1, 1e-10, 25

@@ -9,11 +9,11 @@ from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
 from bifactor.operators.curves import straightened
-from bifactor.problems.footprint import pair_memory, run_memory, search_memory
+from bifactor.problems.memory import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.parts.requirements import require_numpy, require_plain
+from bifactor.solvers.requirements import require_numpy, require_plain
 from bifactor.validation import require_flag, settle_positive
 
 DELTA = 1 / 3

@@ -1,4 +1,4 @@
-"""Step rules, which decide how far to move: one file per rule."""
+"""Step rules, which decide how far to move."""
 
 from bifactor.steps.base import StepSize
 from bifactor.steps.line_search import Backtracking, CurveSearch

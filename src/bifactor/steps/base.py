@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
+from bifactor.problems.curve import Path
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import Moving, Phase, Point, Value
 
 Memory = TypeVar("Memory", bound=Value)

@@ -7,8 +7,8 @@ import numpy as np
 
 from bifactor.arrays import epsilon
 from bifactor.errors import InputError
+from bifactor.problems.curve import Path
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import Point, Stalled, Value
 from bifactor.steps.base import Step, StepSize, reciprocal, shortened
 from bifactor.steps.quartic import minimiser

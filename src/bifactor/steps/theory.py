@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.factors import Factors, require_symmetric
+from bifactor.problems.curve import Path
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import Point, Value
 from bifactor.steps.base import Length, Step, StepSize, reciprocal
 from bifactor.svd import spectral_norm

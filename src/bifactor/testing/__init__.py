@@ -3,10 +3,7 @@
 Each check raises `CheckError` with the law that does not hold and the error, and returns None if all hold.
 """
 
+from bifactor.testing.checks import check_gradient, check_loss, check_operator, check_penalty, check_solver
 from bifactor.testing.invariance import check_invariance
-from bifactor.testing.losses import check_loss
-from bifactor.testing.operators import check_gradient, check_operator
-from bifactor.testing.penalties import check_penalty
-from bifactor.testing.solvers import check_solver
 
 __all__ = ["check_gradient", "check_invariance", "check_loss", "check_operator", "check_penalty", "check_solver"]

@@ -13,7 +13,7 @@ from bifactor.losses import Squared
 from bifactor.metrics import balanced, relative_error
 from bifactor.operators import Full
 from bifactor.penalties.balance import Frobenius
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, Solver
 from bifactor.steps import StronglyConvex
 from bifactor_reproduce.harness.experiment import Finished, Outcome

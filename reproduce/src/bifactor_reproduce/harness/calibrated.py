@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from bifactor.problems.curve import Path
 from bifactor.problems.objective import Objective
-from bifactor.problems.path import Path
 from bifactor.problems.state import Point
 from bifactor.steps import StepSize
 from bifactor.steps.base import Length, Step, reciprocal

@@ -15,7 +15,7 @@ from bifactor.linear_map import Dense
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SVP, ProcrustesFlow, Solver
 from bifactor.steps import StronglyConvex
 from bifactor.svd import truncated_svd

@@ -13,7 +13,7 @@ from bifactor.losses import Logistic, Squared
 from bifactor.metrics import balanced
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SPG, NuclearNorm, Solver
 from bifactor.steps import Smooth
 from bifactor.tables import Observations, read

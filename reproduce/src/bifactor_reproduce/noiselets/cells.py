@@ -13,7 +13,7 @@ from bifactor.losses import Squared
 from bifactor.metrics import nuclear_norm, relative_error, triplets
 from bifactor.operators import Full, Noiselet
 from bifactor.penalties.balance import Frobenius
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SVP, GuaranteedMC, ProcrustesFlow, Solver, SparseApproxSDP
 from bifactor.steps import StronglyConvex
 from bifactor_reproduce.harness.calibrated import Calibrated

@@ -15,7 +15,7 @@ from bifactor.metrics import relative_error
 from bifactor.models.tuning import tuned
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.problems.state import State
 from bifactor.running.holdout import Holdout
 from bifactor.running.solve import solve

@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.errors import BifactorError, InputError
 from bifactor.operators import Entries
-from bifactor.problems.problem import Problem
+from bifactor.problems.objective import Problem
 from bifactor.running.result import Result
 
 FIRST, SECOND, THIRD = "#1f5fa8", "#d1662b", "#3c8d53"

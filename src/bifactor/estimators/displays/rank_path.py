@@ -6,8 +6,7 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.estimators.displays.drawing import FIRST, SECOND, axes_for, fitted
 from bifactor.models.tuning import RidgePath
-from bifactor.running.rank_path import RankPath
-from bifactor.running.result import Result
+from bifactor.running.result import RankPath, Result
 
 
 class RankPathDisplay:

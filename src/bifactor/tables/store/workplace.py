@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from bifactor.errors import FileError, InputError
 from bifactor.running import files
-from bifactor.running.temporaries import discard
+from bifactor.running.files import discard
 from bifactor.tables.source import reading
 from bifactor.tables.store.manifest import MANIFEST, MARGINALS, NAMES, restored, signed, unsigned
 

@@ -1,0 +1,1 @@
+"""Variational Bayes: the posterior of the factors, in memory and in blocks."""
