@@ -36,7 +36,7 @@ def clustered(workers: int) -> Any:
     return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1")
 
 
-def fitted(store: bf.tables.BlockStore, client: Any, callback: Any = None, **asked: Any) -> bf.Result:
+def fitted(store: bf.data.BlockStore, client: Any, callback: Any = None, **asked: Any) -> bf.Result:
     f = bf.operators.Partitioned("squared", store, bf.executors.Dask(client, patience=60))
     problem = bf.Objective(f, bf.penalties.Ridge(2.0))
     asked = {"max_iter": ITERATIONS, "checkpoint_every": EVERY, "callback": callback, "tol": 0, **asked}
@@ -48,7 +48,7 @@ def spent(dask_worker: Any) -> tuple[int, float]:
     return int(dask_worker.transfer_outgoing_bytes_total), time.process_time()
 
 
-def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
+def speeds(store: bf.data.BlockStore) -> tuple[list[Row], bf.Result]:
     from distributed import Client
 
     found, known = [], None
@@ -71,7 +71,7 @@ def speeds(store: bf.tables.BlockStore) -> tuple[list[Row], bf.Result]:
     return found, result
 
 
-def kills(store: bf.tables.BlockStore, known: bf.Result) -> list[Row]:
+def kills(store: bf.data.BlockStore, known: bf.Result) -> list[Row]:
     """A worker is killed at a random moment, every other time for good; runs that end before it are made again."""
     from distributed import Client
 
@@ -105,11 +105,11 @@ def kills(store: bf.tables.BlockStore, known: bf.Result) -> list[Row]:
 
 def drive(address: str, folder: str, checkpoint: str, every: str, answer: str) -> None:
     """What a driver runs, in a process of its own."""
-    result = fitted(bf.tables.BlockStore.open(folder), address, checkpoint=checkpoint, checkpoint_every=int(every))
+    result = fitted(bf.data.BlockStore.open(folder), address, checkpoint=checkpoint, checkpoint_every=int(every))
     np.savez(answer, U=result.U, V=result.V)
 
 
-def drivers(store: bf.tables.BlockStore, known: bf.Result, scratch: Path) -> list[Row]:
+def drivers(store: bf.data.BlockStore, known: bf.Result, scratch: Path) -> list[Row]:
     """The calling process is killed at a random moment and the same call made again; scheduler and workers live on."""
     code = "import sys; from benchmarks.cluster import drive; drive(*sys.argv[1:])"
     chance, found = random.Random(1), []
@@ -152,6 +152,6 @@ def left_over(cluster: Any, patience: float = 20.0) -> int:
 def run() -> list[Row]:
     with tempfile.TemporaryDirectory(dir=os.environ.get("BIFACTOR_SCRATCH")) as scratch:
         planted.write(Path(scratch) / "source", SIZE, shape())
-        store = bf.tables.partition(Path(scratch) / "source", Path(scratch) / "blocks")
+        store = bf.data.partition(Path(scratch) / "source", Path(scratch) / "blocks")
         found, known = speeds(store)
         return [*found, *kills(store, known), *drivers(store, known, Path(scratch))]

@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row
-from bifactor.estimators.poisson_pca import PoissonPCA
+from bifactor.estimators.pca import PoissonPCA
 from bifactor.losses import NegativeBinomial
 
 SETS = {"scrna-pbmc-small": "blood cells", "scrna-intestine": "intestine cells"}

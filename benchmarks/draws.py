@@ -17,7 +17,7 @@ import scipy
 import bifactor as bf
 from benchmarks.harness.rows import Absent, Row, row
 from benchmarks.harness.table_data import MASKS, UNSEEN, MixedTable, hide, read
-from bifactor.tables.forms import NUMBER
+from bifactor.data.column_types import NUMBER
 
 SHARE, SEED, MOST, MANY = 0.3, 7, 39, 20
 RANGES, POOLED = (20, MOST), (5, MANY)

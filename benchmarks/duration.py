@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmarks.harness.data import movielens
 from benchmarks.harness.rows import Row, or_skipped, row
-from bifactor.models.fitting import fit_model
-from bifactor.models.settings import settings
-from bifactor.tables import Observations
+from bifactor.data import Observations
+from bifactor.models.completion.fitting import fit_model, settings
 
 CHOICES: dict[str, dict[str, Any]] = {
     "posterior, rank left open": {"n_components": "auto", "alpha": None},

@@ -22,7 +22,7 @@ import bifactor as bf
 from benchmarks.harness.data import DATA, movielens
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent, Case, Row, row
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 
 USERS, FILMS, RATINGS, RANK = 6040, 3706, 1_000_000, 32
 FEATURES, EACH = 200, 20

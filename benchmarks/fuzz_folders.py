@@ -23,10 +23,10 @@ import bifactor as bf
 from benchmarks.harness.children import outcomes
 from benchmarks.harness.mutations import changed, changed_array
 from benchmarks.harness.rows import Row, row
+from bifactor.data.store.block_file import HEADER, Header, digest
+from bifactor.data.store.manifest import signed, unsigned
 from bifactor.errors import BifactorError, InputError
 from bifactor.running import files
-from bifactor.tables.store.block_file import HEADER, Header, digest
-from bifactor.tables.store.manifest import signed, unsigned
 
 COUNT = int(os.environ.get("BIFACTOR_FUZZ", "2000"))
 """Of cases, all kinds together."""
@@ -100,7 +100,7 @@ def fuller(root: Path) -> None:
     settings |= {"alpha": 0.03, "unobserved": 0.2, "item_share": 0.3, "item_alpha": 3.0}
     bf.Recommender(**settings).fit(1.0 * (X > 0)).save(root / "clicks")
     i, j = np.nonzero(~np.isnan(X))
-    bf.tables.partition((i, j, X[i, j], rng.random(i.size) + 0.5), root / "blocks")
+    bf.data.partition((i, j, X[i, j], rng.random(i.size) + 0.5), root / "blocks")
 
 
 def change_manifest(rng: np.random.Generator, path: Path) -> None:
@@ -235,7 +235,7 @@ USES: dict[str, Callable[[Path], Any]] = {
     "posterior": lambda folder: use_posterior(bf.load(folder), folder),
     "features": lambda folder: use_posterior(bf.load(folder), folder),
     "clicks": lambda folder: use(bf.load(folder), folder),
-    "blocks": lambda folder: fitted(bf.tables.BlockStore.open(folder)),
+    "blocks": lambda folder: fitted(bf.data.BlockStore.open(folder)),
     "result": lambda folder: bf.Result.load(folder / "x.safetensors").matrix(),
     "checkpoint": lambda folder: solved(checkpoint=folder / "x.safetensors").matrix(),
 }
@@ -251,7 +251,7 @@ def use_posterior(fit: Any, folder: Path) -> np.ndarray:
     return np.concatenate(found)
 
 
-def fitted(store: bf.tables.BlockStore) -> np.ndarray:
+def fitted(store: bf.data.BlockStore) -> np.ndarray:
     """A few iterations on a block store, and all that it tells."""
     assert repr(store)
     _ = store.marginals, store.row_names, store.levels, store.mean, store.train(0.3, 0).size

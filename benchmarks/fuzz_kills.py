@@ -79,13 +79,13 @@ def in_memory(rng: Rng, wrapper: str, folder: Path) -> Any:
 
 
 def in_blocks(rng: Rng, wrapper: str, folder: Path) -> Any:
-    from bifactor.tables.store import plan
+    from bifactor.data.store import partition
 
     i, j, y, w, shape = observed(rng, wrapper)
     loss, options = parts_of(rng, wrapper, y, shape)
-    plan.SMALL = int(rng.integers(50, 2000))  # several blocks
+    partition.SMALL = int(rng.integers(50, 2000))  # several blocks
     columns = (i, j, y) if w is None else (i, j, y, w)
-    store = bf.tables.partition(columns, folder / "blocks", force=True, dtype=one_of(rng, DTYPES))
+    store = bf.data.partition(columns, folder / "blocks", force=True, dtype=one_of(rng, DTYPES))
     penalty = options.pop("penalty", None)
     f = bf.operators.Partitioned(loss, store, bf.executors.Streamed("1GB"))
     return bf.Objective(f, *([] if penalty is None else [penalty]), **options)

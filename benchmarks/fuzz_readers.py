@@ -127,17 +127,17 @@ def case(kind: str, seed: int, folder: Path) -> str:
 
 
 def read(path: Path, rng: np.random.Generator) -> Any:
-    from bifactor.models.target_state import target_state
-    from bifactor.tables.pictures import read_picture
+    from bifactor.models.tomography.states import target_state
+    from bifactor.pictures.files import read_picture
 
     if path.name.startswith("counts"):
-        return bf.tables.read_counts(path)[1]
+        return bf.data.read_counts(path)[1]
     if path.name.startswith("photo"):
         return read_picture(path).pixels
     if path.name.startswith("state"):
         return target_state(path, 2)
     told = ({}, {}, {}, {"wide": True}, {"values": False}, {"header": False}, {"decimal": ","}, {"weight": "3"})
-    return bf.tables.read(path, **told[int(rng.integers(len(told)))])
+    return bf.data.read(path, **told[int(rng.integers(len(told)))])
 
 
 def sound(found: Any) -> bool:

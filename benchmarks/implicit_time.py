@@ -25,7 +25,7 @@ import bifactor as bf
 from benchmarks.harness.clicks import CLICKS
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent, Row, row
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 
 WIDTHS, ROUNDS, LONG = (64, 256, 512), 3, 60
 NEAR = 1e-2, 1e-3

@@ -15,7 +15,7 @@ from benchmarks.harness.measure import in_fresh_process
 from benchmarks.harness.rows import Row, row
 from bifactor import kernels
 from bifactor.kernels import blas
-from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.kernels.threading import blas_at_most
 
 RANK = 50
 

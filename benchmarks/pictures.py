@@ -25,7 +25,7 @@ from benchmarks.harness.picture_sheet import Tile, marked, write_sheet
 from benchmarks.harness.picture_summary import CAPTION, summary_lines
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent, Case, Row, or_skipped, row, timed
-from bifactor.tables.pictures import psnr
+from bifactor.pictures.files import psnr
 
 SEED = 19
 """Of the masks."""

@@ -36,7 +36,7 @@ def shape() -> tuple[int, int]:
 
 def partition(source: Path, folder: Path) -> list[Row]:
     started, cpu = time.perf_counter(), time.process_time()
-    store = bf.tables.partition(source, folder, memory=PARTITION)
+    store = bf.data.partition(source, folder, memory=PARTITION)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     per = sum(part.header.bytes for part in store.parts) / store.size
     numbers = {"seconds": seconds, "million_per_second": store.size / seconds / 1e6, "cpu_seconds": cpu}
@@ -44,7 +44,7 @@ def partition(source: Path, folder: Path) -> list[Row]:
 
 
 def streamed(folder: Path) -> list[Row]:
-    store = bf.tables.BlockStore.open(folder)
+    store = bf.data.BlockStore.open(folder)
     f = bf.operators.Partitioned("squared", store, bf.executors.Streamed(STREAM))
     found = _fitted(bf.Objective(f, bf.penalties.Ridge(2.0)), store.size)
     result = found.pop("result")
@@ -90,7 +90,7 @@ def _fitted(problem: bf.Objective, size: int, iterations: int = ITERATIONS) -> R
     }
 
 
-def error_of_new(store: bf.tables.BlockStore, U: np.ndarray, V: np.ndarray) -> Row:
+def error_of_new(store: bf.data.BlockStore, U: np.ndarray, V: np.ndarray) -> Row:
     """Of new observations in rows and columns with three times as many as the rank, beside what theory allows."""
     rng, (rows, cols) = np.random.default_rng(9), store.marginals
     i = rng.integers(0, store.shape[0], NEW)

@@ -16,7 +16,7 @@ import bifactor as bf
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.estimators import linear_inversion, nearest_state
-from bifactor.models.linear_inversion import eigenvectors
+from bifactor.models.tomography.measurements import eigenvectors
 
 Counts = tuple[list[str], np.ndarray]
 

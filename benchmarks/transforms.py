@@ -7,7 +7,7 @@ import bifactor as bf
 from benchmarks.harness.measure import in_turns
 from benchmarks.harness.rows import Row
 from bifactor import kernels
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 
 SHAPE = (2048, 4096)
 

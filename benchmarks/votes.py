@@ -16,10 +16,8 @@ from scipy.special import xlogy
 
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row
-from bifactor.estimators.logistic_pca import LogisticPCA
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
-from bifactor.estimators.poisson_pca import PoissonPCA
+from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
+from bifactor.estimators.pca import LogisticPCA, PoissonPCA
 
 VOTE_RANKS, COUNT_RANKS = (1, 2, 3, 5), (1, 2, 3, 5, 10)
 VOTE_SEEDS, COUNT_SEEDS = 10, 3

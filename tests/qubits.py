@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bifactor.arrays import gaussian
-from bifactor.models.linear_inversion import eigenvectors
+from bifactor.models.tomography.measurements import eigenvectors
 
 MATRICES = {
     "I": np.eye(2),

@@ -22,7 +22,7 @@ FLOORS = [
     {"display"},
     {"kernels"},
     {"executors"},
-    {"linear_map", "pictures"},
+    {"linear_map"},
     {"svd", "losses", "blocks"},
     {"factors"},
     {"metrics"},
@@ -31,12 +31,12 @@ FLOORS = [
     {"inits", "steps"},
     {"solvers"},
     {"running", "extend"},
-    {"tables"},
+    {"data"},
     {"testing"},
-    {"ranking"},
+    {"pictures", "ranking"},
     {"models"},
     {"estimators"},
-    {"anndata", "reports"},
+    {"anndata", "plots", "reports"},
     {"cli"},
     {"__main__"},
 ]
@@ -46,8 +46,8 @@ PUBLIC = {
     "bifactor": (
         "FactorAnalysis Function History ImageCompletion LogisticPCA MatrixCompletion Objective OneBitCompletion "
         "PoissonPCA Problem Recommender Result StateTomography Status TableImputer all_cells load solve threads "
-        "anndata errors estimators executors extend inits losses metrics models operators penalties ranking solvers "
-        "steps tables testing"
+        "anndata data errors estimators executors extend inits losses metrics models operators penalties plots ranking "
+        "solvers steps testing"
     ),
     "bifactor.anndata": "pca",
     "bifactor.extend": (
@@ -76,9 +76,9 @@ PUBLIC = {
     ),
     "bifactor.estimators": (
         "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion MisfitWarning OneBitCompletion PoissonPCA "
-        "Recommender StateTomography TableImputer displays linear_inversion nearest_state"
+        "Recommender StateTomography TableImputer linear_inversion nearest_state"
     ),
-    "bifactor.estimators.displays": (
+    "bifactor.plots": (
         "ConvergenceDisplay ImageDisplay ObservedPredictedDisplay RankPathDisplay ScreeDisplay SpectrumDisplay"
     ),
     "bifactor.models": "Fit Model load",
@@ -86,7 +86,7 @@ PUBLIC = {
         "Difference Evaluation Recommends Split average_precision by_entry by_time by_user coverage evaluate hit_rate "
         "interval judge ndcg popularity_share precision recall reciprocal_rank"
     ),
-    "bifactor.tables": "BlockStore Names Observations Origin Part partition read read_counts",
+    "bifactor.data": "BlockStore Names Observations Origin Part partition read read_counts",
     "bifactor.testing": "check_gradient check_invariance check_loss check_operator check_penalty check_solver",
 }
 

@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.blocks import Exact, Shared, two_weights
 from bifactor.factors import Free
-from bifactor.kernels import blocks_numba, blocks_reference
+from bifactor.kernels import row_blocks_numba, row_blocks_reference
 
 DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
 
@@ -19,7 +19,7 @@ def semidefinite(rng, rank, dtype=np.float64):
 
 def dense(blocks: Shared | Exact, rows: int, rank: int) -> np.ndarray:
     if isinstance(blocks, Exact):
-        return np.swapaxes(blocks_reference.transposed(blocks.packed, blocks.rank), 1, 2)
+        return np.swapaxes(row_blocks_reference.transposed(blocks.packed, blocks.rank), 1, 2)
     total = np.multiply.outer(np.broadcast_to(blocks.ridge, rows), np.eye(rank))
     for a, B in blocks.pairs:
         total = total + np.multiply.outer(np.broadcast_to(a, rows), B)
@@ -102,13 +102,13 @@ def test_a_row_without_any_weight_counts_as_the_mean_one():
         assert np.all(np.isfinite(Shared(((p, nothing), (0.2, nothing))).divide(np.ones((6, 3), dtype))))
 
 
-@pytest.mark.parametrize("kernel", [blocks_numba, blocks_reference])
+@pytest.mark.parametrize("kernel", [row_blocks_numba, row_blocks_reference])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_exact_blocks_are_solved(kernel, dtype):
     rng = np.random.default_rng(1)
     for rank in (1, 2, 5, 17):
         M = np.stack([semidefinite(rng, rank, dtype) for _ in range(6)])
-        k, h = blocks_reference.triangle(rank)
+        k, h = row_blocks_reference.triangle(rank)
         packed, rows = M[:, k, h], gaussian(rng, (6, rank), dtype)
         found = kernel.solve(kernel.cholesky(packed, rank), rows)
         wanted = divided(rows.astype(float), M.astype(float))
@@ -196,10 +196,10 @@ def test_inverses_and_determinants(rank, dtype):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, rank, rank + 4))
     M = A @ A.transpose(0, 2, 1)
-    first, second = blocks_reference.triangle(rank)
+    first, second = row_blocks_reference.triangle(rank)
     exact = Exact(M[:, first, second].astype(dtype), rank)
     tol = 1e-3 if dtype == np.float32 else 1e-9
-    inverse = blocks_reference.transposed(exact.inverse().packed, rank)
+    inverse = row_blocks_reference.transposed(exact.inverse().packed, rank)
     np.testing.assert_allclose(inverse @ M, np.broadcast_to(np.eye(rank), M.shape), atol=tol)
     np.testing.assert_allclose(exact.log_determinants(), np.linalg.slogdet(M)[1], atol=tol)
     rows = rng.standard_normal((30, rank)).astype(dtype)

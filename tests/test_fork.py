@@ -113,7 +113,7 @@ def test_several_threads_may_fork(lock, often):
 
 
 def test_the_locks_of_the_package_are_held():
-    from bifactor.kernels.blas_threads import _LOCK
+    from bifactor.kernels.threading import _LOCK
 
     assert _LOCK in _compat._locks
     numba = pytest.importorskip("numba.core.compiler_lock")

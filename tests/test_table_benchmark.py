@@ -13,7 +13,7 @@ from benchmarks.harness.imputers import IMPUTERS, Encoded
 from benchmarks.harness.rows import Absent
 from benchmarks.harness.table_data import DEVELOPMENT, MASKS, UNSEEN, MixedTable, hide
 
-from bifactor.tables.forms import Form
+from bifactor.data.column_types import Form
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def served(folder: str) -> Numbers:
 
 
 def names(path: str) -> int:
-    return len(bf.tables.read(path).values)
+    return len(bf.data.read(path).values)
 
 
 def ranked(model: bf.MatrixCompletion, split: bf.ranking.Split) -> Numbers:

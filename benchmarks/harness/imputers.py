@@ -9,7 +9,7 @@ import numpy as np
 import bifactor as bf
 from benchmarks.harness.rivals import library
 from benchmarks.harness.table_data import MixedTable
-from bifactor.tables.forms import CATEGORY, NUMBER, ORDINAL
+from bifactor.data.column_types import CATEGORY, NUMBER, ORDINAL
 
 TREES, ROUNDS = 20, 3
 """Of forests, in each round of the columns."""

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness import data
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent
-from bifactor.tables.pictures import kept, read_picture, shrunk
+from bifactor.pictures.files import kept, read_picture, shrunk
 
 SIDE = 256
 SEGMENTS = 5

@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 
 import bifactor as bf
 from benchmarks.harness.rivals import library
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 from bifactor.ranking import Recommends
 
 Settings = dict[str, float]

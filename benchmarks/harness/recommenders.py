@@ -16,7 +16,7 @@ from scipy import sparse
 
 from benchmarks.harness.ratings_data import Split
 from benchmarks.harness.rivals import library
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 
 Predictor = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

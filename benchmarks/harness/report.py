@@ -31,7 +31,7 @@ def commit(name: str = "HEAD", root: Path = ROOT) -> str:
 
 
 def metadata(**more: Any) -> Row:
-    from bifactor.kernels.threads import thread_count  # a tree that is measured may not have it
+    from bifactor.kernels.threading import thread_count  # a tree that is measured may not have it
 
     try:
         here, changed = commit(), bool(git("status", "--porcelain", "--untracked-files=no"))

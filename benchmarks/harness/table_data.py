@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 
 from benchmarks.harness.rivals import library
-from bifactor.tables.forms import CATEGORY, KEEP, NUMBER, ORDINAL, Form
-from bifactor.tables.frame_cells import cells_of, declared
+from bifactor.data.column_types import CATEGORY, KEEP, NUMBER, ORDINAL, Form
+from bifactor.models.imputation.frames import cells_of, declared
 
 ROWS, LEVELS = 1500, 25
 """Rows of a table, and levels of a category, at most."""

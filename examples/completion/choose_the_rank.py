@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bifactor as bf
-from bifactor.estimators.displays import RankPathDisplay, SpectrumDisplay
+from bifactor.plots import RankPathDisplay, SpectrumDisplay
 
 rng = np.random.default_rng(1)
 truth = rng.standard_normal((200, 6)) * np.geomspace(3, 0.5, 6) @ rng.standard_normal((6, 150))

@@ -7,6 +7,7 @@ from bifactor._compat import lazy
 
 if TYPE_CHECKING:
     from bifactor import anndata as anndata
+    from bifactor import data as data
     from bifactor import errors as errors
     from bifactor import estimators as estimators
     from bifactor import executors as executors
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bifactor import ranking as ranking
     from bifactor import solvers as solvers
     from bifactor import steps as steps
-    from bifactor import tables as tables
     from bifactor import testing as testing
     from bifactor.estimators import FactorAnalysis as FactorAnalysis
     from bifactor.estimators import ImageCompletion as ImageCompletion
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bifactor.estimators import Recommender as Recommender
     from bifactor.estimators import StateTomography as StateTomography
     from bifactor.estimators import TableImputer as TableImputer
-    from bifactor.kernels.threads import threads as threads
+    from bifactor.kernels.threading import threads as threads
     from bifactor.models import load as load
     from bifactor.operators.all_cells import all_cells as all_cells
     from bifactor.problems import Function as Function
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from bifactor.running.result import Status as Status
     from bifactor.running.solve import solve as solve
 
-_ROOMS = "anndata errors estimators executors extend inits losses metrics models operators penalties ranking solvers "
-_ROOMS += "steps tables testing"
+_ROOMS = "anndata data errors estimators executors extend inits losses metrics models operators penalties plots "
+_ROOMS += "ranking solvers steps testing"
 _ESTIMATORS = "FactorAnalysis ImageCompletion LogisticPCA MatrixCompletion OneBitCompletion PoissonPCA "
 _ESTIMATORS += "Recommender StateTomography TableImputer"
 if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
@@ -54,9 +54,9 @@ if not TYPE_CHECKING:  # otherwise a misspelt name would be of type Any
             **dict.fromkeys(_ESTIMATORS.split(), "estimators"),
             **dict.fromkeys(("Function", "Objective", "Problem"), "problems"),
             **dict.fromkeys(("History", "Result", "Status"), "running.result"),
-            "all_cells": "operators.cells",
+            "all_cells": "operators.all_cells",
             "load": "models",
             "solve": "running.solve",
-            "threads": "kernels.threads",
+            "threads": "kernels.threading",
         },
     )

@@ -8,7 +8,7 @@ from scipy import sparse
 from bifactor._compat import imported
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.estimators.poisson_pca import PoissonPCA
+from bifactor.estimators.pca import PoissonPCA
 
 if TYPE_CHECKING:
     from anndata import AnnData

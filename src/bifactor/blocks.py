@@ -28,10 +28,9 @@ from bifactor.arrays import (
     spread,
 )
 from bifactor.errors import InputError
-from bifactor.kernels.blas import matmul
-from bifactor.kernels.blocks_reference import triangle
-from bifactor.kernels.combine import some_rows
+from bifactor.kernels.blas import matmul, some_rows
 from bifactor.kernels.memory import empty
+from bifactor.kernels.row_blocks_reference import triangle
 
 # Weights of rows as combinations of two of them.
 
@@ -334,7 +333,7 @@ class Exact(Blocks):
 
     @property
     def _kernel(self) -> ModuleType:
-        return kernels.find("blocks", self.packed.dtype, self.packed.size, self.rank)
+        return kernels.find("row_blocks", self.packed.dtype, self.packed.size, self.rank)
 
     @cached_property
     def _factor(self) -> Array:

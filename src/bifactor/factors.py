@@ -34,9 +34,7 @@ from bifactor.arrays import (
 )
 from bifactor.blocks import Blocks
 from bifactor.errors import InputError
-from bifactor.kernels.blas import gram, matmul, wide_gram
-from bifactor.kernels.combine import difference, plus, reversed_onto, scaled, total
-from bifactor.kernels.inner import inner, norm
+from bifactor.kernels.blas import difference, gram, inner, matmul, norm, plus, reversed_onto, scaled, total, wide_gram
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_eigh, truncated_svd
 from bifactor.validation import require_flag

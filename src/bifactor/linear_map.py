@@ -11,7 +11,7 @@ from scipy import sparse
 from bifactor import kernels
 from bifactor.arrays import HERE, Array, beside, conj, dtype_of, none_of, on_host
 from bifactor.kernels import blas
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.entry_layout import Layout
 from bifactor.validation import require_rows
 
 

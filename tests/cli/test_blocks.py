@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import bifactor as bf
 from bifactor.cli.main import main
+from bifactor.data import BlockStore
+from bifactor.data.store import partition
 from bifactor.running import solve
-from bifactor.tables import BlockStore
-from bifactor.tables.store import plan
 
 QUICK = ("--rank", 2, "--alpha", 1)
 
@@ -29,7 +29,7 @@ def table(m=120, n=50, seed=0):
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plan, "SMALL", 1)
+    monkeypatch.setattr(partition, "SMALL", 1)
     text = "".join(f"u{a},{b},{c}\n" for a, b, c in zip(*table(), strict=True))
     Path("data.csv").write_text("user,item,rating\n" + text)
 
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_the_best_fit_so_far(invoke, monkeypatch):
 
         return solve.solve(problem, *arguments, callback=interrupt, **options)
 
-    monkeypatch.setattr("bifactor.models.fitting.solve", stopped)
+    monkeypatch.setattr("bifactor.models.completion.fitting.solve", stopped)
     told = json.loads(invoke("complete", "blocks", *QUICK, "-o", "fit", "--json", code=130).stdout)
     assert told["fit"]["status"] == "INTERRUPTED"
     assert bf.load("fit").predict("u1", 3) > 0

@@ -234,7 +234,7 @@ def ctrl_c():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
-    from bifactor.models import click_choices as clicks
+    from bifactor.models.recommender import hyperparameters as clicks
 
     choices(400, 30).to_csv("more.csv", index=False)
     found, count = clicks._Fold.ndcg, 0
@@ -256,7 +256,7 @@ def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("holdout", [0, 0.1])
 def test_ctrl_c_ends_a_fit_with_the_best_so_far(monkeypatch, holdout):
-    from bifactor.cli import watch
+    from bifactor.cli import monitor
 
     def iterations(self, most):
         def show(iteration, state):
@@ -265,7 +265,7 @@ def test_ctrl_c_ends_a_fit_with_the_best_so_far(monkeypatch, holdout):
 
         return show
 
-    monkeypatch.setattr(watch.Fitting, "iterations", iterations)
+    monkeypatch.setattr(monitor.Fitting, "iterations", iterations)
     options = ("--implicit", *QUICK, "--holdout", holdout, "-o", "f", "--json")
     told = json.loads(invoke("complete", "clicks.csv", *options, code=130).stdout)
     assert told["fit"]["status"] == "INTERRUPTED"
@@ -304,11 +304,11 @@ def test_one_user_on_the_screen_is_told_why(fitted):
 
 
 def test_files_for_all_users(fitted, monkeypatch):
-    from bifactor.cli import lists
+    from bifactor.cli import recommend
 
     names, scores = fitted.recommend(n=7)
-    monkeypatch.setattr(lists, "BLOCK", 11)
-    monkeypatch.setattr(lists, "LINES", 100)
+    monkeypatch.setattr(recommend, "BLOCK", 11)
+    monkeypatch.setattr(recommend, "LINES", 100)
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv", "--names", "titles.csv")
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.csv.gz", "--explain")
     invoke("recommend", "fit", "--all", "-n", 7, "-o", "all.parquet")

@@ -16,10 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 import bifactor as bf
-from bifactor.cli import lists
+from bifactor.cli import recommend
 from bifactor.cli.main import main
 from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.models import noise_choice, tuning
+from bifactor.models import hyperparameters
+from bifactor.models.completion import noise_selection
 from bifactor.running import files
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
@@ -136,7 +137,7 @@ def test_recommendations_leave_out_what_was_seen(invoke):
     ("by", "more"), [("mean", {}), ("lower", {}), ("lower", {"level": 0.2}), ("draw", {"seed": 3})]
 )
 def test_recommendations_by_error_bars_are_those_of_python(invoke, posterior, monkeypatch, by, more):
-    monkeypatch.setattr(lists, "BLOCK", 7)
+    monkeypatch.setattr(recommend, "BLOCK", 7)
     asked = [part for name, value in more.items() for part in (f"--{name}", value)]
     answer = json.loads(invoke("recommend", posterior, "--all", "-n", 4, "--by", by, *asked, "--json").stdout)
     options = {"random_state": more.get("seed", 0)} if by == "draw" else more
@@ -387,7 +388,7 @@ def test_ctrl_c_keeps_the_best_fit(folder):
 @pytest.mark.parametrize("where", ["solve", "_fitted"])
 def test_ctrl_c_in_the_choice_of_the_ridge_takes_the_best_so_far(invoke, monkeypatch, where):
     """In a fit Ctrl-C is a status, between two of them an exception; both end the choice, not the command."""
-    calls, function = [], getattr(tuning, where)
+    calls, function = [], getattr(hyperparameters, where)
 
     def pressed(*arguments, **options):
         calls.append(1)
@@ -396,7 +397,7 @@ def test_ctrl_c_in_the_choice_of_the_ridge_takes_the_best_so_far(invoke, monkeyp
         done = function(*arguments, **options)
         return replace(done, status=bf.Status.INTERRUPTED) if len(calls) == 3 else done
 
-    monkeypatch.setattr(tuning, where, pressed)
+    monkeypatch.setattr(hyperparameters, where, pressed)
     answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "--alpha", "auto", "-o", "fit", "--json").stdout)
     assert len(calls) == 3
     assert len(answer["path"]["ridges"]) == (3 if where == "solve" else 2)
@@ -593,7 +594,7 @@ def test_error_bars_are_left_out_on_request(invoke, folder):
 
 @pytest.mark.parametrize("where", ["solve", "_fitted"])
 def test_ctrl_c_in_the_choice_of_the_noise_takes_the_best_so_far(invoke, monkeypatch, where):
-    calls, function = [], getattr(noise_choice, where)
+    calls, function = [], getattr(noise_selection, where)
 
     def pressed(*arguments, **options):
         calls.append(1)
@@ -602,7 +603,7 @@ def test_ctrl_c_in_the_choice_of_the_noise_takes_the_best_so_far(invoke, monkeyp
         done = function(*arguments, **options)
         return replace(done, status=bf.Status.INTERRUPTED) if len(calls) == 2 else done
 
-    monkeypatch.setattr(noise_choice, where, pressed)
+    monkeypatch.setattr(noise_selection, where, pressed)
     answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "-o", "fit", "--json").stdout)
     assert len(calls) == 2
     assert len(answer["fit"]["noise"]["tried"]) == (2 if where == "solve" else 1)
@@ -640,7 +641,7 @@ def test_a_newcomer_may_have_a_name_of_text(tmp_path, monkeypatch):
     assert CliRunner().invoke(main, ["recommend", "fit", "--user", "7", "--include-seen"]).exit_code == 0
     blocks = ["partition", "x.csv", "-o", "blocks", "--text-names"]
     assert CliRunner().invoke(main, blocks).exit_code == 0
-    assert next(iter(bf.tables.BlockStore.open("blocks").row_names)) == "0"
+    assert next(iter(bf.data.BlockStore.open("blocks").row_names)) == "0"
     done = CliRunner().invoke(main, ["complete", "blocks", "--text-names", "-o", "other"])
     assert done.exit_code == 2
     assert "--text-names is for files" in done.output

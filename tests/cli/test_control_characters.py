@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from bifactor.cli.look import shown
 from bifactor.cli.main import main
+from bifactor.cli.output import shown
 
 EVIL = "\x1b[31m\x1b]2x\x07\x9b31m\x7f\b\u202e"
 """A colour, a title of the window, a colour once more, deletions, and the reversal of all that follows."""

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import bifactor.cli.doctor
 from bifactor.cli.main import main
-from bifactor.kernels.threads import VARIABLES, _default
+from bifactor.kernels.threading import VARIABLES, _default
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 import bifactor as bf
 from bifactor.cli.main import main
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
+from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
 
 SHAPE = (30, 20)
 
@@ -220,7 +219,7 @@ def fit(folder):
 
 def test_new_rows_are_recommended_for(fit):
     told = answer("recommend", "fit", "--ratings", "new.csv", "-n", 100)
-    folded = fit.fold_in(bf.tables.read("new.csv"))
+    folded = fit.fold_in(bf.data.read("new.csv"))
     assert [one["row"] for one in told["rows"]] == [7, 8]
     for one, names, values in zip(told["rows"], *folded.recommend([7, 8], n=100), strict=True):
         there = ~np.isnan(values)
@@ -238,7 +237,7 @@ def test_new_rows_are_predicted(fit):
     with open("pairs.csv", "w") as file:
         file.write("user,item\n7,i1\n8,i1\n103,i1\n9,i1\n7,nothing\n")
     told = answer("predict", "fit", "pairs.csv", "--ratings", "new.csv")
-    folded = fit.fold_in(bf.tables.read("new.csv"))
+    folded = fit.fold_in(bf.data.read("new.csv"))
     assert [one["known"] for one in told["predictions"]] == ["both", "both", "both", "column", "row"]
     assert (told["pairs"], told["unknown"]) == (5, 2)
     with pytest.warns(UserWarning, match="2 of 5"):
@@ -267,7 +266,7 @@ def test_new_rows_are_read_in_the_columns_of_the_fit():
     new = frame[:8].assign(who=7)
     new.to_csv("some.csv", index=False)
     best = answer("recommend", "fit", "--ratings", "some.csv", "-n", 3)["rows"]
-    folded = bf.load("fit").fold_in(bf.tables.read(new, row="who", col="what", value="much"))
+    folded = bf.load("fit").fold_in(bf.data.read(new, row="who", col="what", value="much"))
     assert [one["row"] for one in best] == [7]
     assert [one["column"] for one in best[0]["recommended"]] == folded.recommend(7, n=3)[0][0].tolist()
 

@@ -93,7 +93,7 @@ def test_sigterm_keeps_the_best_fit(folder):
 
 
 READING = (
-    "import bifactor.tables\nread = sys.modules['bifactor.tables.read']\n"
+    "import bifactor.data\nread = sys.modules['bifactor.data.read']\n"
     "read.require_file = lambda path: os.kill(os.getpid(), signal.SIGTERM)"
 )
 

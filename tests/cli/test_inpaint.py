@@ -13,8 +13,7 @@ from PIL import Image
 
 import bifactor.cli.inpaint
 from bifactor.cli.main import main
-from bifactor.tables.pictures import kept, read_picture
-from bifactor.tables.written_pictures import format_of, write_picture
+from bifactor.pictures.files import format_of, kept, read_picture, write_picture
 
 
 @pytest.fixture

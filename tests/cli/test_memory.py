@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bifactor as bf
-from bifactor.models import ranking
-from bifactor.models.ranking import best_columns
+from bifactor.models import top_k
+from bifactor.models.top_k import best_columns
 
 resource = pytest.importorskip("resource")
 
@@ -59,7 +59,7 @@ def test_clicks_take_no_more_than_the_line_says(tmp_path, kernels, blocks):
         for path in (many, few):
             with np.load(path) as arrays:
                 triples = arrays["row"], arrays["col"], np.ones(arrays["row"].size)
-                bf.tables.partition(triples, path.with_suffix(""))
+                bf.data.partition(triples, path.with_suffix(""))
         many, few = many.with_suffix(""), few.with_suffix("")
     settings = ("--implicit", "--rank", "16", "--alpha", "0.1", "--unobserved", "0.1", "--max-iter", "2")
     # The first process compiles kernels, which takes more memory than the fit; the others read them from the cache.
@@ -79,7 +79,7 @@ def test_ranking_needs_the_memory_of_a_block_of_scores():
     columns, scores = best_columns(U, V, 5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= 1.1 * ranking.SCORE * ranking.BLOCK
+    assert peak <= 1.1 * top_k.SCORE * top_k.BLOCK
     z = U[[0, 4_000, 8_999]] @ V.T
     np.testing.assert_array_equal(columns[[0, 4_000, 8_999]], np.argsort(-z, axis=1)[:, :5])
     np.testing.assert_allclose(scores[[0, 4_000, 8_999]], -np.sort(-z, axis=1)[:, :5])

@@ -38,7 +38,7 @@ def test_it_tells_what_was_written(ratings):
         "million observations per second",
     ):
         assert words in done.output
-    store = bf.tables.BlockStore.open(ratings / "blocks")
+    store = bf.data.BlockStore.open(ratings / "blocks")
     assert store.shape == (30, 20)
 
 
@@ -74,7 +74,7 @@ def test_mistakes_get_a_sentence(ratings, monkeypatch, arguments, code, words):
 def test_pairs_without_values(ratings):
     done = run(ratings / "part-0.parquet", "-o", ratings / "blocks", "--row", "user", "--col", "item", "--implicit")
     assert done.exit_code == 0, done.output
-    assert bf.tables.BlockStore.open(ratings / "blocks").ones
+    assert bf.data.BlockStore.open(ratings / "blocks").ones
 
 
 def test_after_an_interrupt_it_goes_on(ratings, monkeypatch):
@@ -82,10 +82,10 @@ def test_after_an_interrupt_it_goes_on(ratings, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bifactor.tables.store.partition.write_block", interrupt)
+        patch.setattr("bifactor.data.store.partition.write_block", interrupt)
         done = run(ratings / "ratings.csv", "-o", ratings / "blocks")
     assert done.exit_code == 130
     assert "Run the same command again" in done.output
     done = run(ratings / "ratings.csv", "-o", ratings / "blocks")
     assert done.exit_code == 0
-    assert bf.tables.BlockStore.open(ratings / "blocks").size == 399
+    assert bf.data.BlockStore.open(ratings / "blocks").size == 399

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from bifactor.cli.main import main
+from bifactor.data import read_counts
 from bifactor.estimators import StateTomography
-from bifactor.models import tomography as models
-from bifactor.models.linear_inversion import eigenvectors
+from bifactor.models.tomography import fit as models
+from bifactor.models.tomography.measurements import eigenvectors
 from bifactor.running.result import Status
-from bifactor.tables import read_counts
 
 SETTINGS = ["".join(letters) for letters in product("XYZ", repeat=2)]
 OUTCOMES = ["00", "01", "10", "11"]

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from bifactor.cli import watch
+from bifactor.cli import monitor
 from bifactor.running import progress
 
 
@@ -15,12 +15,12 @@ from bifactor.running import progress
 def terminal(monkeypatch):
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=120, color_system=None)
-    monkeypatch.setattr(watch, "stderr", lambda: console)
+    monkeypatch.setattr(monitor, "stderr", lambda: console)
     monkeypatch.setattr("rich.progress.get_console", lambda: console)
     return shown
 
 
-@pytest.mark.parametrize("bar", [watch.share, lambda name: progress.share_bar(True, name)], ids=["shell", "python"])
+@pytest.mark.parametrize("bar", [monitor.share, lambda name: progress.share_bar(True, name)], ids=["shell", "python"])
 def test_bars_show_how_long_the_rest_takes(terminal, bar):
     with bar("filling in") as show:
         for share in range(6):
@@ -34,8 +34,8 @@ def test_bars_show_how_long_the_rest_takes(terminal, bar):
 
 def test_nothing_is_shown_elsewhere(monkeypatch):
     shown = io.StringIO()
-    monkeypatch.setattr(watch, "stderr", lambda: Console(file=shown))
-    with watch.share("filling in") as show:
+    monkeypatch.setattr(monitor, "stderr", lambda: Console(file=shown))
+    with monitor.share("filling in") as show:
         show(0.3)
     assert shown.getvalue().strip() == ""
     with progress.share_bar(False, "filling in") as show:

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.estimators import inputs
-from bifactor.models import fitting, noise_choice
+from bifactor.estimators import validation
+from bifactor.models.completion import fitting, noise_selection
 from bifactor.solvers import PCG, Variational
 
 M, N, NOISE = 120, 60, 0.5
@@ -162,13 +162,13 @@ def test_saved_and_loaded(tmp_path, named, noise):
     for ours, theirs in zip(fit.predict_interval(0, 3, 0.8), model.predict_interval(0, 3, 0.8), strict=True):
         assert ours == pytest.approx(theirs)
     new = pd.DataFrame({"user": [999] * 3, "item": [0, 1, 2], "rating": [2.0, 3.0, 4.0]})
-    added = fit.fold_in(bf.tables.read(new))
+    added = fit.fold_in(bf.data.read(new))
     also = model.partial_fit_long(new)
     np.testing.assert_allclose(added.predict(999, 5, return_std=True), also.predict(999, 5, return_std=True), rtol=1e-7)
     model.save(tmp_path / "bare", error_bars=False)
     bare = bf.load(tmp_path / "bare")
     assert bare.predict(0, 3) == pytest.approx(model.predict(0, 3))
-    assert np.isfinite(bare.fold_in(bf.tables.read(new)).predict(999, 5))
+    assert np.isfinite(bare.fold_in(bf.data.read(new)).predict(999, 5))
     with pytest.raises(InputError, match="Only the means"):
         bare.predict(0, 3, return_std=True)
     sizes = [(tmp_path / name / "posterior.safetensors").stat().st_size for name in ("whole", "bare")]
@@ -178,7 +178,7 @@ def test_saved_and_loaded(tmp_path, named, noise):
 def test_the_noise_is_the_one_that_predicts_best(table, monkeypatch):
     model = bf.MatrixCompletion(n_components=3, random_state=0).fit(table)
     choice = model.noise_choice_
-    plain = len(noise_choice.CANDIDATES)
+    plain = len(noise_selection.CANDIDATES)
     assert [one.solver.implicit for one in choice.candidates] == [False] * plain + [True]
     assert choice.chosen is choice.candidates[int(np.argmin(choice.held_out[:plain]))]  # the pattern tells nothing here
     assert choice.standard_error[int(np.argmin(choice.held_out))] == 0
@@ -206,14 +206,14 @@ def test_implicit_features_on_request(table):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_many_entries_those_of_some_rows_are_tried(table, monkeypatch, turned):
-    monkeypatch.setattr(noise_choice, "MANY", 500)
-    seen, solve = [], noise_choice.solve
+    monkeypatch.setattr(noise_selection, "MANY", 500)
+    seen, solve = [], noise_selection.solve
 
     def watched(problem, *args, **options):
         seen.append((problem.shape, int(np.count_nonzero(problem.weights))))
         return solve(problem, *args, **options)
 
-    monkeypatch.setattr(noise_choice, "solve", watched)
+    monkeypatch.setattr(noise_selection, "solve", watched)
     X = table.T if turned else table
     model = bf.MatrixCompletion(n_components=3, random_state=0).fit(X)
     assert model.model_.U.shape[0] == X.shape[0]
@@ -323,7 +323,7 @@ def short_rows(seed, entries=704):
 def test_where_rows_are_short_blocks_and_memory_end_at_the_same_place(seed, tmp_path):
     """One start ends 30 to 100 nats from the other there, so both are tried, and the evidence compares them."""
     triples, Z = short_rows(seed)
-    bf.tables.partition(triples, tmp_path / "blocks")
+    bf.data.partition(triples, tmp_path / "blocks")
     a, b = (
         bf.MatrixCompletion(n_components=2, noise="one", random_state=0).fit(data)
         for data in (triples, str(tmp_path / "blocks"))
@@ -349,7 +349,7 @@ def test_a_callback_that_stops_a_fit_stops_it():
     model = bf.MatrixCompletion(n_components=2, solver=Variational("one"), random_state=0)
     data = short_rows(3)[0]
     settings = replace(model._settings(), callback=lambda sweep, state: seen.append(sweep) or sweep == 3)
-    observations = bf.tables.Observations(*data, (338, 38))
+    observations = bf.data.Observations(*data, (338, 38))
     result = fitting.fit_model(observations, settings).result
     assert (result.n_iter, result.status, seen) == (3, bf.Status.CALLBACK, [1, 2, 3])
 
@@ -407,7 +407,7 @@ def test_other_mistakes(fitted, monkeypatch):
         fitted.sample(1, noise="yes")
     with pytest.raises(InputError):
         fitted.predict_interval([M], [0])
-    monkeypatch.setattr(inputs, "LARGEST", 100)
+    monkeypatch.setattr(validation, "LARGEST", 100)
     with pytest.raises(InputError, match="more than 100 entries"):
         fitted.sample(1)
 

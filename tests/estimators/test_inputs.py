@@ -8,8 +8,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from bifactor.errors import InputError
-from bifactor.estimators.checked import frame_header
-from bifactor.estimators.inputs import observations
+from bifactor.estimators.validation import frame_header, observations
 
 TABLE = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, np.nan], [4.0, 5.0, np.nan], [np.nan, 6.0, 7.0]])
 ROWS, COLS = np.nonzero(~np.isnan(TABLE))

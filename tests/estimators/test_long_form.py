@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 import bifactor as bf
 from bifactor.errors import BifactorError, InputError
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
+from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
 
 SHAPE, RANK = (30, 16), 2
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars, lazy": pl.LazyFrame, "pyarrow": pa.table}
@@ -277,7 +276,7 @@ def test_factors_of_rows_in_a_file(table, tmp_path):
 def test_factors_are_those_of_the_rows_that_are_folded_in(table):
     model = make().fit_long(long(table[:20]))
     new = long(table[20:], 20)
-    folded = model.fit_.fold_in(bf.tables.read(new))
+    folded = model.fit_.fold_in(bf.data.read(new))
     told = model.transform_long(new)
     np.testing.assert_array_equal(folded.model.U[20:, 1:], told.to_numpy()[:, 1:].astype(float))
     np.testing.assert_allclose(model.inverse_transform(told.iloc[:, 1:])[0, 3], folded.predict("u20", 30), rtol=1e-12)

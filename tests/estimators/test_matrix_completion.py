@@ -11,14 +11,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import bifactor as bf
+from bifactor.data.observations import Observations
 from bifactor.errors import InputError
-from bifactor.estimators import factorised, inputs
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
+from bifactor.estimators import base, validation
+from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
 from bifactor.losses import Huber, Ordinal
-from bifactor.models.scoring import explained
+from bifactor.models.metrics import explained
 from bifactor.solvers import Newton
-from bifactor.tables.observations import Observations
 
 SHAPE, RANK, NOISE = (120, 60), 3, 0.1
 
@@ -281,15 +280,15 @@ def test_complete_keeps_what_is_known(truth, table, fitted):
 
 
 def test_fit_transform_is_refused_before_any_work(table, monkeypatch):
-    monkeypatch.setattr(inputs, "LARGEST", 100)
-    monkeypatch.setattr(factorised, "fit_watched", lambda *args: pytest.fail("work was done"))
+    monkeypatch.setattr(validation, "LARGEST", 100)
+    monkeypatch.setattr(base, "fit_watched", lambda *args: pytest.fail("work was done"))
     for X in (table, triples(table), sparse.csr_array((11, 10)), pl.DataFrame(table)):
         with pytest.raises(InputError, match=r"more than 100 entries.*predict.*transform"):
             make().fit_transform(X)
 
 
 def test_complete_is_refused_above_a_size(fitted, monkeypatch):
-    monkeypatch.setattr(inputs, "LARGEST", 100)
+    monkeypatch.setattr(validation, "LARGEST", 100)
     with pytest.raises(InputError, match="120×60 matrix has more than 100 entries"):
         fitted.complete()
 

@@ -17,8 +17,7 @@ from sklearn.utils import estimator_checks
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.one_bit import OneBitCompletion
+from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
 
 DATA = Path(os.environ.get("BIFACTOR_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 LINKS = {"logistic": special.expit, "probit": special.ndtr}

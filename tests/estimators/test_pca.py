@@ -21,11 +21,10 @@ from sklearn.utils import estimator_checks
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.estimators.logistic_pca import LogisticPCA
 from bifactor.estimators.matrix_completion import MatrixCompletion
-from bifactor.estimators.poisson_pca import PoissonPCA
-from bifactor.models import components
-from bifactor.models.components import LIGHT
+from bifactor.estimators.pca import LogisticPCA, PoissonPCA
+from bifactor.models import pca
+from bifactor.models.pca import LIGHT
 
 DATA = Path(os.environ.get("BIFACTOR_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
@@ -542,8 +541,8 @@ def test_dispersion_is_found_and_large_counts_weigh_less():
 def test_the_ridge_of_a_large_table_is_chosen_on_some_of_its_rows(monkeypatch):
     X, _ = planted(LogisticPCA, (400, 30), holes=0.0)
     whole = LogisticPCA(random_state=0).fit(X)
-    monkeypatch.setattr(components, "CELLS", 100 * 30)
-    monkeypatch.setattr(components, "FEWEST_ROWS", 50)
+    monkeypatch.setattr(pca, "CELLS", 100 * 30)
+    monkeypatch.setattr(pca, "FEWEST_ROWS", 50)
     some = LogisticPCA(random_state=0).fit(X)
     assert len(some.transform(X)) == 400
     assert some.result_.U.shape[0] == 400

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.models import fitting
+from bifactor.models.completion import fitting
 from bifactor.ranking import by_entry, by_user, evaluate
 
 
@@ -145,7 +145,7 @@ def test_item_to_item_scores_go_everywhere(mixed, tmp_path):
     loaded = bf.load(tmp_path / "fit")
     again = loaded.recommend([5], 3)
     np.testing.assert_array_equal(again[0], ids)
-    new = bf.tables.Observations(*chosen[[5]].tocoo().coords, np.ones(chosen[[5]].nnz), (1, 40))
+    new = bf.data.Observations(*chosen[[5]].tocoo().coords, np.ones(chosen[[5]].nnz), (1, 40))
     folded = loaded.fold_in(new).recommend([200], 3)
     np.testing.assert_array_equal(folded[0], ids)
 
@@ -254,7 +254,7 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     assert rest == pytest.approx(0, abs=1e-4)
     np.testing.assert_array_equal(names, model.explain(3, ids[0], n=1000)[0])
     np.testing.assert_allclose(parts, model.explain(3, ids[0], n=1000)[1], rtol=1e-12)
-    history = bf.tables.Observations(
+    history = bf.data.Observations(
         np.zeros(plays[[3]].nnz, int), plays[[3]].indices, plays[[3]].data, (1, plays.shape[1])
     )
     again = loaded.fold_in(history)
@@ -287,7 +287,7 @@ def test_parts_and_rest_add_up_to_the_prediction(name, tmp_path):
     fit = bf.load(tmp_path / "fit")
     features = model._features(settings["user_features"][:2] if "user_features" in settings else None, 2)
     history = chosen[[3, 8]].tocoo()
-    folded = fit.fold_in(bf.tables.Observations(*history.coords, history.data, history.shape, row_features=features))
+    folded = fit.fold_in(bf.data.Observations(*history.coords, history.data, history.shape, row_features=features))
     tol = 20 * float(np.finfo(chosen.dtype).eps)
     for one, rows in ((model, (3, 8)), (fit, (3, 8)), (folded, (120, 121))):
         for row, col in zip(rows, (2, 7), strict=True):
@@ -383,8 +383,8 @@ def test_names_files_and_folders(chosen, tmp_path):
     assert loaded.model.clicks.unobserved == 0.2
     assert 0 < model.score_long(lines[["user", "item"]]) <= 1
     newcomer = lines[lines["user"] == "u3"].assign(user="new")
-    plain = bf.tables.read(newcomer, row="user", col="item", values=False)
-    counts = bf.tables.read(newcomer, row="user", col="item", value="plays")
+    plain = bf.data.read(newcomer, row="user", col="item", values=False)
+    counts = bf.data.read(newcomer, row="user", col="item", value="plays")
     for history, plays in ((plain, 1.0), (counts, 3.0)):
         known = sparse.csr_array(plays * (chosen[[3]] > 0))
         # Columns are in the order of their names here.

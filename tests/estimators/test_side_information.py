@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 import bifactor as bf
+from bifactor.data.features import Feature, FeatureTable
 from bifactor.errors import FileError, InputError
 from bifactor.estimators.side_information import FeatureReader
 from bifactor.running import files
-from bifactor.tables.feature_table import Feature, FeatureTable
 
 M, N, K = 80, 60, 6
 
@@ -133,7 +133,7 @@ def test_the_unit_and_the_zero_of_a_feature_do_not_matter(make, form, tmp_path):
         return
     other.save(tmp_path / "fit")
     table = sparse.coo_array(np.nan_to_num(known.toarray() if sparse.issparse(known) else known))
-    lines = bf.tables.Observations(*table.coords, table.data, table.shape)
+    lines = bf.data.Observations(*table.coords, table.data, table.shape)
     lines = replace(lines, row_features=sparse.csr_array(changed[9:20]))
     folded = bf.load(tmp_path / "fit").fold_in(lines).model.U[-11:]
     np.testing.assert_allclose(folded[:, folded.shape[1] - new[1].shape[1] :], new[1], atol=1e-8)
@@ -310,7 +310,7 @@ def test_folders_keep_what_features_say(make, tmp_path):
     for ours, theirs in zip(fit.recommend([0, 9], 5), model.fit_.recommend([0, 9], 5), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     table = sparse.csr_array(np.nan_to_num(X[9:20])) if make is completion else X[9:20]
-    data = bf.tables.Observations(
+    data = bf.data.Observations(
         *table.tocoo().coords, table.data, table.shape, row_features=sparse.csr_array(left[9:20])
     )
     again, live = fit.fold_in(data), model.fit_.fold_in(data)

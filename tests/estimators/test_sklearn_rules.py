@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 
-from bifactor.estimators import watched
+from bifactor.estimators import callbacks
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.table_imputer import TableImputer
 
@@ -219,7 +219,7 @@ def test_callbacks_see_every_iteration(table, kind, settings):
 
 def test_without_callbacks_in_scikit_learn(table, monkeypatch):
     with_them = MatrixCompletion(alpha=1.0, random_state=0).fit(table)
-    monkeypatch.setattr(watched, "with_callbacks", None)
+    monkeypatch.setattr(callbacks, "with_callbacks", None)
     without = MatrixCompletion(alpha=1.0, random_state=0).fit(table)
     np.testing.assert_array_equal(without.components_, with_them.components_)
 

@@ -26,7 +26,7 @@ from tests.qubits import (
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.estimators import MisfitWarning, StateTomography, linear_inversion, nearest_state
-from bifactor.models.linear_inversion import eigenvectors
+from bifactor.models.tomography.measurements import eigenvectors
 from bifactor.operators.pauli import Pauli
 from bifactor.running.result import Status
 from bifactor.solvers import BFGD, FGD, PCG, SPG, Newton

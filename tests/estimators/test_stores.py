@@ -9,10 +9,10 @@ import pytest
 from sklearn.base import clone
 
 import bifactor as bf
+from bifactor.data import BlockStore, Observations, partition
+from bifactor.data.store import partition as plan
+from bifactor.data.store.block_store import is_held_out, picked
 from bifactor.errors import FileError, InputError
-from bifactor.tables import BlockStore, Observations, partition
-from bifactor.tables.store import plan
-from bifactor.tables.store.picked import is_held_out, picked
 
 
 def entries(m=150, n=60, seed=0):
@@ -127,11 +127,11 @@ def test_clicks_with_counts_and_pairs_that_come_twice(data, tmp_path):
 
 
 def test_weights_of_clicks_are_chosen_as_in_memory(tmp_path, monkeypatch):
-    from bifactor.models import click_choices
+    from bifactor.models.recommender import hyperparameters
 
     rows, cols, y = entries(320, 30)
     stay = y > 3.5
-    monkeypatch.setattr(click_choices, "MOST", 3)
+    monkeypatch.setattr(hyperparameters, "MOST", 3)
     inside = bf.Recommender(n_components=3, item_share=0, random_state=0).fit((rows[stay], cols[stay]))
     partition((rows[stay], cols[stay], np.ones(stay.sum())), tmp_path / "b")
     blocks = bf.Recommender(n_components=3, random_state=0).fit(tmp_path / "b")

@@ -31,12 +31,12 @@ def silent():
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bifactor.tables.store.plan.SMALL", 5000)
+        patch.setattr("bifactor.data.store.partition.SMALL", 5000)
         rng = np.random.default_rng(0)
         rows, cols = rng.integers(0, 900, 40_000), rng.integers(0, 200, 40_000)
         U, V = rng.standard_normal((900, 3)), rng.standard_normal((200, 3))
         y = (np.sum(U[rows] * V[cols], axis=1) + 0.1 * rng.standard_normal(rows.size)).astype(np.float32)
-        return bf.tables.partition((rows, cols, y), tmp_path_factory.mktemp("dask") / "blocks")
+        return bf.data.partition((rows, cols, y), tmp_path_factory.mktemp("dask") / "blocks")
 
 
 def cluster(workers, threads=1):
@@ -116,7 +116,7 @@ def die(iteration, state):
         os.kill(os.getpid(), 9)
 
 address, folder, checkpoint = sys.argv[1:]
-f = bf.operators.Partitioned("squared", bf.tables.BlockStore.open(folder), bf.executors.Dask(address))
+f = bf.operators.Partitioned("squared", bf.data.BlockStore.open(folder), bf.executors.Dask(address))
 problem, solver = bf.Objective(f, bf.penalties.Ridge(1.0)), bf.solvers.PCG()
 bf.solve(problem, 3, solver, rng=0, max_iter=7, checkpoint_every=4, callback=die, tol=0, checkpoint=checkpoint)
 """

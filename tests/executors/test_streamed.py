@@ -8,14 +8,14 @@ import pytest
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.executors.executor import bytes_of
-from bifactor.kernels import combine
+from bifactor.kernels import blas
 from bifactor.operators import Partitioned
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Few observations make several blocks."""
-    monkeypatch.setattr("bifactor.tables.store.plan.SMALL", 200)
+    monkeypatch.setattr("bifactor.data.store.partition.SMALL", 200)
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def store(tmp_path):
     rng = np.random.default_rng(0)
     rows, cols = rng.integers(0, 300, 4000), rng.integers(0, 50, 4000)
     y = rng.standard_normal(4000).astype(np.float32)
-    found = bf.tables.partition((rows, cols, y), tmp_path / "blocks")
+    found = bf.data.partition((rows, cols, y), tmp_path / "blocks")
     assert len(found.parts) > 2
     return found
 
@@ -76,12 +76,12 @@ def test_what_is_no_amount_of_memory(wrong):
 @pytest.mark.parametrize("offsets", [False, True])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_pcg_has_five_pairs_of_factors_at_most(tmp_path, monkeypatch, loss, offsets):
-    monkeypatch.setattr(combine, "AT_A_TIME", 1 << 14)
+    monkeypatch.setattr(blas, "AT_A_TIME", 1 << 14)
     rng, shape, rank = np.random.default_rng(0), (250_000, 50), 10
     rows, cols = rng.integers(0, shape[0], 4000), rng.integers(0, shape[1], 4000)
     rows[0], cols[0] = shape[0] - 1, shape[1] - 1
     y = np.sign(rng.standard_normal(4000))
-    store = bf.tables.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
+    store = bf.data.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
     f = bf.operators.Partitioned(loss, store)
     problem = bf.Objective(f, bf.penalties.Ridge(0.5), offsets=offsets)
     start = bf.inits.Given(*(0.1 * rng.standard_normal((k, rank)) for k in shape))

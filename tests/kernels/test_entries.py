@@ -14,8 +14,8 @@ import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.factors import Free
-from bifactor.kernels import compile, entries_numba, entries_reference, pool
-from bifactor.kernels.layout import RUN, TILE, arrange
+from bifactor.kernels import compile, entries_numba, entries_reference, threading
+from bifactor.kernels.entry_layout import RUN, TILE, arrange
 from bifactor.losses import DataFit
 
 SHAPES = [(1, 1, 1), (5, 5, 12), (40, 7, 200), (3000, 11, 9000), (TILE + 900, TILE + 50, (TILE + 900) * RUN * 2)]
@@ -30,7 +30,7 @@ def sample(n_outer, n_inner, size, seed=0, index=np.int64):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compiled_equals_reference(shape, dtype, monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)  # use threads however small the problem
+    monkeypatch.setattr(threading, "SMALL", 0)  # use threads however small the problem
     layout, _ = sample(*shape)
     rng = np.random.default_rng(1)
     rank = 3
@@ -72,7 +72,7 @@ def test_fused_pass_equals_the_plain_one(make_problem, loss, dtype, weighted, sh
 @pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
 @pytest.mark.parametrize("arranged", [False, True])
 def test_curve_is_that_of_the_products(shape, dtype, arranged, monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)
+    monkeypatch.setattr(threading, "SMALL", 0)
     rng = np.random.default_rng(3)
     op = bf.operators.Entries(rng.integers(shape[0], size=400), rng.integers(shape[1], size=400), shape)
     bound = op.bind(DataFit.of(bf.losses.Squared(), gaussian(rng, (400,), dtype)))

@@ -6,7 +6,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian
-from bifactor.kernels import losses_numba, losses_reference, pool
+from bifactor.kernels import losses_numba, losses_reference, threading
 
 both_precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
@@ -15,7 +15,7 @@ bent_or_straight = pytest.mark.parametrize("bent", [True, False])
 
 @pytest.fixture(autouse=True)
 def threads_for_small_work(monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)
+    monkeypatch.setattr(threading, "SMALL", 0)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from bifactor import kernels
 from bifactor.kernels import moments_reference as reference
-from bifactor.kernels.layout import arrange
+from bifactor.kernels.entry_layout import arrange
 
 compiled = kernels.compiled("moments")
 

@@ -5,22 +5,17 @@ import pytest
 
 import bifactor as bf
 from bifactor.arrays import gaussian
-from bifactor.kernels import (
-    blas,
-    pauli_numba,
-    pauli_reference,
-    pool,
-    transforms_numba,
-    transforms_reference,
-)
-from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.kernels import blas, threading, transforms_numba, transforms_reference
+from bifactor.kernels import transforms_numba as pauli_numba
+from bifactor.kernels import transforms_reference as pauli_reference
+from bifactor.kernels.threading import blas_at_most
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 
 @pytest.fixture(autouse=True)
 def threads_for_small_work(monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)
+    monkeypatch.setattr(threading, "SMALL", 0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.errors import FileError, InputError
-from bifactor.models.clipping import grade_range, in_words, restored_range, stored_range
+from bifactor.models.completion.clipping import grade_range, in_words, restored_range, stored_range
 
 SHAPE = (60, 40)
 
@@ -180,7 +180,7 @@ def test_it_travels_with_names_folders_and_new_rows(tmp_path, shown):
     assert fit.model.clip == (1, 5)
     np.testing.assert_array_equal(fit.predict(pairs["user"], pairs["item"]), told)
     best = pd.DataFrame({"user": "new", "item": np.arange(40), "rating": 5.0})
-    served = fit.fold_in(bf.tables.read(best))
+    served = fit.fold_in(bf.data.read(best))
     assert served.predict("new", np.arange(40)).max() <= 5
     assert model.partial_fit_long(best).predict("new", np.arange(40)).max() <= 5
 

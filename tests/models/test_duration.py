@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bifactor.cli.look import in_time
-from bifactor.models import duration, noise_choice
+from bifactor.cli.output import in_time
+from bifactor.data import Observations
+from bifactor.models import duration
+from bifactor.models.completion import noise_selection
+from bifactor.models.completion.fitting import as_problem, fit_model, settings
 from bifactor.models.duration import PASSES, expected_seconds
-from bifactor.models.fitting import as_problem, fit_model
-from bifactor.models.settings import settings
-from bifactor.tables import Observations
 
 OPTIONS = {"loss": "squared", "offsets": True, "max_iter": 5, "tol": 1e-3, "random_state": 0, "solver": None}
 
@@ -40,7 +40,7 @@ def test_seconds_are_those_of_one_pass_times_their_number(data, clock, n_compone
 
 def test_a_posterior_takes_as_many_passes_as_columns_in_each_sweep(data, clock, monkeypatch):
     problem = as_problem(data, settings(**OPTIONS, n_components=3, alpha=None, verbose=0), 0.0)
-    fits = 1 + len(noise_choice.CANDIDATES)
+    fits = 1 + len(noise_selection.CANDIDATES)
     assert expected_seconds(problem, 3, None, True) == fits * duration.SWEEPS * 4
     monkeypatch.setattr(duration, "MANY", data.values.size / 2)
     assert expected_seconds(problem, 3, None, True) == (1 + (fits - 1) / 2) * duration.SWEEPS * 4

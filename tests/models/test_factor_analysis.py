@@ -9,12 +9,11 @@ import pytest
 import bifactor as bf
 from bifactor import kernels
 from bifactor.errors import InputError
-from bifactor.kernels import lanes_reference
-from bifactor.models import factor_model, factor_rows
-from bifactor.models.factor_analysis import fit_factors
-from bifactor.models.factor_columns import best_turn, bound, extrapolated, improved, start, tidied
-from bifactor.models.factor_rank import best_rank
-from bifactor.models.factor_rows import Table
+from bifactor.models.factor_analysis import lanes_reference, updates
+from bifactor.models.factor_analysis import model as fitted_model
+from bifactor.models.factor_analysis.fit import best_rank, fit_factors
+from bifactor.models.factor_analysis.model import FactorModel
+from bifactor.models.factor_analysis.updates import Table, best_turn, bound, extrapolated, improved, start, tidied
 
 NAN = np.nan
 
@@ -69,7 +68,7 @@ def rows_densely(model, y):
 
 def without_doubt(model):
     """The same model with loadings that are known exactly."""
-    return factor_model.FactorModel(
+    return FactorModel(
         model.mean,
         model.loadings,
         0 * model.covariances,
@@ -138,8 +137,8 @@ def test_rows_in_blocks_are_those_at_once(monkeypatch):
     Y = TABLES["planted"]
     model = fit_factors(Y)
     whole = model.rows(Y), model.predict(model.rows(Y)), model.sample(model.rows(Y), 0)
-    monkeypatch.setattr(factor_rows, "BLOCK", 64)
-    monkeypatch.setattr(factor_model, "KEPT", 0)
+    monkeypatch.setattr(updates, "BLOCK", 64)
+    monkeypatch.setattr(fitted_model, "KEPT", 0)
     rows = model.rows(Y)
     assert rows.kept is None
     np.testing.assert_allclose(rows.means, whole[0].means, atol=1e-12)
@@ -154,7 +153,7 @@ def test_rows_that_share_holes_are_as_those_that_do_not(monkeypatch):
     assert Table(Y).repeated is not None
     model = fit_factors(Y, tol=1e-6)
     rows = model.rows(Y)
-    monkeypatch.setattr(factor_rows, "ALIKE", np.inf)
+    monkeypatch.setattr(updates, "ALIKE", np.inf)
     assert Table(Y).repeated is None
     other = fit_factors(Y, tol=1e-6)
     assert other.bound == pytest.approx(model.bound, rel=1e-6)
@@ -428,7 +427,7 @@ def test_other_columns_are_refused():
 SCRIPT = """
 import sys
 import numpy as np
-from bifactor.models.factor_analysis import fit_factors
+from bifactor.models.factor_analysis.fit import fit_factors
 Y = np.random.default_rng(0).standard_normal((60, 6))
 fit_factors(Y)
 print(sorted(set(sys.modules) & {"numba", "sklearn"}))
@@ -447,7 +446,7 @@ def test_kernels_are_their_references(rank, count):
     X = rng.standard_normal((count, rank, rank + 3))
     whole = np.eye(rank) + X @ X.transpose(0, 2, 1)
     packed, vectors = lanes_reference.packed_of(whole), rng.standard_normal((rank, count))
-    fast = kernels.compiled("lanes")
+    fast = kernels.compiled("models.factor_analysis.lanes")
     np.testing.assert_array_equal(lanes_reference.matrices(packed, rank), whole)
     inverses = [packed.copy(), packed.copy()]
     logs = [kernel.invert(one, rank) for kernel, one in zip((fast, lanes_reference), inverses, strict=True)]

@@ -7,16 +7,15 @@ import pytest
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.data import Names, Observations
 from bifactor.errors import FileError, InputError
-from bifactor.models import noise_choice
+from bifactor.models.completion import noise_selection
+from bifactor.models.completion.fitting import fit_model, settings
+from bifactor.models.completion.noise_selection import some_rows
 from bifactor.models.fit import Fit
-from bifactor.models.fitting import fit_model
-from bifactor.models.noise_choice import some_rows
-from bifactor.models.settings import settings
-from bifactor.models.updating import updated
+from bifactor.models.partial_fit import updated
 from bifactor.running import files
 from bifactor.solvers import Variational
-from bifactor.tables import Names, Observations
 
 M, N, COLD = 90, 50, 20
 
@@ -182,7 +181,7 @@ def test_more_data_for_a_model(planted, model):
 
 def test_of_many_entries_features_are_cut_alike(planted, monkeypatch):
     data, _ = planted
-    monkeypatch.setattr(noise_choice, "MANY", 500)
+    monkeypatch.setattr(noise_selection, "MANY", 500)
     some = some_rows(data, np.random.default_rng(0))
     assert some.row_features.shape == (some.shape[0], 3)
     first = data.values == some.values[0]

@@ -12,15 +12,14 @@ import pytest
 from scipy import sparse
 
 import bifactor as bf
+from bifactor.data import Names, Observations, read
+from bifactor.data.observations import from_triples
 from bifactor.errors import InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import Fit
-from bifactor.models.fitting import fit_model
-from bifactor.models.pairs import Pairs
-from bifactor.models.settings import settings
-from bifactor.models.two_classes import signs, two_classes
-from bifactor.tables import Names, Observations, read
-from bifactor.tables.matrices import from_triples
+from bifactor.models.completion.fitting import fit_model, settings
+from bifactor.models.completion.labels import signs, two_classes
+from bifactor.models.seen_items import Pairs
 
 SHAPE = (25, 14)
 

@@ -70,13 +70,13 @@ def test_rows_are_stationary_whatever_the_loss(name, dtype):
 @pytest.mark.parametrize("compiled", ["compiled"], indirect=True)
 @pytest.mark.parametrize("name", ["Squared", "Logistic", "Poisson", "Huber"])
 def test_compiled_rows_are_those_of_the_reference(name, monkeypatch):
-    from bifactor.kernels import pool
+    from bifactor.kernels import threading
 
     problem, V = new_rows(LOSSES[name], np.random.default_rng(1), weights=2.0, offsets=True)
     rng = np.random.default_rng(2)
     V = np.hstack([rng.standard_normal((len(V), 1)), np.ones((len(V), 1)), V])
     rows = fold_in(problem, V, 0.2)
-    monkeypatch.setattr(pool, "SMALL", 1)
+    monkeypatch.setattr(threading, "SMALL", 1)
     np.testing.assert_array_equal(rows, fold_in(problem, V, 0.2))
     monkeypatch.setattr(type(problem.loss), "pointwise", None)
     np.testing.assert_allclose(rows, fold_in(problem, V, 0.2), atol=1e-8)

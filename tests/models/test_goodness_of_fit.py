@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bifactor.models.goodness_of_fit import LEAST, goodness_of_fit, n_parameters, pearson, pools
+from bifactor.models.tomography.goodness_of_fit import LEAST, goodness_of_fit, n_parameters, pearson, pools
 
 RARE = np.array([0.6, 0.3, 0.05, 0.03, 0.01, 0.01, 0.0, 0.0])
 

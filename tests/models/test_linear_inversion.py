@@ -8,7 +8,7 @@ from tests.qubits import drawn_state, labels, matrix, probabilities
 
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
-from bifactor.models.linear_inversion import (
+from bifactor.models.tomography.measurements import (
     eigenvectors,
     linear_inversion,
     nearest_state,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from tests.qubits import drawn_state, labels, per_shot, sample
 
-from bifactor.models.linear_inversion import state_factor
-from bifactor.models.measurements import Centred, Counts, Expectations
+from bifactor.models.tomography.measurements import Centred, Counts, Expectations, state_factor
 from bifactor.operators.pauli import Pauli
 from bifactor.testing import check_operator
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import bifactor as bf
+from bifactor.data import Observations
 from bifactor.estimators import MatrixCompletion, OneBitCompletion
 from bifactor.losses import Huber, Logistic, Poisson, Squared
-from bifactor.models import tuning
-from bifactor.models.fitting import best_constant, constant
-from bifactor.models.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
+from bifactor.models import hyperparameters
+from bifactor.models.completion.fitting import best_constant, constant
+from bifactor.models.completion.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
 from bifactor.operators import Entries
-from bifactor.tables import Observations
 
 ROUNDING = {"rtol": 0, "atol": 1e-9}
 """Differences of predictions of size 1: rounding, a hundred iterations later."""
@@ -202,14 +202,14 @@ def test_the_spread_is_that_of_numbers():
 def test_offsets_alone_are_the_first_of_a_path():
     """Their ridge is that of the best fit without components, and the ridge of the path falls from where X = 0."""
     given = with_scale(problem()[0], 2.0)
-    holdout = tuning.hold_out(given, np.random.default_rng(0))
-    family = tuning._offsets_alone(holdout, None)
-    found = tuning._searched(holdout, family, [4], False, None)
+    holdout = hyperparameters.hold_out(given, np.random.default_rng(0))
+    family = hyperparameters._offsets_alone(holdout, None)
+    found = hyperparameters._searched(holdout, family, [4], False, None)
     assert found.path.ridges[0] == family.first
     assert np.all(np.diff(found.path.ridges) < 0)
     alone = holdout.losses(family.start.left, family.start.right)
     assert found.path.held_out[0] == pytest.approx(holdout.mean(alone))
-    for factor in (tuning.OFFSET_FACTOR, 1 / tuning.OFFSET_FACTOR):
+    for factor in (hyperparameters.OFFSET_FACTOR, 1 / hyperparameters.OFFSET_FACTOR):
         ridge = bf.penalties.Ridge(factor * family.offset_ridge)
         other = bf.solve(holdout.train.penalized(ridge), 0, rng=0)
         assert holdout.mean(holdout.losses(other.U, other.V)) >= found.path.held_out[0] * (1 - 1e-4)
@@ -217,13 +217,13 @@ def test_offsets_alone_are_the_first_of_a_path():
 
 def test_the_ridge_of_offsets_is_chosen_only_if_it_is_clearly_better():
     given = with_scale(problem()[0], 2.0)
-    holdout, start = tuning.hold_out(given, np.random.default_rng(0)), given.zero(0)
-    common = tuning.Family(bf.penalties.Ridge, start, tuning.steepest(given, start))
-    one = tuning._searched(holdout, common, [4], False, None)
-    start = tuning._offsets_alone(holdout, None).start
+    holdout, start = hyperparameters.hold_out(given, np.random.default_rng(0)), given.zero(0)
+    common = hyperparameters.Family(bf.penalties.Ridge, start, hyperparameters.steepest(given, start))
+    one = hyperparameters._searched(holdout, common, [4], False, None)
+    start = hyperparameters._offsets_alone(holdout, None).start
     alone = holdout.losses(start.left, start.right)
     for losses, own in ((one.losses + 1, True), (one.losses - 1, False), (alone, True)):
-        found = tuning._with_own_ridge(holdout, replace(one, losses=losses), [4], None)
+        found = hyperparameters._with_own_ridge(holdout, replace(one, losses=losses), [4], None)
         assert (found.offset_ridge is not None) == own
 
 
@@ -292,7 +292,7 @@ def test_shares_of_the_ridge_of_components_are_candidates(monkeypatch):
     truth, X = table(3, (70, 45), components=1.5, known=0.4)
     settings = {"n_components": 3, "loss": "huber", "alpha": "auto", "random_state": 0}
     share = MatrixCompletion(**settings).fit(X)
-    monkeypatch.setattr(tuning, "SHARES", ())
+    monkeypatch.setattr(hyperparameters, "SHARES", ())
     alone = MatrixCompletion(**settings).fit(X)
     assert share.offset_alpha_ / share.alpha_ < 0.5 * alone.offset_alpha_ / alone.alpha_
     assert error(share, truth, X) < 1.01 * error(alone, truth, X)

@@ -7,7 +7,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.estimators.displays import (
+from bifactor.plots import (
     ConvergenceDisplay,
     ImageDisplay,
     ObservedPredictedDisplay,

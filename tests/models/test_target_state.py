@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bifactor.errors import FileError, InputError
-from bifactor.models.target_state import target_state
+from bifactor.models.tomography.states import target_state
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("ghz", (1, 2, 5)), ("W", (1, 3, 5)), ("singlet", (2, 4))])

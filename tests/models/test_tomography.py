@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tests.qubits import drawn_state, labels, matrix, sample
 
-from bifactor.models import tomography
-from bifactor.models.measurements import Counts, Expectations
-from bifactor.models.tomography import Prediction, Settings, _as_good_as_the_best, choose_rank, fit_state, misfit
+from bifactor.models.tomography import fit
+from bifactor.models.tomography.fit import Prediction, Settings, _as_good_as_the_best, choose_rank, fit_state, misfit
+from bifactor.models.tomography.measurements import Counts, Expectations
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
 
@@ -39,7 +39,7 @@ def test_ranks_that_explain_nothing_do_not_end_the_choice(explained, tried, want
     def predictions(data, rank, folds, how):
         return Prediction(np.full(len(data.labels), values[rank]), rank in explained)
 
-    monkeypatch.setattr(tomography, "predict_held_out", predictions)
+    monkeypatch.setattr(fit, "predict_held_out", predictions)
     choice = choose_rank(counted(np.eye(8) / 8, 3), HOW)
     assert choice.rank == wanted
     assert list(choice.held_out) == tried
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_the_choice(fits, rank, tried, monkeypatch):
         broken = replace(state.result, status=Status.INTERRUPTED)
         return replace(state, result=broken) if len(calls) == fits else state
 
-    monkeypatch.setattr(tomography, "fit_state", interrupted)
+    monkeypatch.setattr(fit, "fit_state", interrupted)
     choice = choose_rank(counted(drawn_state(3, 1), 3), HOW)
     assert len(calls) == fits
     assert (choice.rank, list(choice.held_out), choice.interrupted) == (rank, tried, True)
@@ -135,5 +135,5 @@ def test_an_interrupted_fit_is_not_tried_in_reverse(monkeypatch):
     data = counted(drawn_state(2, 1), 2, 1000, reverse=True)
     state = fit_state(data, 1, HOW)
     broken = replace(state, result=replace(state.result, status=Status.INTERRUPTED))
-    monkeypatch.setattr(tomography, "fit_state", None)
+    monkeypatch.setattr(fit, "fit_state", None)
     assert "higher rank" in misfit(broken, data, HOW, "same")

@@ -12,7 +12,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.errors import InputError
 from bifactor.factors import Free
-from bifactor.kernels import passes_numba, passes_reference, pool
+from bifactor.kernels import entries_numba, entries_reference, threading
 from bifactor.losses import DataFit
 from bifactor.operators import Entries, Full, Gaussian, Noiselet, Recomputed, Scaled, Stacked
 from bifactor.operators.entries import EntriesBound, SymbolicEntries
@@ -68,8 +68,8 @@ def close(got, wanted, tol=1e-12):
     ids=lambda loss: type(loss).__name__,
 )
 def test_compiled_passes_equal_the_reference(observed, loss, dtype, weighted, shape, monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)  # threads however small the problem,
-    monkeypatch.setattr(passes_reference, "BLOCK", 97)  # and many blocks
+    monkeypatch.setattr(threading, "SMALL", 0)  # threads however small the problem,
+    monkeypatch.setattr(entries_reference, "PASS_BLOCK", 97)  # and many blocks
     rng = np.random.default_rng(2)
     operator, y = observed(loss, shape, dtype)
     f = operator.bind(DataFit.of(loss, y, rng.random(y.size) if weighted else None))
@@ -82,8 +82,8 @@ def test_compiled_passes_equal_the_reference(observed, loss, dtype, weighted, sh
     assert all(part.dtype == dtype for part in data)
 
     def same(one, compiled, reference, *sides):
-        got = getattr(passes_numba, one)(f.layout, *compiled, *data, *sides)
-        wanted = getattr(passes_reference, one)(f.layout, *reference, *data, *sides)
+        got = getattr(entries_numba, one)(f.layout, *compiled, *data, *sides)
+        wanted = getattr(entries_reference, one)(f.layout, *reference, *data, *sides)
         close(got, wanted, 1e-4 if dtype == np.float32 else 1e-12)
         for array in got:
             assert isinstance(array, float) or array.dtype in (dtype, np.float64)
@@ -97,7 +97,7 @@ def test_compiled_passes_equal_the_reference(observed, loss, dtype, weighted, sh
         assert SA.shape == (Q.shape[0], left.shape[1])
         assert SB.dtype == SA.dtype == dtype
     close(
-        passes_numba.slopes(f.layout, *pointwise, *data, P, Q, P, Q), (SQ, SP), 1e-5 if dtype == np.float32 else 1e-14
+        entries_numba.slopes(f.layout, *pointwise, *data, P, Q, P, Q), (SQ, SP), 1e-5 if dtype == np.float32 else 1e-14
     )
     SQ, SP = same("bent", pointwise, parts[2:], P, Q, D, E)
     assert SQ.dtype == SP.dtype == dtype
@@ -119,7 +119,7 @@ def test_losses_of_ones_own_pass_in_blocks(observed, monkeypatch):
 
     f = Recomputed(operator).bind(DataFit.of(Uncompiled(0.7), y))
     for block in (13, 97, y.size, 1 << 16):
-        monkeypatch.setattr(passes_reference, "BLOCK", block)
+        monkeypatch.setattr(entries_reference, "PASS_BLOCK", block)
         for got, want in zip(every_way(f, x, d), wanted, strict=True):
             close(got, want)
 

@@ -14,7 +14,7 @@ SHAPES = [(90, 40), (40, 90)]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Few observations make several blocks."""
-    monkeypatch.setattr("bifactor.tables.store.plan.SMALL", 200)
+    monkeypatch.setattr("bifactor.data.store.partition.SMALL", 200)
 
 
 def entries(shape, rng, count=1500):
@@ -31,7 +31,7 @@ def both(tmp_path, loss, shape, draw_targets, weights=False, budget=20_000):
     y = draw_targets(loss, z, rng)
     w = rng.uniform(0.5, 2.0, y.size) if weights else None
     given = (rows, cols, y) if w is None else (rows, cols, y, w)
-    store = bf.tables.partition(given, tmp_path / "blocks", dtype=np.float64)
+    store = bf.data.partition(given, tmp_path / "blocks", dtype=np.float64)
     assert store.shape == shape
     assert len(store.parts) > 3
     here = bf.Problem(loss, Entries(rows, cols, shape), y, w).f
@@ -152,7 +152,7 @@ def test_groups_of_columns_have_losses_of_their_own(tmp_path):
     rows, cols = entries((60, 30), rng)
     group = np.arange(30) % 2
     y = np.where(group[cols] == 1, np.sign(rng.standard_normal(rows.size)), rng.standard_normal(rows.size))
-    store = bf.tables.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
+    store = bf.data.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
     f = Partitioned(["squared", "logistic"], store, group=group)
     here = bf.Problem(["squared", "logistic"], Entries(rows, cols, (60, 30)), y, group=group[cols]).f
     x = pair((60, 30), rng)
@@ -164,7 +164,7 @@ def test_levels_are_those_of_all_blocks(tmp_path):
     rng = np.random.default_rng(1)
     rows, cols = entries((60, 30), rng)
     y = np.where(rows < 12, 1.0, rng.integers(1, 6, rows.size).astype(float))  # the first block has one level
-    store = bf.tables.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
+    store = bf.data.partition((rows, cols, y), tmp_path / "blocks", dtype=np.float64)
     f, here = Partitioned("ordinal", store), bf.Problem("ordinal", Entries(rows, cols, (60, 30)), y).f
     assert f.loss.levels == here.fit.loss.levels
     close(f.fitted, here.fitted, 1e-2)
@@ -173,7 +173,7 @@ def test_levels_are_those_of_all_blocks(tmp_path):
     close(f.evaluate(x).GhU, same.evaluate(x).GhU)
     with pytest.raises(InputError, match="levels"):
         Partitioned(["ordinal", "squared"], store, group=np.arange(30) % 2)
-    numbers = bf.tables.partition((rows, cols, rng.standard_normal(rows.size)), tmp_path / "numbers")
+    numbers = bf.data.partition((rows, cols, rng.standard_normal(rows.size)), tmp_path / "numbers")
     with pytest.raises(InputError, match="too many values"):
         Partitioned("ordinal", numbers)
 

@@ -71,7 +71,7 @@ def test_a_posterior_of_blocks_resumes_bit_for_bit(tmp_path, dtype, noise):
     """The gradient of its longer side has the precision of the blocks, that of the shorter one is in double."""
     rng = np.random.default_rng(0)
     triples = rng.integers(0, 60, 500), rng.integers(0, 20, 500), rng.standard_normal(500)
-    store = bf.tables.partition(triples, tmp_path / "blocks", dtype=dtype)
+    store = bf.data.partition(triples, tmp_path / "blocks", dtype=dtype)
     problem = bf.Objective(bf.operators.Partitioned("squared", store), offsets=True)
     options = {"rank": 2, "solver": bf.solvers.Variational(noise, tol=0), "rng": 0, "tol": 0}
     whole = bf.solve(problem, **options, max_iter=9)

@@ -13,13 +13,13 @@ import pytest
 from tests.running.peaks import OPERATORS, SOLVERS
 
 import bifactor as bf
+from bifactor.data.observations import Observations
 from bifactor.errors import InputError
 from bifactor.extend import Nothing, State, run_memory
-from bifactor.models.fitting import Settings, fit_model
+from bifactor.models.completion.fitting import Settings, fit_model
 from bifactor.running import memory
 from bifactor.running.memory import Memory, available_memory, entries_memory, in_words, require_memory
 from bifactor.solvers import Variational
-from bifactor.tables.observations import Observations
 
 resource = pytest.importorskip("resource", reason="Windows has none")
 

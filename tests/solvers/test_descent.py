@@ -114,7 +114,7 @@ def test_between_two_fits_of_a_loss(loss):
 def test_sums_and_blocks(solver, tmp_path):
     one, other = problem_of(OPERATORS["Featured"]()), problem_of(OPERATORS["Featured"](), bf.losses.Huber())
     followed(one + other, SOLVERS[solver])
-    store = bf.tables.partition((ROWS, COLS, one.y), tmp_path / "blocks", dtype=np.float64)
+    store = bf.data.partition((ROWS, COLS, one.y), tmp_path / "blocks", dtype=np.float64)
     blocks = bf.Objective(Partitioned(bf.losses.Squared(), store, bf.executors.Streamed(20_000)), Ridge(2.0))
     followed(blocks, SOLVERS[solver], iterations=10)
 

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA, FactorAnalysis
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.kernels.blocks_reference import transposed
+from bifactor.kernels.row_blocks_reference import transposed
 from bifactor.solvers import Variational
 from bifactor.solvers.variational.factor_posterior import best_turn
 from bifactor.solvers.variational.noise import fitted_precisions

@@ -10,7 +10,7 @@ import pytest
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.executors import Loaded, Streamed
-from bifactor.kernels.layout import arrange
+from bifactor.kernels.entry_layout import arrange
 from bifactor.operators import Entries, Partitioned
 from bifactor.running.checkpoint import packed
 from bifactor.solvers import Variational

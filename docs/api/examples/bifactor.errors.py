@@ -39,7 +39,7 @@ except bf.errors.CheckError as error:  # an AssertionError, too
 
 # --- FileError ---
 try:
-    bf.tables.read("nowhere.csv")
+    bf.data.read("nowhere.csv")
 except bf.errors.FileError as error:
     print(error)
 

@@ -7,7 +7,7 @@ import bifactor as bf
 rng = np.random.default_rng(0)
 truth = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 40))
 rows, cols = np.nonzero(rng.random(truth.shape) < 0.3)
-store = bf.tables.partition((rows, cols, truth[rows, cols]), "blocks", force=True)
+store = bf.data.partition((rows, cols, truth[rows, cols]), "blocks", force=True)
 
 # --- Streamed ---
 f = bf.operators.Partitioned("squared", store, bf.executors.Streamed(memory="1GB"))

@@ -29,7 +29,7 @@ result = bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(1.0)), rank=2, rng=
 
 # --- Partitioned ---
 # on disk, in blocks
-store = bf.tables.partition((rows, cols, X[rows, cols]), "blocks", force=True)
+store = bf.data.partition((rows, cols, X[rows, cols]), "blocks", force=True)
 f = bf.operators.Partitioned("squared", store)
 result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0)
 

@@ -11,12 +11,12 @@ from typing import Any
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bifactor.cli.look import emit_json, interrupted, say, stderr, wants_json
 from bifactor.cli.options import INPUT, json_option
+from bifactor.cli.output import emit_json, interrupted, say, stderr, wants_json
 from bifactor.errors import InputError
-from bifactor.estimators.displays.drawing import matplotlib_or_advice
-from bifactor.kernels.threads import thread_count
-from bifactor.models.card import about_machine
+from bifactor.kernels.threading import thread_count
+from bifactor.models.provenance import about_machine
+from bifactor.plots import matplotlib_or_advice
 from bifactor_reproduce.harness.experiment import SCALES, Scale
 from bifactor_reproduce.harness.runner import Failure, Task, Watcher
 from bifactor_reproduce.harness.sources import Sources

@@ -11,28 +11,25 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from bifactor.cli import watch
-from bifactor.cli.completed import written
-from bifactor.cli.endings import AfterFit, after_fit
-from bifactor.cli.executing import executor_of
-from bifactor.cli.look import code_of, interrupted, tell
-from bifactor.cli.look import notes as noted
-from bifactor.cli.memory import block_memory, checked_memory, memory_in_words, sample_memory
+from bifactor.cli import monitor
+from bifactor.cli.execution import executor_of
+from bifactor.cli.inputs import titles_of
 from bifactor.cli.options import columns
-from bifactor.cli.titles import titles_of
+from bifactor.cli.output import code_of, interrupted, tell
+from bifactor.cli.output import notes as noted
+from bifactor.cli.signals import AfterFit, after_fit
+from bifactor.cli.summary import block_memory, checked_memory, memory_in_words, sample_memory, written
+from bifactor.data import BlockStore, Observations, read
 from bifactor.models import Fit, Model
-from bifactor.models.block_clicks import fit_click_blocks
-from bifactor.models.block_views import BlockView, Chosen
-from bifactor.models.card import about_data, about_fit, about_machine
-from bifactor.models.choice_weights import as_choices
-from bifactor.models.choices import lines_of
-from bifactor.models.click_choices import DEPTH, ENOUGH, TRIAL_RANK, Choices
-from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.fitting import Settings, after_choice
-from bifactor.models.judging import JUDGES, SPLIT, held_out, judged, spelt, worth
-from bifactor.models.ranking import BLOCK, SCORE
-from bifactor.models.settings import settings
-from bifactor.models.store import require_free
+from bifactor.models.completion.fitting import Settings, after_choice, settings
+from bifactor.models.provenance import about_data, about_fit, about_machine
+from bifactor.models.recoding import BlockView, Chosen
+from bifactor.models.recommender.evaluation import JUDGES, SPLIT, held_out, judged, spelt, worth
+from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
+from bifactor.models.recommender.hyperparameters import DEPTH, ENOUGH, TRIAL_RANK, Choices
+from bifactor.models.recommender.weights import as_choices, lines_of
+from bifactor.models.storage import require_free
+from bifactor.models.top_k import BLOCK, SCORE
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -41,7 +38,6 @@ from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
-from bifactor.tables import BlockStore, Observations, read
 from bifactor.validation import counted
 
 DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
@@ -158,7 +154,7 @@ def _settings(options: Mapping[str, Any], checkpoint: Path | None) -> Settings:
 
 def _read(path: Path, options: Mapping[str, Any]) -> Observations:
     asked = columns(dict(options))
-    with watch.reading(path.name) as progress:
+    with monitor.reading(path.name) as progress:
         if asked.pop("wide"):
             return read(path, progress=progress, wide=True, **asked)
         return lines_of(path, progress=progress, **asked)
@@ -221,7 +217,7 @@ def _size(data: Clicked) -> int:
 
 def _run(data: Clicked, chosen: Settings, given: Choices, start: Model | None, notes: list[str]) -> Model:
     what = "fitting all choices" if start is not None else "fitting"
-    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, "starting", _size(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fitting(what, "starting", _size(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
         fit: Any = fit_click_blocks if isinstance(data, BlockStore) else fit_clicks

@@ -7,14 +7,11 @@ from typing import Any
 
 import click
 
-from bifactor.cli import watch
+from bifactor.cli import monitor
 from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
-from bifactor.cli.completed import summary
-from bifactor.cli.endings import after_fit
-from bifactor.cli.executing import block_options, executor_of, require_blocks
+from bifactor.cli.execution import block_options, executor_of, require_blocks
 from bifactor.cli.fitting import encoded, fitted, needed, size_of
-from bifactor.cli.journal import log_option
-from bifactor.cli.look import code_of, interrupted, tell
+from bifactor.cli.monitor import log_option
 from bifactor.cli.options import (
     INPUT,
     POSITIVE,
@@ -27,18 +24,20 @@ from bifactor.cli.options import (
     json_option,
     seed_option,
 )
+from bifactor.cli.output import code_of, interrupted, tell
+from bifactor.cli.signals import after_fit
+from bifactor.cli.summary import summary
+from bifactor.data import BlockStore, Observations, read
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
-from bifactor.models.card import about_data, about_fit, about_machine, about_path
-from bifactor.models.clipping import stored_range
-from bifactor.models.fitting import Settings
-from bifactor.models.scores import tested
-from bifactor.models.settings import NOISES, settings
-from bifactor.models.store import require_free
+from bifactor.models.completion.clipping import stored_range
+from bifactor.models.completion.fitting import NOISES, Settings, settings
+from bifactor.models.metrics import tested
+from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
+from bifactor.models.storage import require_free
 from bifactor.reports.completion import report
 from bifactor.running.files import require_writable
-from bifactor.tables import BlockStore, Observations, read
 
 EXAMPLES = """\b
 Examples:
@@ -178,7 +177,7 @@ def _settings(options: dict[str, Any]) -> Settings:
 
 
 def _read(path: Path, asked: dict[str, Any]) -> Observations:
-    with watch.reading(path.name) as progress:
+    with monitor.reading(path.name) as progress:
         return read(path, progress=progress, **asked)
 
 

@@ -1,16 +1,27 @@
 """`bifactor demo`: complete a picture, ratings and a table with holes, and write a page about them."""
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from bifactor.cli import demo_jobs, watch
-from bifactor.cli.look import tell
+from bifactor.arrays import Array
+from bifactor.cli import demo as demo_jobs
+from bifactor.cli import monitor
 from bifactor.cli.options import Within, json_option
-from bifactor.reports.demo import Picture, Ratings, Table, report
+from bifactor.cli.output import tell
+from bifactor.data.column_types import NUMBER, Form
+from bifactor.estimators import MatrixCompletion
+from bifactor.kernels.threading import blas_at_most
+from bifactor.models.imputation.model import Sheet
+from bifactor.pictures.baselines import best_blur, nearest
+from bifactor.pictures.completion import checked, filled
+from bifactor.pictures.files import kept, pillow_or_advice, psnr
+from bifactor.reports.demo import Picture, Ratings, Table, Taste, report
 from bifactor.running.files import new_file, require_writable
 
 TOLD = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
@@ -40,11 +51,11 @@ def demo(observed: float, seed: int, output: Path) -> None:
         raise click.BadParameter(f"{output} should end in .html.", param_hint="--output")
     require_writable(output)
     started = time.perf_counter()
-    with watch.share("completing a photograph") as show:
+    with monitor.share("completing a photograph") as show:
         picture = demo_jobs.photograph(observed, seed, show)
-    with watch.fitting("ratings and recommendations", "fitting"):
+    with monitor.fitting("ratings and recommendations", "fitting"):
         ratings = demo_jobs.ratings(seed)
-    with watch.fitting("a table with holes", "filling in"):
+    with monitor.fitting("a table with holes", "filling in"):
         table = demo_jobs.table(seed)
     page = report(picture, ratings, table, time.perf_counter() - started)
     with new_file(output, force=True) as temporary:
@@ -81,3 +92,144 @@ def _lines(picture: Picture, ratings: Ratings, table: Table, output: Path) -> li
         unit, simple = ("share wrong", "mode") if told["metric"] == "errors" else ("RMSE", "mean")
         lines.append((f"  {name}", f"{unit} {told['error']:.3g} (with the column's {simple}: {told['baseline']:.3g})"))
     return [*lines, ("written", f"{output}: open it in a browser")]
+
+
+# The jobs that `bifactor demo` shows: a picture, ratings and a table, each compared with simpler methods.
+
+USERS, FILMS, NOISE, LEVEL = 400, 160, 0.6, 0.9
+GENRES = ("Comedy", "Drama", "Horror", "Romance", "War", "Western")
+SPORTS = ("chess", "rowing", "running", "weights")
+
+
+def photograph(observed: float, seed: int, progress: Callable[[float], None]) -> Picture:
+    """Complete scikit-learn's `china.jpg` from some of its pixels."""
+    pillow_or_advice()
+    from sklearn.datasets import load_sample_image
+
+    truth = np.asarray(load_sample_image("china.jpg"))
+    known = kept(truth.shape[:2], observed, seed)
+    seen = np.where(known[:, :, None], truth, 0).astype(np.uint8)
+    blur, blurring = _timed(lambda: best_blur(seen, known, truth))
+    copied, copying = _timed(lambda: nearest(seen, known))
+    with blas_at_most(1):
+        full, completing = _timed(lambda: filled(*checked(seen, known), progress=progress)[0])
+    ways = {"nearest": (copied, copying), "blur": (blur, blurring), "bifactor": (full, completing)}
+    scores = {name: {"psnr": _hidden(found, truth, known), "seconds": s} for name, (found, s) in ways.items()}
+    shown = {"original": truth, "observed": seen, "best blur": np.clip(np.rint(blur), 0, 255), "bifactor": full}
+    return Picture({name: picture.astype(np.uint8) for name, picture in shown.items()}, float(known.mean()), scores)
+
+
+def ratings(seed: int) -> Ratings:
+    """Fit ratings of films by users who prefer some genres; a fifth of the ratings is held out."""
+    rng = np.random.default_rng(seed)
+    genre = np.arange(FILMS) % len(GENRES)
+    taste = rng.standard_normal((USERS, len(GENRES)))
+    mean = 3.2 + 0.9 * taste[:, genre] + 0.5 * rng.standard_normal(FILMS)
+    i, j = np.nonzero(rng.random(mean.shape) < rng.beta(1.0, 4.0, (USERS, 1)))
+    stars = np.clip(np.rint(mean[i, j] + NOISE * rng.standard_normal(i.size)), 1, 5)
+    test = rng.random(i.size) < 0.2
+    train = i[~test], j[~test], stars[~test]
+    model, seconds = _timed(lambda: MatrixCompletion(n_components="auto", random_state=seed).fit(train))
+    low, high = model.predict_interval(i[test], j[test], level=LEVEL)
+    means = _means(*train)
+    guesses = {"mean of all": stars[~test].mean(), "means of films": means[j[test]]}
+    guesses["bifactor"] = model.predict(i[test], j[test])
+    return Ratings(
+        users=USERS,
+        films=FILMS,
+        known=int(train[0].size),
+        rank=int(model.n_components_),
+        errors={name: float(np.sqrt(np.mean((guess - stars[test]) ** 2))) for name, guess in guesses.items()},
+        level=LEVEL,
+        held=float(np.mean((stars[test] >= low) & (stars[test] <= high))),
+        seconds=seconds,
+        tastes=[_taste(model, train, user) for user in _clear(taste, train[0])],
+    )
+
+
+def table(seed: int) -> Table:
+    """Fill in a table of people with five columns, numbers and words; a quarter of the cells is hidden."""
+    rng = np.random.default_rng(seed)
+    build, age = rng.standard_normal(400), rng.uniform(18, 75, 400)
+    columns = {
+        "age": np.rint(age),
+        "height": np.rint(172 + 8 * build + 4 * rng.standard_normal(400)),
+        "weight": np.rint(72 + 11 * build + 0.1 * (age - 45) + 4 * rng.standard_normal(400)),
+        "pulse": np.rint(60 + 0.3 * (age - 45) - 4 * build + 4 * rng.standard_normal(400)),
+        "sport": np.array(SPORTS, object)[np.digitize(build + 0.5 * rng.standard_normal(400), [-1, 0, 1])],
+    }
+    hidden = {name: rng.random(400) < 0.25 for name in columns}
+    seen = [_masked(cells, hidden[name]) for name, cells in columns.items()]
+    forms = [Form.of(name, cells, None) for name, cells in zip(columns, seen, strict=True)]
+
+    def fill() -> list[Array]:
+        told = Sheet.fit(forms, seen, seed=seed).fill(seen)
+        return [_with(cells, *fill) for cells, fill in zip(seen, told, strict=True)]
+
+    full, seconds = _timed(fill)
+    scores = {
+        form.name: _score(form.kind, columns[form.name], cells, hidden[form.name])
+        for form, cells in zip(forms, full, strict=True)
+    }
+    rows = np.flatnonzero(sum(hidden.values()) >= 2)[:6]
+    lines = [[(cells[row], bool(hidden[name][row])) for name, cells in zip(columns, full, strict=True)] for row in rows]
+    return Table(tuple(columns), lines, len(age), int(sum(map(np.sum, hidden.values()))), scores, seconds)
+
+
+def _timed(function: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    found = function()
+    return found, time.perf_counter() - started
+
+
+def _hidden(found: Array, truth: Array, known: Array) -> float:
+    return psnr(found[~known] / 255, truth[~known] / 255) if not known.all() else 300.0
+
+
+def _means(rows: Array, cols: Array, stars: Array) -> Array:
+    """The mean of each film, shrunk to the overall mean by five additional ratings."""
+    count = np.bincount(cols, minlength=FILMS)
+    return (np.bincount(cols, stars, minlength=FILMS) + 5 * stars.mean()) / (count + 5)
+
+
+def _clear(taste: Array, rows: Array) -> list[int]:
+    """Two users with at least 12 ratings whose tastes differ most between genres."""
+    clear = np.where(np.bincount(rows, minlength=USERS) >= 12, np.ptp(taste, axis=1), -np.inf)
+    return [int(user) for user in np.argsort(-clear)[:2]]
+
+
+def _taste(model: MatrixCompletion, train: tuple[Array, Array, Array], user: int) -> Taste:
+    own = train[0] == user
+    best = np.argsort(-train[2][own], kind="stable")[:4]
+    known = [(_film(film), float(stars)) for film, stars in zip(train[1][own][best], train[2][own][best], strict=True)]
+    films, _ = model.recommend([user], n=5)
+    value, std = model.predict(np.full(5, user), films[0], return_std=True)
+    told = [(_film(film), float(a), float(b)) for film, a, b in zip(films[0], value, std, strict=True)]
+    return Taste(user + 1, known, told)
+
+
+def _film(number: int) -> str:
+    return f"{GENRES[number % len(GENRES)]} no. {number // len(GENRES) + 1}"
+
+
+def _masked(cells: Array, hidden: Array) -> Array:
+    seen = cells.copy()
+    seen[hidden] = None if cells.dtype == object else np.nan
+    return seen
+
+
+def _with(cells: Array, holes: Array, values: Array) -> Array:
+    full = cells.copy()
+    full[holes] = values
+    return full
+
+
+def _score(kind: str, truth: Array, full: Array, hidden: Array) -> dict[str, Any]:
+    """The error at hidden cells, and that of the mean or of the most frequent word."""
+    if kind == NUMBER:
+        mean = truth[~hidden].mean()
+        errors = [float(np.sqrt(np.mean((guess - truth[hidden]) ** 2))) for guess in (full[hidden], mean)]
+        return {"metric": "rmse", "error": errors[0], "baseline": errors[1]}
+    words, counts = np.unique(truth[~hidden].astype(str), return_counts=True)
+    wrong = [float(np.mean(guess != truth[hidden])) for guess in (full[hidden], words[counts.argmax()])]
+    return {"metric": "errors", "error": wrong[0], "baseline": wrong[1]}

@@ -12,11 +12,11 @@ import click
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from bifactor.cli.look import DONE, FAILED, tell
 from bifactor.cli.options import json_option
+from bifactor.cli.output import DONE, FAILED, tell
 from bifactor.kernels import compiled, entries_reference, has_compiled
-from bifactor.kernels.layout import arrange
-from bifactor.kernels.threads import from_environment, thread_count, usable_cores
+from bifactor.kernels.entry_layout import arrange
+from bifactor.kernels.threading import from_environment, thread_count, usable_cores
 from bifactor.losses import Squared
 from bifactor.metrics import relative_error
 from bifactor.operators import Entries

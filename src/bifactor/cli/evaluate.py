@@ -6,15 +6,15 @@ from typing import Any
 import click
 from rich.table import Table
 
-from bifactor.cli import watch
-from bifactor.cli.look import Screen, emit_json, say, tell, wants_json
-from bifactor.cli.newcomers import history_option
+from bifactor.cli import monitor
+from bifactor.cli.inputs import history_option
 from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
+from bifactor.cli.output import Screen, emit_json, say, tell, wants_json
 from bifactor.errors import InputError
 from bifactor.models import load
-from bifactor.models.entries import entries_for
-from bifactor.models.judging import judged, later, spelt, worth
-from bifactor.models.scores import spoken, tested
+from bifactor.models.metrics import spoken, tested
+from bifactor.models.new_entries import entries_for
+from bifactor.models.recommender.evaluation import judged, later, spelt, worth
 from bifactor.validation import counted
 
 EXAMPLES = """\b
@@ -46,7 +46,7 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
         raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
     if history is not None:
         model = model.fold_in(history)
-    with watch.reading(test.name) as progress:
+    with monitor.reading(test.name) as progress:
         data = entries_for(model, test, progress=progress, **columns(options))
     if model.model.clicks is None:
         answer = tested(model, data, test)[0]

@@ -8,29 +8,28 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.cli import watch
-from bifactor.cli.endings import AfterFit
-from bifactor.cli.look import stderr
-from bifactor.cli.memory import block_memory, checked_memory, sample_memory, saved_memory
+from bifactor.cli import monitor
+from bifactor.cli.output import stderr
+from bifactor.cli.signals import AfterFit
+from bifactor.cli.summary import block_memory, checked_memory, sample_memory, saved_memory
+from bifactor.data import BlockStore, Observations
+from bifactor.data.store.block_store import is_held_out
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.block_fitting import ENOUGH, IN_MEMORY, fit_blocks
-from bifactor.models.block_scores import block_scores
-from bifactor.models.block_views import BlockView, Labels
-from bifactor.models.fitting import Settings, after_choice, fit_model
-from bifactor.models.noise_choice import MANY, candidates
-from bifactor.models.scores import scores
-from bifactor.models.tuning import MOST
-from bifactor.models.two_classes import signs, two_classes
+from bifactor.models.completion.blocks import ENOUGH, IN_MEMORY, block_scores, fit_blocks
+from bifactor.models.completion.fitting import Settings, after_choice, fit_model
+from bifactor.models.completion.labels import signs, two_classes
+from bifactor.models.completion.noise_selection import MANY, candidates
+from bifactor.models.hyperparameters import MOST
+from bifactor.models.metrics import scores
+from bifactor.models.recoding import BlockView, Labels
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.running.memory import entries_memory, in_words
 from bifactor.running.result import Status
 from bifactor.solvers import PCG, Solver
-from bifactor.tables import BlockStore, Observations
-from bifactor.tables.store.picked import is_held_out
 from bifactor.validation import counted
 
 Data = Observations | BlockView
@@ -168,7 +167,7 @@ def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) ->
     what = "fitting all entries" if start is not None else "fitting"
     before = "choosing the ridge" if chosen.alpha is None else "choosing the rank" if automatic else "starting"
     before = "choosing the noise" if chosen.posterior else before
-    with warnings.catch_warnings(record=True) as caught, watch.fitting(what, before, size_of(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fitting(what, before, size_of(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
         if start is None:

@@ -8,21 +8,19 @@ from typing import Any, NamedTuple
 
 import click
 
-from bifactor.cli import watch
-from bifactor.cli.cells import safe, safe_cells_option
-from bifactor.cli.look import notes as noted
-from bifactor.cli.look import tell
+from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, force_option, json_option, seed_option
+from bifactor.cli.output import notes as noted
+from bifactor.cli.output import safe, safe_cells_option, tell
+from bifactor.data.column_types import KEEP, KINDS, NUMBER, ORDINAL, ColumnHint, Form
+from bifactor.data.columns import parquet_columns
+from bifactor.data.text import require_file
 from bifactor.errors import InputError
 from bifactor.estimators.table_imputer import TableImputer
-from bifactor.models.settings import seed_of
-from bifactor.models.table.model import EFFORTS, FULL, ROUNDS
-from bifactor.models.table.sheet import Sheet, metric_of
+from bifactor.models.completion.fitting import seed_of
+from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, Sheet, metric_of
+from bifactor.models.imputation.text import TextTable, names_rows
 from bifactor.running.files import new_file, opened, require_free
-from bifactor.tables.columns import parquet_columns
-from bifactor.tables.forms import KEEP, KINDS, NUMBER, ORDINAL, Form, Told
-from bifactor.tables.source import require_file
-from bifactor.tables.text_table import TextTable, names_rows
 from bifactor.validation import counted
 
 EXAMPLES = """\b
@@ -104,16 +102,18 @@ class Filled(NamedTuple):
 
 
 def _fill_text(table: Path, said: dict[str, str], effort: str, seed: int, delimiter: str | None) -> Filled:
-    with watch.reading(table.name) as progress:
+    with monitor.reading(table.name) as progress:
         text = TextTable.read(table, delimiter, progress)
     _require_columns(said, text.header, table)
     said = dict.fromkeys(text.aside, KEEP) | said
     given = [(name, *text.cells(name)) for name in text.header]
     columns = [cells for _, cells, _ in given]
-    forms = [Form.of(name, cells, Told.of(name, said[name]) if name in said else None, d) for name, cells, d in given]
+    forms = [
+        Form.of(name, cells, ColumnHint.of(name, said[name]) if name in said else None, d) for name, cells, d in given
+    ]
     if all(form.kind == KEEP for form in forms):
         raise InputError(f"{table} has no column of numbers, grades or categories. Check the delimiter.")
-    with watch.fitting("fitting", "filling in") as bar:
+    with monitor.fitting("fitting", "filling in") as bar:
         show = lambda k, *_: bar.stage("rounds of fitting", k, 2 * ROUNDS)  # noqa: E731
         sheet = Sheet.fit(forms, columns, effort=effort, seed=seed_of(seed), on_round=show)
         told = sheet.fill(columns)
@@ -139,7 +139,7 @@ def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> 
     first = frame.column_names[0]
     aside = [name for name, count in nulls.items() if count == frame.num_rows]
     aside += [first] if names_rows(first) and not nulls[first] else []
-    with watch.fitting("fitting", "filling in"):
+    with monitor.fitting("fitting", "filling in"):
         columns = dict.fromkeys(aside, KEEP) | said
         imputer = TableImputer(columns=columns, effort=effort, random_state=seed).fit(frame)
         full = imputer.transform(frame).replace_schema_metadata(frame.schema.metadata)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from bifactor.cli.endings import answer_written, ended_by_signal
-from bifactor.cli.look import INTERRUPTED, JSON, TERMINATED, WRITING, WRITTEN, emit_json, interrupted, shown_lines
+from bifactor.cli.output import INTERRUPTED, JSON, TERMINATED, WRITING, WRITTEN, emit_json, interrupted, shown_lines
+from bifactor.cli.signals import answer_written, ended_by_signal
 from bifactor.errors import BifactorError
 
 EXAMPLES = """\b

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bifactor.cli.look import JSON
+from bifactor.cli.output import JSON
 from bifactor.models.fit import UNKNOWN
 from bifactor.validation import LARGEST, SMALLEST
 
@@ -131,6 +131,6 @@ def column_options(value: bool) -> Callable[[Command], Command]:
 
 
 def columns(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `column_options`, as arguments of `tables.read`."""
+    """The options of `column_options`, as arguments of `data.read`."""
     names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal", "text_names")
     return {name: options[name] for name in names if name in options}

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from bifactor.cli import watch
-from bifactor.cli.look import emit_json, interrupted, stderr, tell, wants_json
+from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, force_option, json_option, text_names_option
-from bifactor.tables import BlockStore
-from bifactor.tables import partition as write_blocks
+from bifactor.cli.output import emit_json, interrupted, stderr, tell, wants_json
+from bifactor.data import BlockStore
+from bifactor.data import partition as write_blocks
 from bifactor.validation import counted
 
 EXAMPLES = """\b
@@ -47,7 +47,7 @@ def partition(sources: tuple[str, ...], output: Path, memory: str, implicit: boo
     asked = {**names, "value": False if implicit else names["value"]}
     begun, source, seen = time.perf_counter(), sources[0] if len(sources) == 1 else list(sources), []
     try:
-        with watch.stages() as show:
+        with monitor.stages() as show:
 
             def told(what: str, done: int, total: int) -> None:
                 seen.append(what)

@@ -11,18 +11,17 @@ import click
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.cli import watch
-from bifactor.cli.cells import safe, safe_cells_option
-from bifactor.cli.look import Lines, emit_json, stderr, wants_json
-from bifactor.cli.newcomers import history_option
+from bifactor.cli import monitor
+from bifactor.cli.inputs import history_option
 from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
+from bifactor.cli.output import Lines, emit_json, safe, safe_cells_option, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
+from bifactor.data import Names, Observations, read
+from bifactor.data.names import listed
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.models.told import known
+from bifactor.models.model import known
 from bifactor.running.files import new_file, opened, require_free
-from bifactor.tables import Names, Observations, read
-from bifactor.tables.names import listed
 from bifactor.validation import counted
 
 BATCH = 1_000_000
@@ -99,7 +98,7 @@ def predict(
 def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
     """The pairs of a file, in pieces if it is parquet."""
     how = {"values": False, "hints": model.header, **asked}
-    with watch.reading(path.name) as progress:
+    with monitor.reading(path.name) as progress:
         done = 0
         if path.name.lower().endswith(PARQUET) and path.is_file():
             for batch, done, total in parquet_batches(path, BATCH):

@@ -8,17 +8,17 @@ import click
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.cli import watch
-from bifactor.cli.look import code_of, tell
-from bifactor.cli.look import notes as noted
+from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
+from bifactor.cli.output import code_of, tell
+from bifactor.cli.output import notes as noted
+from bifactor.data.counts import read_counts
 from bifactor.errors import InputError
 from bifactor.estimators.state_tomography import ORDERS, StateTomography
-from bifactor.models.goodness_of_fit import GoodnessOfFit, MisfitWarning
-from bifactor.models.target_state import target_state
-from bifactor.models.tomography import require_npz
+from bifactor.models.tomography.fit import require_npz
+from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit, MisfitWarning
+from bifactor.models.tomography.states import target_state
 from bifactor.running.files import require_free
-from bifactor.tables.counts_file import read_counts
 from bifactor.validation import counted, whole
 
 EXAMPLES = """\b
@@ -88,7 +88,7 @@ def tomography(
     state = None if target is None else target_state(target, n)
     model = StateTomography(qubits, rank, bit_order=bit_order, random_state=seed)
     before = "choosing the rank" if rank == "auto" else "fitting"
-    with warnings.catch_warnings(record=True) as caught, watch.fitting("fitting", before):
+    with warnings.catch_warnings(record=True) as caught, monitor.fitting("fitting", before):
         warnings.simplefilter("always")
         model.fit_counts(settings, table)
     # The summary has separate lines for how the run and the choice of the rank ended.

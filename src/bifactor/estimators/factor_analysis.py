@@ -9,16 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, generator
+from bifactor.data.observations import unmasked
 from bifactor.errors import InputError
-from bifactor.estimators.checked import checked
-from bifactor.estimators.inputs import given_factors
-from bifactor.estimators.shown import Shown, factors_card
-from bifactor.estimators.watched import CallbackSupportMixin, Look, run_watched
-from bifactor.kernels.threads import threads
-from bifactor.models.factor_analysis import FactorModel, check_settings, fit_factors
-from bifactor.models.factor_rank import best_rank
-from bifactor.models.settings import seed_of
-from bifactor.tables.matrices import unmasked
+from bifactor.estimators.base import Shown, factors_card
+from bifactor.estimators.callbacks import CallbackSupportMixin, Look, run_watched
+from bifactor.estimators.validation import checked, given_factors
+from bifactor.kernels.threading import threads
+from bifactor.models.completion.fitting import seed_of
+from bifactor.models.factor_analysis.fit import FactorModel, best_rank, check_settings, fit_factors
 from bifactor.validation import is_count
 
 ROUGH = 1e-2

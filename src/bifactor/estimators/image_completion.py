@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array
-from bifactor.estimators.shown import Shown, picture_card
-from bifactor.kernels.blas_threads import blas_at_most
-from bifactor.kernels.threads import threads
+from bifactor.estimators.base import Shown, picture_card
+from bifactor.kernels.threading import blas_at_most, threads
 from bifactor.pictures.completion import checked, filled
 from bifactor.running.progress import share_bar
 

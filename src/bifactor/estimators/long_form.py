@@ -10,16 +10,14 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
+from bifactor.data import BlockStore, Names, Observations, read
+from bifactor.data.observations import named
 from bifactor.errors import InputError
-from bifactor.estimators.inputs import note_columns
-from bifactor.estimators.stores import given_store, held
+from bifactor.estimators.validation import given_store, held, note_columns
+from bifactor.models.completion.fitting import Settings
 from bifactor.models.fit import Fit
-from bifactor.models.fitting import Settings
-from bifactor.models.model import Model
-from bifactor.models.scoring import explained
-from bifactor.models.told import known
-from bifactor.tables import BlockStore, Names, Observations, read
-from bifactor.tables.observations import named
+from bifactor.models.metrics import explained
+from bifactor.models.model import Model, known
 
 Column = str | int | None
 """Name of a column, or its number from 1; with None it is found from the data."""
@@ -89,7 +87,7 @@ class LongForm(ABC):
         ----------
         source : frame or path
             A frame of pandas, polars (eager or lazy), pyarrow or any library that narwhals supports; or a file, see
-            `bifactor.tables.read`; or the folder of a block store, whose columns are known.
+            `bifactor.data.read`; or the folder of a block store, whose columns are known.
         row, col, value : str, optional
             Columns with the names of rows and columns, and the values. By default those with common names, such as
             user, item and rating, or the first three.

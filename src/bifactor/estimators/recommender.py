@@ -7,27 +7,28 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
+from bifactor.data import Observations
 from bifactor.errors import InputError
-from bifactor.estimators.choices import ClickSettings, given_choices, is_long, require_settings
-from bifactor.estimators.factorised import Factorised
-from bifactor.estimators.inputs import note_columns
+from bifactor.estimators.base import Factorised
 from bifactor.estimators.long_form import Column
-from bifactor.estimators.stores import given_store
-from bifactor.models.block_clicks import fit_click_blocks
-from bifactor.models.block_views import BlockView
-from bifactor.models.choice_weights import as_choices
-from bifactor.models.choices import lines_of, matrix_of
-from bifactor.models.click_choices import Choices
-from bifactor.models.click_fitting import fit_clicks
-from bifactor.models.clicks import Strangers, held_out_ranking
-from bifactor.models.fitting import Settings
+from bifactor.estimators.validation import (
+    ClickSettings,
+    given_choices,
+    given_store,
+    is_long,
+    note_columns,
+    require_settings,
+)
+from bifactor.models.completion.fitting import Settings, settings
 from bifactor.models.model import Model
-from bifactor.models.neighbours import nearest
-from bifactor.models.orders import Order
-from bifactor.models.pairs import Pairs
-from bifactor.models.recommending import recommended
-from bifactor.models.settings import settings
-from bifactor.tables import Observations
+from bifactor.models.recoding import BlockView
+from bifactor.models.recommender.explain import nearest
+from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
+from bifactor.models.recommender.hyperparameters import Choices
+from bifactor.models.recommender.model import Strangers, held_out_ranking
+from bifactor.models.recommender.weights import as_choices, lines_of, matrix_of
+from bifactor.models.seen_items import Pairs
+from bifactor.models.top_k import Order, recommended
 
 
 class Recommender(ClickSettings, Factorised):
@@ -144,7 +145,7 @@ class Recommender(ClickSettings, Factorised):
         X : sparse matrix, array, frame, tuple, or BlockStore
             Users × items. Entries above 0 were chosen; counts r > 1, such as plays, weigh 1 + log r. Or (rows, cols),
             or (rows, cols, counts), numbered from 0. A frame with a line for each choice is treated as by `fit_long`.
-            A `bifactor.tables.BlockStore`, or its folder, is read block by block on `executor`, without item-to-item
+            A `bifactor.data.BlockStore`, or its folder, is read block by block on `executor`, without item-to-item
             scores.
         y : ignored
         sample_weight : array, optional
@@ -177,7 +178,7 @@ class Recommender(ClickSettings, Factorised):
         Parameters
         ----------
         source : frame or path
-            See `bifactor.tables.read`.
+            See `bifactor.data.read`.
         row, col : str, optional
             Columns with users and items. By default those with common names, such as user and item, or the first
             two.

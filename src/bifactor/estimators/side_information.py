@@ -7,11 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
+from bifactor.data import Names, Observations
+from bifactor.data.features import FeatureTable, Standard, is_feature_table
 from bifactor.errors import InputError
 from bifactor.operators.features import feature_matrix
-from bifactor.tables import Names, Observations
-from bifactor.tables.feature_table import FeatureTable, is_feature_table
-from bifactor.tables.standard import Standard
 from bifactor.validation import counted
 
 

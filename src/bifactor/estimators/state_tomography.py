@@ -10,17 +10,22 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from bifactor.arrays import Array, herm
+from bifactor.data.counts import bit_reversal, check_labels
 from bifactor.errors import InputError
-from bifactor.estimators.shown import Shown, state_card
+from bifactor.estimators.base import Shown, state_card
 from bifactor.kernels.blas import matmul
-from bifactor.models.goodness_of_fit import MisfitWarning
-from bifactor.models.linear_inversion import outcome_probabilities, state_factor
-from bifactor.models.measurements import Counts, Expectations, Measurements
-from bifactor.models.settings import seed_of
-from bifactor.models.target_state import target_state
-from bifactor.models.tomography import RankChoice, Settings, State, choose_rank, fit_state, misfit
+from bifactor.models.completion.fitting import seed_of
+from bifactor.models.tomography.fit import RankChoice, Settings, State, choose_rank, fit_state, misfit
+from bifactor.models.tomography.goodness_of_fit import MisfitWarning
+from bifactor.models.tomography.measurements import (
+    Counts,
+    Expectations,
+    Measurements,
+    outcome_probabilities,
+    state_factor,
+)
+from bifactor.models.tomography.states import target_state
 from bifactor.solvers import PCG, Solver
-from bifactor.tables.counts import bit_reversal, check_labels
 from bifactor.validation import counted, is_at_least_zero, is_count
 
 ORDERS = ("same", "reversed")

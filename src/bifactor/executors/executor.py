@@ -9,7 +9,7 @@ import numpy as np
 
 from bifactor.arrays import HERE, Array
 from bifactor.errors import InputError
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.entry_layout import Layout
 
 
 class Loaded(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.executors.executor import Gathered, Part, Task, added
 from bifactor.executors.streamed import READ
-from bifactor.kernels.threads import threads
+from bifactor.kernels.threading import threads
 
 Sums = tuple[tuple[Any, ...], list[tuple[Any, Any, list[Array]]]]
 """Sums over some blocks, and what is reported for each visit to them."""

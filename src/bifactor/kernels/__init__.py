@@ -22,12 +22,15 @@ LEAST = 4
 
 _REAL = {np.dtype(np.float32), np.dtype(np.float64)}
 _COMPLEX = _REAL | {np.dtype(np.complex64), np.dtype(np.complex128)}
-_DTYPES = {"transforms": _COMPLEX, "pauli": _COMPLEX}
+_DTYPES = {"transforms": _COMPLEX}
 """The dtypes that the compiled kernels of an operation accept, if these are not only real numbers."""
 
 
 def find(operation: str, dtype: Any, size: float, columns: int = 1) -> ModuleType:
-    """The kernels of an operation for this many numbers of this dtype, each with rows of this many columns."""
+    """The kernels of an operation for this many numbers of this dtype, each with rows of this many columns.
+
+    Kernels that one module uses lie beside it, and are named by their place, as `"pictures.patches"`.
+    """
     return compiled(operation) if has_compiled(dtype, size, columns, operation) else _module(f"{operation}_reference")
 
 
@@ -47,7 +50,7 @@ def compiled(operation: str) -> ModuleType:
 
 @cache
 def _module(name: str) -> ModuleType:
-    return imported(f"bifactor.kernels.{name}")
+    return imported(f"bifactor.{name}" if "." in name else f"bifactor.kernels.{name}")
 
 
 def _turned_off() -> bool:

@@ -5,20 +5,23 @@ A multithreaded BLAS leaves its threads spinning for milliseconds after each pro
 limits BLAS to one thread and products are split here; results then depend on one number of threads instead of two.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array, beside, cast, common_dtype, dtype_of, herm, host, is_foreign, is_numpy
-from bifactor.kernels.blas_threads import blas_at_most
+from bifactor.arrays import inner as plain
+from bifactor.arrays import norm as plain_norm
+from bifactor.kernels import find
 from bifactor.kernels.memory import empty
-from bifactor.kernels.pool import run, shares
+from bifactor.kernels.threading import blas_at_most, run, shares
 
 MULTIPLY_ADDS = 64
 """The number of multiply-adds of BLAS in the time of one step of a simple loop."""
 
-SINGLE = 1024
+SUMMED_ROWS = 1024
 """The number of rows whose products are summed in single precision, with a relative error of about 10⁻⁷."""
 
 WEIGHTED = 1 << 14
@@ -69,8 +72,8 @@ def wide_gram(A: Array, B: Array, weights: Array | None = None) -> Array:
 
 def _wide_gram(A: Array, B: Array, weights: Array | None, wide: Any) -> Array:
     total = np.zeros((A.shape[1], B.shape[1]), wide)
-    for start in range(0, A.shape[0], SINGLE):
-        rows = slice(start, start + SINGLE)
+    for start in range(0, A.shape[0], SUMMED_ROWS):
+        rows = slice(start, start + SUMMED_ROWS)
         total += _gram(A[rows], B[rows], None if weights is None else weights[rows])
     return total
 
@@ -89,3 +92,89 @@ def _gram(A: Array, B: Array, weights: Array | None = None) -> Array:
 
 def _rows(A: Array, columns: int) -> list[tuple[int, int]]:
     return shares(A.shape[0], A.shape[1] * columns / MULTIPLY_ADDS)
+
+
+# Sums and multiples of tall arrays, in reused memory if available.
+
+AT_A_TIME = 1 << 22
+"""The number of numbers in a temporary array: one for all rows would be as large as a factor."""
+
+
+ALL = slice(None)
+
+
+def some_rows(tall: Array) -> list[slice]:
+    """Slices of the rows of a tall NumPy array; one slice of all rows for other libraries."""
+    if type(tall) is not np.ndarray:
+        return [ALL]
+    step = max(1, AT_A_TIME // max(tall.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, max(len(tall), 1), step)]
+
+
+def rows_of(tall: Array, rows: slice) -> Array:
+    """Some rows; for all rows the array itself, because arrays of other libraries are not sliced."""
+    return tall if rows == ALL else tall[rows]
+
+
+def _alike(a: Array, b: Array) -> bool:
+    return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape
+
+
+def total(a: Array, b: Array) -> Array:
+    """a + b."""
+    return np.add(a, b, out=empty(a.shape, a.dtype)) if _alike(a, b) else a + b
+
+
+def difference(a: Array, b: Array) -> Array:
+    """a − b."""
+    return np.subtract(a, b, out=empty(a.shape, a.dtype)) if _alike(a, b) else a - b
+
+
+def scaled(number: float, a: Array) -> Array:
+    """number·a."""
+    return np.multiply(number, a, out=empty(a.shape, a.dtype)) if type(a) is np.ndarray else number * a
+
+
+def plus(x: Array, a: float, y: Array) -> Array:
+    """x + a·y."""
+    if not _alike(x, y):
+        return x + a * y
+    found = scaled(a, y)
+    return np.add(x, found, out=found)
+
+
+def accumulated(a: Array, more: Callable[[slice], Array]) -> Array:
+    """a + b, with b computed for some rows at a time; in the memory of a if it can be overwritten."""
+    if type(a) is not np.ndarray or not a.flags.writeable:
+        return a + more(ALL)
+    for rows in some_rows(a):
+        np.add(a[rows], more(rows), out=a[rows], casting="no")
+    return a
+
+
+def reversed_onto(a: Array, b: float, c: Array) -> Array:
+    """−a + b·c, in the memory of a if possible."""
+    if not _alike(a, c):
+        return b * c - a
+    for rows in some_rows(a):
+        np.subtract(b * c[rows], a[rows], out=a[rows])
+    return a
+
+
+# Inner products and norms of tall arrays, summed in double precision.
+
+FLOAT32 = np.dtype(np.float32)
+
+
+def inner(a: Array, b: Array) -> float:
+    """Re⟨a, b⟩."""
+    return float(find("blas", FLOAT32, a.size).inner(a, b)) if _single(a) and _single(b) else plain(a, b)
+
+
+def norm(a: Array) -> float:
+    """‖a‖_F."""
+    return inner(a, a) ** 0.5 if _single(a) else plain_norm(a)
+
+
+def _single(a: Array) -> bool:
+    return type(a) is np.ndarray and a.dtype == FLOAT32 and a.flags.c_contiguous

@@ -1,16 +1,16 @@
-"""Sampled products compiled for float32 and float64, on all cores; the same functions as in `entries_reference`.
+"""Sampled products, and passes that compute z = PQᵀ when it is needed, compiled; see `entries_reference`."""
 
-They are deterministic for a fixed number of threads: each thread owns its rows, and private sums of the short side are
-added in the order of threads.
-"""
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.kernels.compile import compiled
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.compile import compiled, own, version
+from bifactor.kernels.entry_layout import Layout
 from bifactor.kernels.memory import empty, zeros
-from bifactor.kernels.pool import run, threads_for
+from bifactor.kernels.threading import run, threads_for
 
 
 @compiled
@@ -117,3 +117,230 @@ def contiguous(*arrays: Array) -> tuple[Array, ...]:
 
 def total(private: Array) -> Array:
     return private[0] if len(private) == 1 else private.sum(axis=0)
+
+
+# Passes over observed entries that compute z = PQᵀ when it is needed and store no array as long as the data.
+#
+# The functions are those of `passes_reference`, compiled for float32 and float64, on all cores. They are deterministic
+# for a fixed number of threads, as in `entries_numba`. Empty `weights` mean ones.
+
+Pointwise = Callable[..., Any]
+
+
+@cache
+def _fused(pointwise: Pointwise) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
+    def entries_pass(start, stop, outer, inner, y, weights, parameter, P, Q, SQ, SP):  # type: ignore[no-untyped-def]
+        rank, zero = P.shape[1], P.dtype.type(0)
+        value = 0.0 * stamp
+        for tile in range(start.size):
+            for t in range(start[tile], stop[tile]):
+                # P[i, k] and not a view p = P[i]: numba counts references to views atomically if the loss has
+                # branches (the fused logistic gradient took a quarter longer).
+                i, j = outer[t], inner[t]
+                z = zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                v, d, _ = pointwise(z, y[t], parameter)
+                if weights.size:
+                    v *= weights[t]
+                    d *= weights[t]
+                value += v
+                slope = P.dtype.type(d)  # the loss may compute in double, the update must not
+                for k in range(rank):
+                    SQ[i, k] += slope * Q[j, k]
+                for k in range(rank):
+                    SP[j, k] += slope * P[i, k]
+        return value
+
+    # Numba can cache a closure over a plain function (not a compiled one) and a number on disk.
+    return compiled(entries_pass, cache=own(pointwise))
+
+
+@cache
+def _slopes(pointwise: Pointwise) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
+    def slopes_pass(start, stop, outer, inner, y, weights, parameter, P, Q, A, B, SB, SA):  # type: ignore[no-untyped-def]
+        rank, zero, lefts, rights = P.shape[1], P.dtype.type(0), B.shape[1], A.shape[1]
+        value = 0.0 * stamp
+        for tile in range(start.size):
+            for t in range(start[tile], stop[tile]):
+                i, j = outer[t], inner[t]
+                z = zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                v, d, _ = pointwise(z, y[t], parameter)
+                if weights.size:
+                    v *= weights[t]
+                    d *= weights[t]
+                value += v
+                slope = P.dtype.type(d)
+                for k in range(lefts):
+                    SB[i, k] += slope * B[j, k]
+                for k in range(rights):
+                    SA[j, k] += slope * A[i, k]
+        return value
+
+    return compiled(slopes_pass, cache=own(pointwise))
+
+
+@cache
+def _bent(pointwise: Pointwise) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
+    def bent_pass(start, stop, outer, inner, y, weights, parameter, P, Q, D, E, SQ, SP):  # type: ignore[no-untyped-def]
+        rank, zero = P.shape[1], P.dtype.type(0)
+        for tile in range(start.size):
+            for t in range(start[tile], stop[tile]):
+                i, j = outer[t], inner[t]
+                z, z1 = zero, zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                    z1 += D[i, k] * Q[j, k] + P[i, k] * E[j, k]
+                _, _, c = pointwise(z, y[t], parameter)
+                if weights.size:
+                    c *= weights[t]
+                change = P.dtype.type(c * z1)
+                for k in range(rank):
+                    SQ[i, k] += change * Q[j, k]
+                for k in range(rank):
+                    SP[j, k] += change * P[i, k]
+        return 0.0 * stamp
+
+    return compiled(bent_pass, cache=own(pointwise))
+
+
+@cache
+def _along(pointwise: Pointwise) -> Any:
+    stamp = version(pointwise) if own(pointwise) else 0
+
+    def along_pass(start, stop, outer, inner, y, weights, parameter, P, Q, D, E, a):  # type: ignore[no-untyped-def]
+        rank, zero = P.shape[1], P.dtype.type(0)
+        value, first, second = 0.0 * stamp, 0.0, 0.0
+        for tile in range(start.size):
+            for t in range(start[tile], stop[tile]):
+                i, j = outer[t], inner[t]
+                z, z1, z2 = zero, zero, zero
+                for k in range(rank):
+                    z += P[i, k] * Q[j, k]
+                    z1 += D[i, k] * Q[j, k] + P[i, k] * E[j, k]
+                    z2 += D[i, k] * E[j, k]
+                bend, weight = 2.0 * z2, 1.0
+                speed = z1 + a * bend
+                if weights.size:
+                    weight *= weights[t]
+                v, d, c = pointwise(z + a * z1 + 0.5 * a * a * bend, y[t], parameter)
+                value += weight * v
+                first += weight * d * speed
+                second += weight * (c * speed * speed + d * bend)
+        return value, first, second
+
+    return compiled(along_pass, cache=own(pointwise))
+
+
+@compiled
+def _quartic(start, stop, outer, inner, y, weights, P, Q, D, E):  # type: ignore[no-untyped-def]
+    rank, zero = P.shape[1], P.dtype.type(0)
+    c0, c1, c2, c3, c4 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for tile in range(start.size):
+        for t in range(start[tile], stop[tile]):
+            i, j = outer[t], inner[t]
+            z, z1, z2 = zero, zero, zero
+            for k in range(rank):
+                z += P[i, k] * Q[j, k]
+                z1 += D[i, k] * Q[j, k] + P[i, k] * E[j, k]
+                z2 += D[i, k] * E[j, k]
+            d, s, b, weight = np.float64(z) - y[t], np.float64(z1), 2.0 * z2, 1.0
+            if weights.size:
+                weight *= weights[t]
+            c0 += weight * d * d
+            c1 += weight * d * s
+            c2 += weight * (s * s + d * b)
+            c3 += weight * s * b
+            c4 += weight * b * b
+    return 0.5 * c0, c1, 0.5 * c2, 0.5 * c3, 0.125 * c4
+
+
+def fused(
+    layout: Layout, pointwise: Pointwise, parameter: Any, y: Array, weights: Array, P: Array, Q: Array
+) -> tuple[float, Array, Array]:
+    """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y)."""
+    P, Q = contiguous(P, Q)
+    values, SQ, SP = _accumulated(_fused(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q), P, Q)
+    return float(sum(values)), SQ, SP
+
+
+def slopes(
+    layout: Layout,
+    pointwise: Pointwise,
+    parameter: Any,
+    y: Array,
+    weights: Array,
+    P: Array,
+    Q: Array,
+    A: Array,
+    B: Array,
+) -> tuple[Array, Array]:
+    """S B and Sᴴ A with S = w·ℓ′(z; y); either of A and B may have no columns."""
+    P, Q, A, B = contiguous(P, Q, A, B)
+    _, SB, SA = _accumulated(_slopes(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q, A, B), B, A)
+    return SB, SA
+
+
+def bent(
+    layout: Layout,
+    pointwise: Pointwise,
+    parameter: Any,
+    y: Array,
+    weights: Array,
+    P: Array,
+    Q: Array,
+    D: Array,
+    E: Array,
+) -> tuple[Array, Array]:
+    """S Q and Sᴴ P with S = w·ℓ″(z; y)·z₁, z₁ = DQᴴ + PEᴴ."""
+    P, Q, D, E = contiguous(P, Q, D, E)
+    _, SQ, SP = _accumulated(_bent(pointwise), layout, (y, weights, P.dtype.type(parameter), P, Q, D, E), P, Q)
+    return SQ, SP
+
+
+def along(
+    layout: Layout,
+    pointwise: Pointwise,
+    parameter: Any,
+    y: Array,
+    weights: Array,
+    P: Array,
+    Q: Array,
+    D: Array,
+    E: Array,
+    a: float,
+) -> tuple[float, float, float]:
+    """φ(a) = Σ w·ℓ(z(a); y) with z(a) = (P + aD)(Q + aE)ᴴ at the entries, and φ′(a) and φ″(a)."""
+    P, Q, D, E = contiguous(P, Q, D, E)
+    fixed = (y, weights, P.dtype.type(parameter), P, Q, D, E, float(a))
+    parts = run(_along(pointwise), [(*span, layout.outer, layout.inner, *fixed) for span in spans_for(layout, P)])
+    value, first, second = (float(sum(part)) for part in zip(*parts, strict=True))
+    return value, first, second
+
+
+def quartic(layout: Layout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
+    """c₀ … c₄ with Σ w·½|z(a) − y|² = Σₖ cₖ aᵏ for every a."""
+    P, Q, D, E = contiguous(P, Q, D, E)
+    fixed = (y, weights, P, Q, D, E)
+    parts = run(_quartic, [(*span, layout.outer, layout.inner, *fixed) for span in spans_for(layout, P)])
+    return np.array([sum(part) for part in zip(*parts, strict=True)])
+
+
+def _accumulated(
+    kernel: Any, layout: Layout, fixed: tuple[Any, ...], outer_like: Array, inner_like: Array
+) -> tuple[list[Any], Array, Array]:
+    """The kernel's sums for every row of the outer and of the inner side, as wide as the given arrays."""
+    spans, dtype = spans_for(layout, fixed[3]), outer_like.dtype
+    outer = zeros((layout.n_outer, outer_like.shape[1]), dtype)
+    private = zeros((len(spans), layout.n_inner, inner_like.shape[1]), dtype)
+    pairs = zip(spans, private, strict=True)
+    calls = [(*span, layout.outer, layout.inner, *fixed, outer, mine) for span, mine in pairs]
+    return run(kernel, calls), outer, total(private)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bifactor import arrays
 from bifactor.arrays import Array, inner, namespace
+from bifactor.kernels.sparse_table import Sheet
 
 Part = Callable[[Array, Array], Array]
 """(z, y) -> ℓ, ℓ′ or ℓ″, elementwise."""
@@ -66,3 +67,18 @@ def weighted(values: Array, weights: Array) -> Array:
 
 def total(values: Array, weights: Array) -> float:
     return arrays.total(weighted(values, weights))
+
+
+# A loss and its derivatives at all cells of some rows, in NumPy: the definition of the compiled kernel.
+#
+# Z holds z at the rows of a sheet from `first` on, and a loss is given by its array methods, ℓ, ℓ′ and ℓ″.
+
+
+def derivatives(value: Part, gradient: Part, curvature: Part, sheet: Sheet, first: int, Z: Array, C: Array) -> Array:
+    """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
+    y, w = sheet.part(first, first + len(Z)).dense()
+    if len(C):
+        C[:] = w * curvature(Z, y)
+    totals: Array = (w * value(Z, y)).sum(axis=1, dtype=np.float64)
+    Z[:] = w * gradient(Z, y)
+    return totals

@@ -8,10 +8,10 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels import moments_reference
 from bifactor.kernels.compile import compiled
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.entry_layout import Layout
 from bifactor.kernels.memory import zeros
 from bifactor.kernels.moments_reference import Span, Tables, collected
-from bifactor.kernels.pool import run, threads_for
+from bifactor.kernels.threading import run, threads_for
 
 __all__ = ["collected", "gathered", "moved", "private", "scatter"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels import entries_reference
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.entry_layout import Layout
 
 Tables = tuple[Array, Array, Array]
 """M, m and q of each row, in double precision, q as a vector."""

@@ -14,8 +14,8 @@ from numba.extending import register_jitable
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
-from bifactor.kernels.pool import run, threads_for
 from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, ROUNDING, SHORTEST, STEPS, VISIBLE
+from bifactor.kernels.threading import run, threads_for
 
 Pointwise = Callable[..., Any]
 

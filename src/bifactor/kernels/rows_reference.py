@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bifactor.arrays import Array, conj, real
-from bifactor.kernels import blocks_reference, entries_reference
-from bifactor.kernels.layout import Layout
+from bifactor.kernels import entries_reference, row_blocks_reference
+from bifactor.kernels.entry_layout import Layout
 
 STEPS, HALVINGS = 100, 40
 """The largest numbers of Newton steps, and of halvings of a step."""
@@ -93,8 +93,8 @@ def fit(
 
 def _steps(layout: Layout, q: Array, B: Array, slopes: Array, ridge: Array, more: Array) -> Array:
     """The slopes divided by the blocks of curvature."""
-    k, h = blocks_reference.triangle(B.shape[1])
-    packed, diagonal = blocks_reference.sums(layout, q, B, False, (0, layout.n_outer)) + more[:, k, h], k == h
+    k, h = row_blocks_reference.triangle(B.shape[1])
+    packed, diagonal = row_blocks_reference.sums(layout, q, B, False, (0, layout.n_outer)) + more[:, k, h], k == h
     lift = FLOOR * real(packed[:, diagonal]).sum(axis=1)[:, None] + ridge
     packed[:, diagonal] += np.where(lift > 0, lift, 1)
-    return blocks_reference.solve(packed, slopes.astype(packed.dtype))
+    return row_blocks_reference.solve(packed, slopes.astype(packed.dtype))

@@ -2,6 +2,6 @@
 
 from bifactor.models.fit import Fit
 from bifactor.models.model import Model
-from bifactor.models.store import load
+from bifactor.models.storage import load
 
 __all__ = ["Fit", "Model", "load"]

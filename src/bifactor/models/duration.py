@@ -2,8 +2,8 @@
 
 import time
 
-from bifactor.models.noise_choice import CANDIDATES, ENOUGH, MANY
-from bifactor.models.tuning import MOST
+from bifactor.models.completion.noise_selection import CANDIDATES, ENOUGH, MANY
+from bifactor.models.hyperparameters import MOST
 from bifactor.problems.objective import Problem
 
 PASSES = {"rank and ridge": 3000, "ridge": 2000, "nothing": 450}

@@ -8,19 +8,16 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from bifactor.arrays import Array, floating
+from bifactor.data import BlockStore, Names, Observations
+from bifactor.data.names import listed
 from bifactor.errors import InputError
-from bifactor.models.choice_weights import as_choices
-from bifactor.models.entries import entries_for
-from bifactor.models.model import Model
-from bifactor.models.orders import order
-from bifactor.models.recommending import recommended
-from bifactor.models.scoring import explained
-from bifactor.models.shown import ShownFit
-from bifactor.models.stored_pairs import Seen, seen_of
-from bifactor.models.told import known, single_or_all
-from bifactor.models.two_classes import signs
-from bifactor.tables import BlockStore, Names, Observations
-from bifactor.tables.names import listed
+from bifactor.models.completion.labels import signs
+from bifactor.models.metrics import explained
+from bifactor.models.model import Model, ShownFit, known, single_or_all
+from bifactor.models.new_entries import entries_for
+from bifactor.models.recommender.weights import as_choices
+from bifactor.models.seen_items import SeenItems, seen_of
+from bifactor.models.top_k import order, recommended
 from bifactor.validation import counted, require_finite
 
 UNKNOWN = ("mean", "raise")
@@ -51,7 +48,7 @@ class Fit(ShownFit):
     model: Model
     rows: Names
     cols: Names
-    seen: Seen
+    seen: SeenItems
     classes: Array | None = None
     card: dict[str, Any] = field(default_factory=dict)
 
@@ -230,7 +227,7 @@ class Fit(ShownFit):
             The score, as `predict` returns it, minus these contributions: those of the other chosen columns and of
             features of the row, and what the factors of the row would change by if the fit went on.
         """
-        from bifactor.models.explanation import contributions
+        from bifactor.models.recommender.explain import contributions
 
         return contributions(self, row, col, n)
 
@@ -244,7 +241,7 @@ class Fit(ShownFit):
         Parameters
         ----------
         data : frame, path, tuple, matrix or Observations
-            A frame or a file with one line for each entry; see `bifactor.tables.read`. Or (rows, cols, values), with
+            A frame or a file with one line for each entry; see `bifactor.data.read`. Or (rows, cols, values), with
             the names of rows and columns as in `predict`. Or a matrix, dense or sparse, with a line for each new row
             and the columns of the fit, where NaN and what is not stored is unknown. Lines of a matrix, like rows of
             observations without names, are new; they are numbered from the number of rows on. For a fit to clicks no
@@ -317,6 +314,6 @@ class Fit(ShownFit):
         error_bars : bool
             Keep the covariances of a posterior, (m + n)(r + 1)(r + 2)/2 numbers, which error bars need.
         """
-        from bifactor.models.store import save
+        from bifactor.models.storage import save
 
         save(self, folder, force, report, error_bars)

@@ -1,27 +1,81 @@
 """A fitted matrix b1ᵀ + 1cᵀ + UVᵀ + intercept with a loss, common to all estimators."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
+from bifactor.data import Observations
 from bifactor.errors import InputError
 from bifactor.factors import Fixed
 from bifactor.losses import Loss, Shifted
-from bifactor.models.chosen import Clicks
-from bifactor.models.clipping import Range
+from bifactor.models.completion.clipping import Range
+from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fold_in import fold_in
-from bifactor.models.noise_choice import NoiseChoice
-from bifactor.models.shown import in_words, model_card
-from bifactor.models.side import SideInformation
-from bifactor.models.tuning import RidgePath
+from bifactor.models.hyperparameters import RidgePath
+from bifactor.models.recommender.settings import Clicks
+from bifactor.models.side_information import SideInformation
 from bifactor.operators import Entries
 from bifactor.operators.all_cells import all_cells
 from bifactor.problems.objective import Problem
-from bifactor.running.result import Result
+from bifactor.running.result import Figures, Result, run_card
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
-from bifactor.tables import Observations
+from bifactor.validation import counted
+
+if TYPE_CHECKING:
+    from bifactor.models.seen_items import SeenItems
+
+KNOWN = ("neither", "row", "column", "both")
+"""Which names of a pair are known, indexed by 1 for the row plus 2 for the column."""
+
+
+def single_or_all(told: Array, rows: Any, cols: Any) -> Array:
+    """Results for pairs; a scalar if both sides are single names."""
+    return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
+
+
+def known(i: Array, j: Array) -> Array:
+    """Which names of pairs of indices are known."""
+    return np.array(KNOWN)[(i >= 0) + 2 * (j >= 0)]
+
+
+# Representations of a model, printed and in notebooks.
+
+
+class ShownFit:
+    """Representations of a fit, from its model and known pairs."""
+
+    model: "Model"
+    seen: "SeenItems"
+
+    def __repr__(self) -> str:
+        return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
+
+    def _repr_html_(self) -> str:
+        return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "known pairs")])
+
+
+def in_words(model: "Model") -> str:
+    """Size, rank and loss."""
+    m, n = (side.shape[0] for side in (model.U, model.V))
+    return f"{m:,}×{n:,}, {counted(model.rank, 'component')}, {model.loss!r}"
+
+
+def model_card(model: "Model", title: str, more: Figures = ()) -> str:
+    """Card of a model: its run, and how its ridge was chosen."""
+    noise = None if model.posterior is None else f"±{model.posterior.variance**0.5:.4g}"
+    shown = [
+        (model.rank, "components"),
+        (None if model.ridge is None else f"{model.ridge:.4g}", "ridge"),
+        (noise, "noise"),
+        *more,
+    ]
+    factors = (model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])
+    pictures = [] if model.path is None else model.path.pictures()
+    return run_card(title, in_words(model), model.result, shown, pictures, factors)
+
 
 OFFSETS = (1, 1)
 """Numbers of fixed columns for offsets of rows and columns: U = [1, b, …], V = [c, 1, …]."""

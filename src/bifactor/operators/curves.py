@@ -8,7 +8,7 @@ import numpy as np
 
 from bifactor.arrays import Array, hstack
 from bifactor.factors import Factors, Free
-from bifactor.kernels.inner import inner
+from bifactor.kernels.blas import inner
 
 if TYPE_CHECKING:
     from bifactor.operators.bound import Bound

@@ -24,9 +24,9 @@ from bifactor.arrays.sparse import coordinates
 from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels import blocks_reference, passes_reference
-from bifactor.kernels.layout import Layout, arrange
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels import entries_reference, row_blocks_reference
+from bifactor.kernels.entry_layout import Layout, arrange
+from bifactor.kernels.threading import thread_count
 from bifactor.linear_map import LinearMap, Sampled
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
@@ -66,7 +66,7 @@ class EntriesBound(Measured):
         compiled = self.fit.compiled(common_dtype(x.left, x.right), x.width) if z is None else None
         if compiled is None:
             return super().evaluate(x, z)
-        f, *products = on_host(kernels.compiled("passes").fused, self.layout, *compiled, *self.sides(x.left, x.right))
+        f, *products = on_host(kernels.compiled("entries").fused, self.layout, *compiled, *self.sides(x.left, x.right))
         return Evaluated(f, *self.sides(*products), None)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
@@ -77,11 +77,11 @@ class EntriesBound(Measured):
         compiled = self.fit.compiled(x.dtype, x.width**2)
         if compiled is not None:
             sides = self.sides(left, right)
-            packed = kernels.compiled("blocks").sums(self.layout, *compiled, *sides, other, inner, score, span)
+            packed = kernels.compiled("row_blocks").sums(self.layout, *compiled, *sides, other, inner, score, span)
         else:
             z = self.measure(x)
             q = np.abs(host(self.fit.evaluate(z)[1])) ** 2 if score else host(self.fit.curvature(z))
-            packed = blocks_reference.sums(self.layout, q, other, inner, span)
+            packed = row_blocks_reference.sums(self.layout, q, other, inner, span)
         return Exact(packed, x.width)
 
     @cached_property
@@ -135,13 +135,13 @@ class SymbolicEntries(Symbolic):
         compiled = self.fit.compiled(common_dtype(*factors), max(a.shape[1] for a in factors))
         if compiled is not None:
             settings = compiled if parts else compiled[2:]
-            return on_host(getattr(kernels.compiled("passes"), name), self.bound.layout, *settings, *arguments)
+            return on_host(getattr(kernels.compiled("entries"), name), self.bound.layout, *settings, *arguments)
         fit = self.fit
         if self.bound.flipped and is_complex(fit.values):
             fit = fit.with_values(conj(fit.values))  # for the transposed X, z is conjugated
         y, w = fit.arrays()
         losses = (getattr(self.fit.loss, part) for part in parts)
-        return on_host(getattr(passes_reference, name), self.bound.layout, *losses, y, w, *arguments)
+        return on_host(getattr(entries_reference, name), self.bound.layout, *losses, y, w, *arguments)
 
 
 class EntriesCurve(Curve):

@@ -16,11 +16,10 @@ from bifactor.blocks import Exact
 from bifactor.describe import describe
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
-from bifactor.kernels import cells_reference
-from bifactor.kernels.blas_threads import blas_at_most
-from bifactor.kernels.blocks_reference import triangle
-from bifactor.kernels.pool import run, shares
-from bifactor.kernels.sheet import Sheet, sheet, whole_sheet
+from bifactor.kernels import losses_reference
+from bifactor.kernels.row_blocks_reference import triangle
+from bifactor.kernels.sparse_table import Sheet, sheet, whole_sheet
+from bifactor.kernels.threading import blas_at_most, run, shares
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
 from bifactor.losses.data_fit import check_range, smoothness_of
@@ -233,10 +232,10 @@ class Passes:
         sheet = self._sheet(Z.dtype)
         if self.loss.pointwise is not None and kernels.has_compiled(Z.dtype, np.prod(self.shape, dtype=float)):
             settings = self.loss.pointwise, self.loss.parameter(Z.dtype)
-            found: Array = kernels.compiled("cells").derivatives(*settings, sheet, rows.start, Z, C)
+            found: Array = kernels.compiled("losses").derivatives(*settings, sheet, rows.start, Z, C)
             return found
         parts = self.loss.value, self.loss.gradient, self.loss.curvature
-        return cells_reference.derivatives(*parts, sheet, rows.start, Z, C)
+        return losses_reference.derivatives(*parts, sheet, rows.start, Z, C)
 
     def _sheet(self, dtype: Any) -> Sheet:
         if dtype not in self.sheets:

@@ -14,7 +14,7 @@ from bifactor.errors import InputError
 from bifactor.executors import Executor, Gathered, Loaded, Part, Passed, Streamed
 from bifactor.executors.executor import Moved, Task
 from bifactor.factors import Factors, Free
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit, Loss, Shifted
 from bifactor.losses.composite import Grouped, records
@@ -243,7 +243,7 @@ class Partitioned(Bound):
     loss : Loss or str, or sequence of them
         The loss ℓ, or several losses, which are assigned by `group`.
     store : BlockStore
-        The blocks, e.g. `tables.BlockStore.open(folder)`.
+        The blocks, e.g. `data.BlockStore.open(folder)`.
     executor : Executor, optional
         The executor that runs the passes. By default `executors.Streamed()`, on this machine.
     group : integer array, optional

@@ -9,7 +9,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.losses.data_fit import host_only
@@ -119,7 +119,7 @@ class Combination(LinearMap):
 
 def _kernel(groups: tuple[Array, Array, Array], U: Array) -> ModuleType:
     # The reference takes as long for a mask as compiled loops for hundreds of numbers.
-    return kernels.find("pauli", U.dtype, groups[0].size * max(U.shape[0], 256), U.shape[1])
+    return kernels.find("transforms", U.dtype, groups[0].size * max(U.shape[0], 256), U.shape[1])
 
 
 def _masks(n: int, strings: Sequence[str] | int | None, rng: Any) -> tuple[Array, Array]:

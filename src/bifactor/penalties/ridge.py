@@ -10,8 +10,7 @@ from bifactor.arrays import Array, beside, dtype_of
 from bifactor.blocks import Shared, filled
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels.combine import ALL, accumulated, rows_of, some_rows
-from bifactor.kernels.inner import inner
+from bifactor.kernels.blas import ALL, accumulated, inner, rows_of, some_rows
 from bifactor.penalties.base import Penalty, Weights
 from bifactor.validation import positive, require_weights, weights_of
 

@@ -31,7 +31,7 @@ def smooth(planes: Array, known: Array) -> Array:
 
 def fill(planes: Array, known: Array) -> None:
     """Do the same as `smooth` in place, for arrays returned by `settled`."""
-    _fill(planes, known, TENSION, find("plate", planes.dtype, planes.size))
+    _fill(planes, known, TENSION, find("pictures.plate", planes.dtype, planes.size))
 
 
 def _fill(planes: Array, known: Array, tension: float, kernels: ModuleType) -> None:

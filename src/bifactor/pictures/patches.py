@@ -9,7 +9,7 @@ from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels import find
-from bifactor.kernels.patches_reference import Model, Picture
+from bifactor.pictures.patches_reference import Model, Picture
 
 WINDOW = 10
 """The distance in pixels around a patch within which similar ones are searched."""
@@ -68,7 +68,7 @@ def improve(
     """Put better guesses into the planes, and return their variances."""
     told = np.zeros_like(known) if model.all_told else known
     corners = references(told, model.patch, min(step, model.patch))
-    find = kernels.find("patches", np.float32, len(corners) * model.similar, model.patch**4)
+    find = kernels.find("pictures.patches", np.float32, len(corners) * model.similar, model.patch**4)
     doubts = np.zeros(known.shape, np.float32)
     for band in find.aggregate(Picture(brightness(planes), planes, data, known), corners, model, progress):
         rows = slice(band.top, band.top + len(band.weights))
@@ -124,7 +124,7 @@ def halved(planes: Array, known: Array) -> tuple[Array, Array]:
     Sides are rounded up: cells at the far border may have only one row or column.
     """
     planes, known = settled(planes, known)
-    means, some = find("plate", planes.dtype, planes.size).halve(planes, known)
+    means, some = find("pictures.plate", planes.dtype, planes.size).halve(planes, known)
     return means, some
 
 
@@ -137,7 +137,7 @@ def enlarged(planes: Array, shape: tuple[int, int]) -> Array:
             "Pass channels×rows×columns with half the rows and columns, rounded up."
         )
     out = np.empty((len(planes), *shape), np.float32)
-    find("plate", out.dtype, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
+    find("pictures.plate", out.dtype, out.size).double(planes, CATMULL_ROM, np.zeros(shape, bool), out)
     return out
 
 

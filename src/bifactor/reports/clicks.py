@@ -8,12 +8,11 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
-from bifactor.models.click_choices import DEPTH, TRIAL_RANK
-from bifactor.models.explanation import Reasons
 from bifactor.models.fit import Fit
-from bifactor.models.judging import spelt, worth
-from bifactor.models.orders import Order
-from bifactor.models.recommending import popular, served
+from bifactor.models.recommender.evaluation import spelt, worth
+from bifactor.models.recommender.explain import Reasons
+from bifactor.models.recommender.hyperparameters import DEPTH, TRIAL_RANK
+from bifactor.models.top_k import Order, popular, served
 from bifactor.reports.completion import STYLE, provenance, run_charts, settings_of
 from bifactor.validation import counted
 

@@ -8,7 +8,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.display.svg import bar_chart, density, line_chart
-from bifactor.models.scores import spoken
+from bifactor.models.metrics import spoken
 
 NOISES = {"one": "one variance", "student": "Student's t", "both": "by rows and columns"}
 NOISES |= {side: f"by {side}" for side in ("rows", "columns")}

@@ -10,7 +10,7 @@ import numpy as np
 
 from bifactor.arrays import held
 from bifactor.errors import InputError
-from bifactor.kernels.layout import Layout
+from bifactor.kernels.entry_layout import Layout
 from bifactor.losses import DataFit, Squared
 from bifactor.operators import Entries
 from bifactor.operators.base import matrix_shape

@@ -7,8 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array, epsilon, foresee_grams, foresee_inners, gathered, herm, inner
 from bifactor.factors import Factors
-from bifactor.kernels.blas import gram
-from bifactor.kernels.combine import rows_of, some_rows
+from bifactor.kernels.blas import gram, rows_of, some_rows
 from bifactor.metrics import difference_norm
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State

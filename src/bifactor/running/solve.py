@@ -14,8 +14,8 @@ from bifactor.describe import describe
 from bifactor.errors import InputError, LostError
 from bifactor.factors import Factors
 from bifactor.inits import Given, Init
-from bifactor.kernels.blas_threads import blas_at_most
 from bifactor.kernels.memory import recycled
+from bifactor.kernels.threading import blas_at_most
 from bifactor.operators import Bound
 from bifactor.problems.function import Function
 from bifactor.problems.objective import Objective, Problem

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from bifactor.arrays import Array
+from bifactor.data import partition
 from bifactor.errors import CheckError, InputError
-from bifactor.tables import partition
 
 Answers = Callable[[Any, Array], Array]
 """Maps a fitted estimator, and the table that it was fitted to, to a table of answers."""
@@ -94,7 +94,7 @@ def check_invariance(
     "triples"     X is a tuple (rows, cols, values)
     "frame"       X is a data frame with one line for each entry; this needs pandas
     "file"        X is a file with one line for each entry
-    "blocks"      X is a `bifactor.tables.BlockStore`
+    "blocks"      X is a `bifactor.data.BlockStore`
     ============  ==================================================================================================
 
     Parameters

@@ -15,11 +15,11 @@ from bifactor.linear_map import Dense
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
+from bifactor.pictures.files import kept, pictures_in, psnr, read_grey, shrunk
 from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SVP, ProcrustesFlow, Solver
 from bifactor.steps import StronglyConvex
 from bifactor.svd import truncated_svd
-from bifactor.tables.pictures import kept, pictures_in, psnr, read_grey, shrunk
 from bifactor_reproduce.harness.calibrated import Calibrated
 from bifactor_reproduce.harness.experiment import Finished, Outcome
 from bifactor_reproduce.harness.timed import timed

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.estimators.displays.drawing import matplotlib_or_advice
+from bifactor.plots import matplotlib_or_advice
 from bifactor_reproduce.harness.experiment import Finished, Outcome
 from bifactor_reproduce.harness.items import Figure
 from bifactor_reproduce.images.cells import BEST, FLOW, OURS_RIDGED, RIDGED, PhotoCell

@@ -6,7 +6,7 @@ import io
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.tables.pictures import pillow_or_advice
+from bifactor.pictures.files import pillow_or_advice
 
 WIDTH = 400
 """Pixels, at most."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bifactor.arrays import Array
+from bifactor.data import Observations, read
 from bifactor.errors import InputError
 from bifactor.inits import Init, Spectral, Zero
 from bifactor.losses import Logistic, Squared
@@ -16,7 +17,6 @@ from bifactor.penalties import Ridge
 from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SPG, NuclearNorm, Solver
 from bifactor.steps import Smooth
-from bifactor.tables import Observations, read
 from bifactor_reproduce.harness.experiment import Outcome
 from bifactor_reproduce.harness.timed import timed
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from bifactor.data.text import checksum
 from bifactor.errors import BifactorError
-from bifactor.tables.source import checksum
 from bifactor_reproduce.harness.experiment import Experiment, Finished, Outcome, Scale
 from bifactor_reproduce.harness.items import Figure, Findings, Table, Value
 from bifactor_reproduce.harness.sources import VARIABLE, Sources

@@ -12,7 +12,7 @@ from bifactor.arrays import Array
 from bifactor.inits import Init, Spectral
 from bifactor.losses import Probit
 from bifactor.metrics import relative_error
-from bifactor.models.tuning import tuned
+from bifactor.models.hyperparameters import tuned
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Problem

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from bifactor.estimators.displays.drawing import matplotlib_or_advice
+from bifactor.plots import matplotlib_or_advice
 from bifactor_reproduce.harness.items import Figure
 from bifactor_reproduce.report.panels import Box, Parts, number_all, parts
 

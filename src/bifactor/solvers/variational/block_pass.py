@@ -13,8 +13,8 @@ from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
 from bifactor.executors import Passed
-from bifactor.kernels.blocks_reference import chunks
 from bifactor.kernels.moments_reference import Span, Tables
+from bifactor.kernels.row_blocks_reference import chunks
 from bifactor.operators.entries import SymbolicEntries
 from bifactor.solvers.variational.factor_posterior import Half, pooled_sums
 from bifactor.solvers.variational.moments import Data, Places, Sums, weighted_by_precision

@@ -11,7 +11,7 @@ from bifactor._compat import cached_property
 from bifactor.arrays import Array, inner
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
-from bifactor.kernels.blocks_reference import triangle
+from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.penalties.base import Penalty
 from bifactor.problems.state import Value
 from bifactor.solvers.variational.features import Learned, Regression

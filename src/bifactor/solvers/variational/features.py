@@ -10,7 +10,7 @@ from scipy import sparse
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.errors import InputError
-from bifactor.kernels.blocks_reference import triangle
+from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.problems.state import Value
 from bifactor.solvers.variational.noise import Precisions, fitted_precisions
 from bifactor.validation import counted

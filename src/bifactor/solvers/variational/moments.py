@@ -13,8 +13,8 @@ from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
 from bifactor.factors import Factors
-from bifactor.kernels.blocks_reference import triangle
 from bifactor.kernels.moments_reference import Span, Tables
+from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.operators.entries import EntriesBound, SymbolicEntries
 from bifactor.problems.objective import Objective
 from bifactor.solvers.variational.features import pattern
@@ -241,7 +241,7 @@ def second_moments(rows: Array, covariance: Array | None, places: Places) -> Arr
     pairs = places.pairs
     if covariance is None:
         covariance, pairs = np.empty((len(rows), 0)), pairs[:0]
-    find = kernels.find("blocks", rows.dtype, rows.size, rows.shape[1])
+    find = kernels.find("row_blocks", rows.dtype, rows.size, rows.shape[1])
     return find.moments(rows, covariance, pairs)
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from bifactor.arrays import Array, generator
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
-from bifactor.kernels.blocks_reference import chunks, transposed, triangle
+from bifactor.kernels.row_blocks_reference import chunks, transposed, triangle
 from bifactor.operators.entries import places
 from bifactor.problems.objective import Problem
 from bifactor.solvers.variational.features import Features, Weights

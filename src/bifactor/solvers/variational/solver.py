@@ -7,7 +7,7 @@ import numpy as np
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.kernels.threads import thread_count
+from bifactor.kernels.threading import thread_count
 from bifactor.operators import Entries, Partitioned
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective, Problem

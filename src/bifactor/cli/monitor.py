@@ -1,0 +1,226 @@
+"""Progress on stderr, if that is a terminal, and a machine-readable log of a fit."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from bifactor.cli.output import in_time, shown, stderr
+from bifactor.data.text import Progress as Read
+from bifactor.errors import FileError
+from bifactor.problems.state import State
+from bifactor.running.progress import turned
+
+LOG = "bifactor.log"
+"""Key of the log in the context of a command."""
+
+
+class Journal:
+    """Appends lines to a file as soon as they are known."""
+
+    def __init__(self, path: Path):
+        try:
+            self._file = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise FileError(f"Cannot write to {path}: {error.strerror}. Choose another file for --log.") from None
+
+    def write(self, **told: Any) -> None:
+        self._file.write(json.dumps(told, default=float) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Pace:
+    """The speed of iterations, measured from the first one that is reported."""
+
+    def __init__(self, observations: int, most: int):
+        self.observations, self.most = observations, most
+        self._first: tuple[int, float] | None = None
+        self._began = time.perf_counter()
+
+    def at(self, iteration: int) -> dict[str, float | None]:
+        """Seconds so far, observations per second, and an upper bound of the seconds left; None while unknown.
+
+        An iteration counts every observation once, even if it makes several passes.
+        """
+        now = time.perf_counter()
+        first, since = self._first or (iteration, now)
+        self._first = first, since
+        each = (now - since) / (iteration - first) if iteration > first else None
+        return {
+            "seconds": round(now - self._began, 4),
+            "observations_per_second": round(self.observations / each) if each and self.observations else None,
+            "left_at_most": None if each is None else round(each * (self.most - iteration), 3),
+        }
+
+
+def log_option(command: Any) -> Any:
+    """Add the option `--log`."""
+    return click.option(
+        "--log",
+        type=click.Path(dir_okay=False, path_type=Path),
+        expose_value=False,
+        callback=_note,
+        help="File to append to: one line of JSON per iteration.",
+    )(command)
+
+
+def journal() -> Journal | None:
+    """The log of the running command, if it has one."""
+    context = click.get_current_context(silent=True)
+    found: Journal | None = None if context is None else context.meta.get(LOG)
+    return found
+
+
+def _note(context: click.Context, option: click.Parameter, path: Path | None) -> None:
+    if path is not None and not context.resilient_parsing:
+        opened = Journal(path)
+        context.meta[LOG] = opened
+        context.call_on_close(opened.close)
+
+
+LONG = 10.0
+"""Duration of a fit, in seconds, from which it is announced."""
+
+
+@contextmanager
+def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
+    """A line on stderr if that is a terminal; elsewhere, older versions of rich would write an empty line."""
+    console = stderr()
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar if console.is_terminal else nullcontext():
+        yield bar
+
+
+@contextmanager
+def reading(name: str) -> Iterator[Read]:
+    """A progress bar for reading a file."""
+    columns = (
+        TextColumn("reading {task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with _bar(columns) as bar:
+        task = bar.add_task(shown(name), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+class Fitting:
+    """A line with the current stage, its progress, and an upper bound of the time left."""
+
+    def __init__(self, bar: Progress, first: str, what: str, observations: int):
+        self._bar, self._task, self._what, self._most = bar, bar.add_task(first, total=None), what, 0
+        self._observations, self._log = observations, journal()
+
+    def stage(self, what: str, done: int, most: int) -> None:
+        """Show a stage before the iterations."""
+        turned(self._bar, self._task, what, done, most)
+
+    def expect(self, seconds: float) -> None:
+        """Announce how long the fit will take, if that is long."""
+        if seconds >= LONG and self._bar.console.is_terminal:
+            self._bar.console.print(f"The fit takes about {in_time(seconds)}.")
+
+    def iterations(self, most: int) -> Callable[[int, State], None]:
+        """A callback for at most `most` iterations."""
+
+        pace = Pace(self._observations, most)
+
+        def show(iteration: int, state: State) -> None:
+            told = pace.at(iteration)
+            speed = told["observations_per_second"]
+            fast = "" if speed is None else f", {speed / 1e6:.3g} M observations/s"
+            described = f"{self._what}: objective {state.value:.6g}{fast}, iteration"
+            if self._log is not None:
+                self._log.write(stage=self._what, iteration=iteration, objective=state.value, **told)
+            if not self._most:
+                self._bar.reset(self._task)
+                self._most = most
+            self._bar.update(self._task, description=described, completed=iteration, total=most)
+
+        return show
+
+    def ended(self, status: Any) -> None:
+        """Log how a fit ended."""
+        if self._log is not None:
+            self._log.write(stage=self._what, status=status.name, sentence=str(status))
+
+
+@contextmanager
+def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
+    """The progress of a fit to so many observations; `first` names the stage before the iterations."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left at most"),
+        TimeRemainingColumn(),
+    )
+    with _bar(columns) as bar:
+        yield Fitting(bar, first, what, observations)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """The current stage, its progress and speed, and the time left."""
+    console = stderr()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        _Speed(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("opening", total=None)
+        yield lambda what, done, total: turned(bar, task, what, done, total)
+
+
+class _Speed(ProgressColumn):
+    """Millions of observations, or megabytes of text, per second."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed / 1e6:.1f} M/s")
+
+
+@contextmanager
+def share(what: str) -> Iterator[Callable[[float], None]]:
+    """The share of the work that is done, and the time left."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with _bar(columns) as bar:
+        task = bar.add_task(what, total=1)
+        yield lambda done: bar.update(task, completed=done)

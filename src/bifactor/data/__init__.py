@@ -1,0 +1,19 @@
+"""Readers of files and data frames, names of rows and columns, and known entries."""
+
+from bifactor.data.counts import read_counts
+from bifactor.data.names import Names
+from bifactor.data.observations import Observations, Origin
+from bifactor.data.read import read
+from bifactor.data.store.block_store import BlockStore, Part
+from bifactor.data.store.partition import partition
+
+__all__ = [
+    "BlockStore",
+    "Names",
+    "Observations",
+    "Origin",
+    "Part",
+    "partition",
+    "read",
+    "read_counts",
+]

@@ -1,0 +1,321 @@
+"""Input of scikit-learn's users, validated by its rules and converted to observations, with errors that give advice."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from bifactor.arrays import Array, floating, is_complex
+from bifactor.arrays.sparse import require_sound
+from bifactor.data import BlockStore, Observations
+from bifactor.data.layout import usual_columns
+from bifactor.data.observations import from_matrix, from_triples, is_triples, unmasked
+from bifactor.data.store.manifest import MANIFEST
+from bifactor.errors import InputError, KindError
+from bifactor.models.model import Model
+from bifactor.models.recommender.settings import ItemToItem
+from bifactor.validation import counted, is_at_least_zero, is_count, require_finite
+
+TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+"""Column types that NumPy would convert to numbers, such as nanoseconds."""
+
+SHOWN = 40
+"""Letters of a cell that messages show."""
+
+
+def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> Any:
+    """X as floating-point numbers, with NaN for missing entries.
+
+    The columns are stored on the estimator, or compared with the stored ones. `options` are those of scikit-learn's
+    `validate_data`.
+    """
+    frame = _frame(X)
+    _require_no_times(X, frame)
+    X = X if frame is None else nw.to_native(frame)
+    kinds = (np.float64, np.float32)
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan", **options)
+    except InputError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _in_words(estimator, X, frame, error) from None
+
+
+def table_error(estimator: BaseEstimator, X: Any, error: Exception) -> InputError:
+    """An error of scikit-learn about a frame, in our words."""
+    return _in_words(estimator, X, _frame(X), error)
+
+
+def frame_header(X: Any) -> list[str] | None:
+    """Column names of a frame of any library; None for anything else."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        known = isinstance(frame, (nw.DataFrame, nw.LazyFrame))
+        return [str(name) for name in frame.collect_schema().names()] if known else None
+    except nw.exceptions.DuplicateError:
+        raise InputError("Some columns of X have the same name. Rename them.") from None
+
+
+def _frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """X as a frame, collected if it is lazy; None if X is anything else."""
+    if frame_header(X) is None:
+        return None
+    frame = nw.from_native(X)
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+
+def _require_no_times(X: Any, frame: "nw.DataFrame[Any] | None") -> None:
+    if frame is not None:
+        found = next((name for name, kind in frame.schema.items() if kind in TIMES), None)
+        where = None if found is None else f"Column {found!r} of X"
+    else:
+        kind = getattr(getattr(X, "dtype", None), "kind", "")
+        where = "X" if kind in ("m", "M") else None
+    if where is not None:
+        raise InputError(f"{where} contains dates or times, not numbers. Leave it out, or pass numbers such as days.")
+
+
+def _in_words(estimator: BaseEstimator, X: Any, frame: Any, error: Exception) -> InputError:
+    """An error of scikit-learn about X; its own words stay where its estimator checks look for them."""
+    said, name = str(error), type(estimator).__name__
+    if said.startswith("The feature names should match"):
+        return InputError(f"{said}Pass the columns of the fit, in the same order.")
+    if "is expecting" in said:
+        return InputError(f"{said} Pass the columns of the fit.")
+    if said.startswith("Feature names are only supported"):
+        return InputError("Some column names of X are not strings. Use X.columns = X.columns.astype(str).")
+    if sparse.issparse(X) and 0 not in X.shape:
+        return _of_sparse(X.tocoo(), name, said)
+    if X is None or type(X) in (str, bytes, dict):
+        files = "; for files, use fit_long" if hasattr(estimator, "fit_long") else ""
+        return InputError(f"X is {_short(X)}, not a table. Pass an array or a frame{files}.")
+    shape = X.shape if sparse.issparse(X) else _shape(X)
+    if shape is None:
+        return InputError("The rows of X have different lengths. Pass a table of numbers.")
+    if len(shape) != 2:
+        found = counted(len(shape), "dimension")
+        return InputError(f"X has {found}, but a table has 2. Reshape your data; a single row is X.reshape(1, -1).")
+    if 0 in shape:
+        what = f"{shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape})"
+        return InputError(f"X has {what} while a minimum of 1 is required. Pass at least one row and one column.")
+    return _of_cells(X, frame, said, error)
+
+
+def _of_sparse(X: Any, name: str, said: str) -> InputError:
+    if "dense data is required" in said:
+        fact = f"X is a sparse matrix, but {name} needs a table with NaN for missing entries."
+        return InputError(f"{fact} Use X.toarray().")
+    if X.dtype.kind == "c":
+        return InputError("Complex data not supported: X is a sparse matrix of complex numbers. Pass real ones.")
+    if X.dtype.kind == "f" and not np.all(np.isfinite(X.data)):
+        return InputError("X contains infinity. Leave out missing entries.")
+    return InputError(f"X is a sparse matrix of {X.dtype}: {said.splitlines()[0]} Pass numbers.")
+
+
+def _of_cells(X: Any, frame: Any, said: str, error: Exception) -> InputError:
+    for column, cells in _columns(X, frame):
+        for k, cell in enumerate(cells):
+            fault = _fault(cell)
+            if fault == "complex":
+                advice = "Pass real and imaginary parts as separate columns."
+                return InputError(f"Complex data not supported: column {column} of X contains {_short(cell)}. {advice}")
+            if fault == "infinite":
+                where = f"row {k}, column {column}"
+                return InputError(f"X contains infinity or a value too large in {where}. Pass NaN for missing entries.")
+            if fault is not None:
+                kind = KindError if isinstance(error, TypeError) else InputError
+                rest = f" ({said})" if kind is KindError else ""
+                what = f"Column {column} of X contains {_short(cell)}, which is not a number{rest}."
+                return kind(f"{what} Leave such columns out, or encode them as numbers.")
+    return InputError(f"{said.splitlines()[0]} Pass a table of numbers, with NaN for missing entries.")
+
+
+def _columns(X: Any, frame: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Name and cells of each column that may contain something other than numbers."""
+    if frame is not None:
+        for name in frame.columns:
+            yield repr(name), frame[name].to_list()
+    else:
+        table = np.asarray(X, dtype=object)
+        for j in range(table.shape[1]):
+            yield str(j), table[:, j].tolist()
+
+
+def _fault(cell: Any) -> str | None:
+    """The kind of error in a cell, if any."""
+    if cell is None or type(cell).__name__ == "NAType":
+        return None
+    if isinstance(cell, (complex, np.complexfloating)):
+        return "complex"
+    try:
+        return "infinite" if np.isinf(float(cell)) else None
+    except (TypeError, ValueError):
+        return "strange"
+    except OverflowError:
+        return "infinite"
+
+
+def _shape(X: Any) -> tuple[int, ...] | None:
+    """Shape of X; None if its rows have different lengths."""
+    try:
+        return tuple(np.shape(X))
+    except ValueError:
+        return None
+
+
+def _short(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+# Input of scikit-learn's users, validated by its rules and converted to observations.
+
+LARGEST = 100_000_000
+"""Largest number of entries of a completed matrix in memory."""
+
+LONG = 6
+"""Largest number of columns of a frame with one line per entry."""
+
+
+def note_columns(estimator: BaseEstimator, count: int) -> None:
+    """Set the attributes of scikit-learn's validation for other data: a number of columns without names."""
+    estimator.n_features_in_ = count
+    vars(estimator).pop("feature_names_in_", None)
+
+
+def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: bool = True) -> Observations:
+    """The known entries of X: not NaN in a table, stored in a sparse matrix, listed in triples.
+
+    With `reset`, the number of columns and their names are stored on the estimator; otherwise they are compared.
+    """
+    if is_triples(X):
+        data = from_triples(X, weights, None if reset else int(estimator.n_features_in_))
+        if reset:
+            note_columns(estimator, data.shape[1])
+        return data
+    require_wide(X)
+    if sparse.issparse(X):
+        require_sound(X, "X")  # scikit-learn converts it without a check
+    return from_matrix(checked(estimator, unmasked(X), reset, accept_sparse=("csr", "csc", "coo")), weights)
+
+
+def given_factors(Z: Any, width: int) -> Array:
+    """Factors of rows as returned by `transform`: `width` columns of real numbers."""
+    Z = floating(Z, "Z")
+    if Z.ndim != 2 or Z.shape[1] != width or is_complex(Z):
+        found = f"Z has shape {Z.shape} and dtype {Z.dtype}"
+        raise InputError(f"{found}, but transform returns {counted(width, 'column')} of real numbers. Pass its result.")
+    require_finite(Z, "Z", "Pass the result of transform.")
+    return Z
+
+
+def require_wide(X: Any) -> None:
+    """Raise `InputError` if X is a frame with one line per entry, which makes no sense as a table."""
+    header = frame_header(X)
+    if header is None or len(header) > LONG:
+        return
+    found = usual_columns(tuple(header))
+    if None not in found:
+        names = ", ".join(header[k] for k in found if k is not None)
+        raise InputError(f"X has one line per entry: {names}. Use fit_long, predict_long, etc. for such frames.")
+
+
+def require_small(shape: tuple[int, int]) -> None:
+    """Raise `InputError` if a dense matrix of this shape is too large."""
+    if shape[0] * shape[1] > LARGEST:
+        raise InputError(
+            f"The completed {shape[0]}×{shape[1]} matrix has more than {LARGEST} entries. "
+            "Use predict(rows, cols) for some of them, or transform and inverse_transform for some rows."
+        )
+
+
+# Choices such as clicks, plays and purchases, in all forms in which users pass them.
+
+
+class ClickSettings:
+    """Settings that a model of clicks was fitted with."""
+
+    model_: Model
+
+    @property
+    def unobserved_(self) -> float:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.unobserved
+
+    @property
+    def item_share_(self) -> float:
+        return 0.0 if self._items is None else self._items.share
+
+    @property
+    def item_alpha_(self) -> float:
+        return 0.0 if self._items is None else self._items.alpha
+
+    @property
+    def _items(self) -> ItemToItem | None:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.items
+
+    @property
+    def trials_(self) -> Any:
+        assert self.model_.clicks is not None
+        return self.model_.clicks.tried
+
+
+def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
+    """Entries of a matrix, or pairs or triples numbered from 0; for an array, entries that are neither 0 nor NaN."""
+    if isinstance(X, tuple) and len(X) == 2:
+        X = (*X, np.ones(np.size(X[0])))
+    if not is_triples(X) and not sparse.issparse(X) and frame_header(X) is None and np.ndim(X) == 2:
+        X = np.asarray(X, float)
+        X = sparse.csr_array(np.where(np.isnan(X), 0, X))
+    return observations(estimator, X, weights, reset)
+
+
+def is_long(X: Any) -> bool:
+    """Whether X is a frame with one line for each choice."""
+    header = frame_header(X)
+    if header is None:
+        return False
+    found = usual_columns(tuple(header))
+    return len(header) == 2 or (found[0] is not None and found[1] is not None)
+
+
+def require_settings(n_components: Any, unobserved: Any, alpha: Any, item_share: Any, item_alpha: Any) -> None:
+    """Raise `InputError` unless these are valid settings of a `Recommender`."""
+    if unobserved != "auto" and not (is_at_least_zero(unobserved) and float(unobserved) > 0):
+        raise InputError(f"unobserved={unobserved!r} is not a number above 0. Pass such a number, or 'auto'.")
+    if alpha is None:
+        raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+    if item_share != "auto" and not (is_at_least_zero(item_share) and float(item_share) < 1):
+        raise InputError(f"item_share={item_share!r} is not a number ≥ 0 and < 1. Pass such a number, or 'auto'.")
+    if item_alpha != "auto" and not (is_at_least_zero(item_alpha) and float(item_alpha) > 0):
+        raise InputError(f"item_alpha={item_alpha!r} is not a number above 0. Pass such a number, or 'auto'.")
+    if not is_count(n_components, 1):
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")
+
+
+def given_store(X: Any, long: bool = False) -> BlockStore | None:
+    """X as a store, or the store in a folder with this name; None if X is anything else.
+
+    With `long`, None is also returned for other folders.
+    """
+    if isinstance(X, BlockStore):
+        return X
+    if not isinstance(X, (str, os.PathLike)) or not Path(X).is_dir():
+        return None
+    return BlockStore.open(X) if not long or (Path(X) / MANIFEST).is_file() else None
+
+
+def held(data: Observations | BlockStore) -> Observations:
+    """Observations in memory; raises `InputError` if they are in blocks."""
+    if isinstance(data, Observations):
+        return data
+    raise InputError(
+        f"The data of this fit are in {data.folder}, not in memory. Use predict, recommend or transform, or fit again."
+    )

@@ -1,0 +1,1 @@
+"""Completion of matrices of numbers and labels."""

@@ -1,0 +1,486 @@
+"""Fits of models: parameters are validated, open settings are chosen, then all entries are fitted."""
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.data import Observations
+from bifactor.errors import InputError
+from bifactor.executors import Executor
+from bifactor.factors import Factors
+from bifactor.inits import Given, Init, Spectral
+from bifactor.losses import Loss, Shifted, Squared
+from bifactor.losses.base import NUMBERS
+from bifactor.losses.named import loss_of
+from bifactor.models.completion.clipping import Clip, clip_of, clip_range
+from bifactor.models.completion.noise_selection import (
+    ENOUGH,
+    Candidate,
+    NoiseChoice,
+    candidates,
+    noise_choice,
+    some_rows,
+)
+from bifactor.models.completion.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
+from bifactor.models.duration import expected_seconds
+from bifactor.models.hyperparameters import CAUTIOUS, FEW, RidgePath, steepest, tuned, without_vanished
+from bifactor.models.model import OFFSETS, Model
+from bifactor.models.recommender.settings import Clicks
+from bifactor.models.side_information import Sides
+from bifactor.operators import Entries, Operator
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Objective, Problem
+from bifactor.problems.state import State
+from bifactor.running.progress import Stage, choice_bar
+from bifactor.running.result import Result, Status
+from bifactor.running.solve import Callback, solve
+from bifactor.solvers import PCG, Refitted, Solver, Variational
+from bifactor.solvers.variational.moments import About
+from bifactor.solvers.variational.sweeps import NoiseModel
+from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
+
+PLATEAU = 30.0
+"""With a ridge, a fit ends when ten iterations lower the objective by no more than this many times `tol`. With the
+default, held-out errors were within ±0.5 % of those after 300 iterations on six sets of ratings at two ranks and two
+ridges, and within ±0.2 % in 19 of 24 cases."""
+
+LARGEST = 20.0
+"""Limit of z for losses with a link: beyond it, labels are certain, and counts are huge or zero."""
+
+
+SHORT = 5
+"""Mean number of entries per row, or per column if there are more of these, below which a posterior has two starts.
+With 2 to 4, the spectral start and its sketch ended up to 220 nats apart, the errors by a factor of 1.7, and either was
+better; with 7 and more they ended at the same place."""
+
+FIRST = 5
+"""Number of components for the first fit of thresholds, if the rank is chosen from the data."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit: the validated parameters of an estimator."""
+
+    loss: Loss
+    n_components: int | None
+    """None for as many as the data justify."""
+    alpha: float | None
+    """None for the one that predicts best."""
+    posterior: bool
+    """Whether factors have a posterior, with priors instead of a ridge."""
+    noise: NoiseModel | None
+    """Noise of the posterior; None for the one that predicts best."""
+    offsets: bool
+    solver: Solver | None
+    max_iter: int
+    tol: float
+    seed: int
+    clip: Clip = False
+    """Range of predictions, see `MatrixCompletion`."""
+    progress: bool = False
+    callback: Callable[..., bool | None] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    stage: Stage | None = None
+    """Called with the setting that is being chosen before the fit."""
+    expect: Callable[[float], None] | None = None
+    """Called with the estimated duration in seconds; None saves the few passes that the estimate costs."""
+    implicit: bool | None = False
+    """Whether the known columns of a row are features of it, and vice versa.
+
+    None: for a posterior, if that predicts better; not for a ridge.
+    """
+    executor: Executor | None = None
+    """Where passes over blocks run; None for this machine."""
+    keep_features: bool = False
+    """Whether features are used even if a posterior predicts held-out entries clearly worse with them."""
+    offset_ridge: float | None = None
+    """Ridge of the offsets if `alpha` is given; None for α/s, see `models.offsets`."""
+    fits_loss: bool = False
+    """Whether parameters of the loss are fitted, as thresholds always are."""
+
+    @property
+    def choosing(self) -> AbstractContextManager[Stage | None]:
+        """Context that reports the progress of choices."""
+        return nullcontext(self.stage) if self.stage is not None else choice_bar(self.progress)
+
+
+def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
+    """Choose open settings and fit."""
+    settings = suited(settings, data.values)
+    settings.loss.targets.check(data.values, type(settings.loss).__name__)
+    clip = clip_range(settings.clip, data.values)
+    intercept = constant(data, settings.loss) if settings.offsets else 0.0
+    data = with_range(data, intercept) if settings.posterior else data
+    sides = None if settings.posterior else Sides(data, bool(settings.implicit))
+    problem = as_problem(data, settings, intercept, sides=sides)
+    if settings.expect is not None:
+        settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
+    if sides is None:
+        model = _with_posterior(data, problem, intercept, settings, start)
+    else:
+        model = _with_ridge(problem, sides, intercept, settings, start)
+    return replace(model, clip=clip)
+
+
+def with_range(data: Observations, intercept: float) -> Observations:
+    """The data, in double precision if the noise of a posterior may leave the range of theirs."""
+    y = data.values.astype(np.float64) - intercept
+    fine = About.of(y, data.weights).representable(data.values.dtype)
+    return data if fine else data.replaced(data.values.astype(np.float64))
+
+
+def suited(settings: Settings, y: Array) -> Settings:
+    """Settings with the parameters of the loss that are left to the data."""
+    loss = settings.loss
+    return replace(settings, loss=loss.suited(y), fits_loss=loss.located or loss.left_open)
+
+
+def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
+    rng = np.random.default_rng(settings.seed)
+    problem = with_fitted_loss(with_scale(problem, spread(problem, settings.loss)), settings)
+    with settings.choosing as stage:
+        found = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
+    settings = after_choice(settings, found.path)
+    scale = root_of(problem) ** 2
+    offset_ridge = found.ridge if found.offset_ridge is None else found.offset_ridge
+    offset_ridge = offset_ridge if settings.offset_ridge is None else settings.offset_ridge * scale
+    init = resumed(start, problem, found.rank, sides)
+    result = run_with_ridge(problem, found.rank, found.ridge, offset_ridge, init, settings)
+    U, V, side = sides.unfolded(shaped(unscaled(problem.kind.pair(result.U, result.V)), settings))
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    loss = unshifted(_problem_of(result).loss) if settings.fits_loss else settings.loss
+    own = offset_ridge / scale if settings.offsets else None
+    return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
+
+
+def with_fitted_loss(problem: Problem, settings: Settings) -> Problem:
+    """The problem with the best parameters of its loss, if these are fitted, with factors under a conservative ridge.
+
+    Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies; Huber's δ from the
+    values themselves is too large. It is fitted once: repeated fits follow the data more and more closely, and δ tends
+    to 0.
+    """
+    ridge = CAUTIOUS * steepest(problem, problem.zero(0)) if settings.fits_loss else 0.0
+    if ridge == 0:
+        return problem
+    rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
+    result = run(problem.penalized(Ridge(ridge)), rank, None, None, _quiet(settings))
+    if result.status is Status.INTERRUPTED:  # before there is a fit
+        raise KeyboardInterrupt
+    return problem.with_fitted(problem.f.refit(problem.kind.pair(result.U, result.V)).fitted)
+
+
+def run_with_ridge(
+    problem: Objective, rank: int, ridge: float, offset_ridge: float, init: Given | None, settings: Settings
+) -> Result:
+    """Fit factors under a ridge, and thresholds if the loss has some."""
+    penalized = problem.penalized(penalty(ridge, offset_ridge))
+    solver = settings.solver if init is None or settings.solver is not None else PCG()
+    if settings.loss.located and settings.solver is None:
+        if init is None:
+            result = run(penalized, rank, None, None, _quiet(settings))
+            if result.status is Status.INTERRUPTED:
+                return result
+            init = _given(result)
+        solver = Refitted()
+    return run(penalized, rank, solver, init, settings)
+
+
+def shaped(x: Factors, settings: Settings) -> Factors:
+    """Factors without vanished columns if the rank is chosen; otherwise of the rank that was asked for."""
+    if settings.n_components is None:
+        return without_vanished(x)
+    m, n = x.left.shape[0], x.right.shape[0]
+    return x.padded(x.kind.fixed_columns + min(m, n, settings.n_components))
+
+
+def unshifted(loss: Loss) -> Loss:
+    """The loss without the intercept of a model."""
+    return loss.loss if isinstance(loss, Shifted) else loss
+
+
+def _problem_of(result: Result) -> Problem:
+    assert isinstance(result.problem, Problem)
+    return result.problem
+
+
+def _given(result: Result) -> Given:
+    return Given(result.U, result.V)
+
+
+def after_choice(settings: Settings, choice: NoiseChoice | RidgePath | Clicks | None) -> Settings:
+    """Settings for the fit after a choice; without the checkpoint if that was interrupted.
+
+    If it is not interrupted the next time, the choice may be another one, whose run could not be resumed.
+    """
+    interrupted = choice is not None and choice.interrupted
+    return replace(settings, checkpoint=None) if interrupted else settings
+
+
+def _quiet(settings: Settings) -> Settings:
+    return replace(settings, callback=None, progress=False, checkpoint=None)
+
+
+def _with_posterior(
+    data: Observations, problem: Problem, intercept: float, settings: Settings, start: Model | None
+) -> Model:
+    best, choice = chosen_noise(data.shape, data.values.size, settings, intercept, lambda rng: some_rows(data, rng))
+    solver = best.told(data.features)
+    result = run_posterior(problem, best, solver, resumed(start, problem, best.rank), after_choice(settings, choice))
+    fixed = OFFSETS if settings.offsets else (0, 0)
+    assert result.posterior is not None
+    posterior = result.posterior
+    if choice is not None and any(choice.blind):
+        places = zip((data.rows, data.cols), data.shape, strict=True)
+        rows, cols = (np.bincount(side, minlength=size) for side, size in places)
+        posterior = posterior.blinded(choice.blind, (rows, cols))
+    U, V = posterior.means(result.U.dtype)
+    model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
+    return (model.with_living() if settings.n_components is None else model).with_side()
+
+
+def run_posterior(
+    problem: Objective, best: Candidate, solver: Variational, init: Given | None, settings: Settings
+) -> Result:
+    """Run a solver as a choice says; where rows are short, from two starts, and the one of larger evidence is taken."""
+    within = replace(settings, callback=until(best.sweeps, settings.callback))
+    result = run(problem, best.rank, solver, init, within)
+    short = (problem.f.seen or 0) < SHORT * max(problem.shape)
+    stopped = result.status is Status.CALLBACK and result.n_iter != best.sweeps
+    if init is not None or not short or best.rank == 0 or stopped or result.status is Status.INTERRUPTED:
+        return result
+    other = Spectral(sketch=not problem.f.data.expensive)  # the usual one is the opposite
+    quiet = replace(_quiet(settings), callback=until(best.sweeps, None))
+    try:
+        again = run(problem, best.rank, solver, other, quiet)
+    except KeyboardInterrupt:  # before its first sweep
+        return result
+    return again if again.objective < result.objective and again.status is not Status.INTERRUPTED else result
+
+
+def chosen_noise(
+    shape: tuple[int, int],
+    size: int,
+    settings: Settings,
+    intercept: float,
+    some: Callable[[np.random.Generator], Observations],
+    refused: tuple[str, ...] = (),
+) -> tuple[Candidate, NoiseChoice | None]:
+    """Settings of a posterior for this many observations, and how they were chosen with `some` of them.
+
+    Kinds of noise in `refused` are not tried.
+    """
+    solver, rng = settings.solver, np.random.default_rng(settings.seed)
+    if isinstance(solver, Variational):
+        rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
+        return Candidate(solver, min(*shape, rank), features=True), None
+    every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
+    tried = tuple(one for one in every if one.solver.noise not in refused)
+    if size < FEW:
+        return replace(tried[0], features=True), None
+    part, auto = some(rng), settings.implicit is None
+    problem = as_problem(part, settings, intercept)
+    with settings.choosing as stage:
+        choice = noise_choice(problem, tried, rng, stage, part.features, auto, settings.keep_features)
+    return choice.chosen, choice
+
+
+def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
+    """A callback that ends a run after this many sweeps, or when `callback` does."""
+    if sweeps is None:
+        return callback
+
+    def over(sweep: int, state: State) -> bool:
+        asked = callback is not None and callback(sweep, state)
+        return bool(asked) or sweep >= sweeps
+
+    return over
+
+
+def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
+    """Run a solver with the limits of the settings."""
+    return solve(
+        problem,
+        rank,
+        solver,
+        init,
+        rng=settings.seed,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        objective_tol=0.0 if settings.posterior else PLATEAU * settings.tol,  # a bound can have any value
+        callback=settings.callback,
+        checkpoint=settings.checkpoint,
+        progress=settings.progress,
+    )
+
+
+def as_problem(
+    data: Observations,
+    settings: Settings,
+    intercept: float,
+    fixed: tuple[Array | None, Array | None] | None = None,
+    sides: Sides | None = None,
+) -> Problem:
+    """The problem of fitting the data with a fixed intercept."""
+    operator: Operator = Entries(data.rows, data.cols, data.shape)
+    operator = operator if sides is None else sides.seen_by(operator)
+    y, loss = data.values, settings.loss
+    if loss.quadratic:  # equivalent to a shifted loss, and compiled
+        y = y - y.dtype.type(intercept)
+    elif intercept:
+        loss = Shifted(loss, intercept)
+    return Problem(loss, operator, y, data.weights, offsets=settings.offsets, fixed=fixed)
+
+
+def constant(data: Observations, loss: Loss) -> float:
+    """argmin over a of Σ w ℓ(a; y), by Newton's method, within ±LARGEST for losses with a link.
+
+    0 if the loss has thresholds, which contain the intercept.
+    """
+    if loss.located:
+        return 0.0
+    y = data.values.astype(np.float64)
+    return constant_of(loss, y, np.ones_like(y) if data.weights is None else data.weights)
+
+
+def constant_of(loss: Loss, y: Array, w: Array) -> float:
+    """The same for values with weights."""
+    if loss.quadratic:  # the mean of equal values would have a rounding error
+        return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
+    return offset_constant(loss, y, w, np.zeros_like(y))
+
+
+def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
+    """argmin over a of Σ w ℓ(a + offset; y), in the same way."""
+
+    def slopes(a: float) -> tuple[float, float]:
+        z = a + offset
+        return float(np.sum(w * loss.gradient(z, y))), float(np.sum(w * loss.curvature(z, y)))
+
+    if loss.targets is NUMBERS:
+        rest = y - offset
+        return best_constant(slopes, float(np.median(rest)), (float(rest.min()), float(rest.max())))
+    return best_constant(slopes, 0.0, (-LARGEST, LARGEST))
+
+
+def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, ends: tuple[float, float]) -> float:
+    """Minimiser of a convex function of one number between two ends, from its first two derivatives.
+
+    Newton's method; a step beyond an end goes to that end first, and one that leaves the interval in which the minimum
+    is known to be is replaced by a bisection.
+    """
+    (low, high), reached = ends, [False, False]
+    for _ in range(100):
+        slope, bend = slopes(a)
+        side = int(slope > 0)  # 0: the minimum is at a or above
+        low, high = (low, a) if side else (a, high)
+        reached[side] = True
+        new = a - slope / bend if bend > 0 else a - float(np.sign(slope)) * np.inf if slope else a
+        if not low <= new <= high:
+            new = (low + high) / 2 if reached[1 - side] else ends[1 - side]
+        if abs(new - a) <= 1e-12 * (ends[1] - ends[0]):
+            return new
+        a = new
+    return a
+
+
+def resumed(start: Model | None, problem: Objective, rank: int, sides: Sides | None = None) -> Given | None:
+    """Start from an earlier fit, if its shape and rank match."""
+    if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
+        return None
+    factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)
+    factors = scaled(problem, *factors) if factors and start.offsets else factors
+    return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None
+
+
+# Validation of the parameters of estimators.
+
+NOISES = ("auto", *get_args(NoiseModel))
+"""Kinds of noise of a posterior."""
+
+
+def settings(
+    *,
+    loss: Any,
+    n_components: Any,
+    alpha: Any,
+    noise: Any = "auto",
+    offsets: Any,
+    solver: Any,
+    max_iter: Any,
+    tol: Any,
+    random_state: Any,
+    verbose: Any,
+    implicit_features: Any = "auto",
+    keep_features: Any = False,
+    clip: Any = False,
+) -> Settings:
+    """Settings from the parameters of a user; raises `InputError` if one is invalid."""
+    require_flag(offsets, "offsets")
+    least = 0 if offsets else 1  # without offsets or components there is nothing to fit
+    if n_components != "auto" and not is_count(n_components, least):
+        alone = "0 fits offsets alone." if offsets else "Without offsets, at least one component is needed."
+        raise InputError(f"n_components={n_components!r} is not an integer ≥ {least}, nor 'auto'. {alone}")
+    if alpha is not None and alpha != "auto" and not is_at_least_zero(alpha):
+        raise InputError(f"alpha={alpha!r} is not a number ≥ 0. Pass such a number, 'auto' or None.")
+    if solver is not None:
+        require_instance(solver, Solver, "solver")
+    seen_through = loss_of(loss)
+    posterior = _wants_posterior(seen_through, alpha, noise, solver)
+    if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
+        raise InputError(f"implicit_features={implicit_features!r} is unknown. Pass True, False or 'auto'.")
+    require_flag(keep_features, "keep_features")
+    if not is_count(max_iter, 1):
+        raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1. Pass the maximum number of iterations.")
+    return Settings(
+        loss=seen_through,
+        n_components=None if n_components == "auto" else int(n_components),
+        alpha=None if alpha is None or alpha == "auto" else float(alpha),
+        posterior=posterior,
+        noise=None if noise == "auto" else noise,
+        offsets=bool(offsets),
+        solver=solver,
+        max_iter=int(max_iter),
+        tol=positive(tol, "tol", "It is relative to X."),
+        seed=seed_of(random_state),
+        clip=clip_of(clip, seen_through),
+        progress=bool(verbose),
+        implicit=None if implicit_features == "auto" else bool(implicit_features),
+        keep_features=bool(keep_features),
+    )
+
+
+def _wants_posterior(loss: Loss, alpha: Any, noise: Any, solver: Solver | None) -> bool:
+    """Whether to fit a posterior, with error bars; not with a ridge, another loss or another solver."""
+    if noise not in NOISES:
+        raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISES))}.")
+    given = isinstance(solver, Variational)
+    possible = isinstance(loss, Squared) and alpha is None and (solver is None or given)
+    if given and not possible:
+        raise InputError("Variational needs loss='squared' and no ridge. Leave out alpha, or the solver.")
+    if noise != "auto" and given:
+        raise InputError(f"noise={noise!r} cannot be combined with a solver. Pass Variational({noise!r}).")
+    if noise != "auto" and not possible:
+        raise InputError(f"noise={noise!r} needs loss='squared', without alpha or a solver. Leave them out.")
+    return possible
+
+
+def seed_of(random_state: Any) -> int:
+    """Seed from an int, RandomState, Generator or None, with the conventions of scikit-learn."""
+    if random_state is None:
+        random_state = np.random.mtrand._rand
+    elif is_count(random_state, 0) and random_state < 1 << 32:
+        random_state = np.random.RandomState(int(random_state))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
+    if not isinstance(random_state, np.random.RandomState):
+        raise InputError(
+            f"random_state={random_state!r} is not a seed. "
+            "Pass an integer from 0 to 2³² − 1, a RandomState, a Generator or None."
+        )
+    return int(random_state.randint(np.iinfo(np.int32).max))

@@ -1,0 +1,256 @@
+"""Choice of the noise, prior and features of a posterior: those that best predict held-out entries.
+
+The variational bound is not a guide: on networks of trust it is highest for noise by row and column, which has the
+largest error of all.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.data import Observations
+from bifactor.problems.objective import Problem
+from bifactor.problems.state import State
+from bifactor.running.holdout import HeldLines, Holdout
+from bifactor.running.progress import Stage
+from bifactor.running.result import Result, Status
+from bifactor.running.solve import solve
+from bifactor.solvers import Variational
+from bifactor.solvers.variational.sweeps import NoiseModel
+
+CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
+"""Each predicts best on some of the nine data sets of `benchmarks/posterior.py`; others were not measured on all."""
+
+ENOUGH = {"separate": 20, "shared": 10}
+"""Default number of components by prior: with separate priors, components that explain nothing vanish; with a shared
+prior, too many components weaken all of them."""
+
+MANY = 100_000
+"""Largest number of entries used for the choice; of more, those of some rows are taken."""
+
+SWEEPS, COLUMNS = 100, 10
+"""Largest numbers of sweeps and components of a candidate; more components do not change which predicts best."""
+
+CLEAR = 2.0
+"""Standard errors by which a fit must be better to drop features, which rows and columns without entries may need, or
+to use implicit ones, which make a fit two to four times slower."""
+
+LOOK, PATIENCE = 10, 2
+"""Sweeps between evaluations of held-out losses, and evaluations without improvement after which a fit with features
+ends."""
+
+NO_SIDES = (False, False)
+"""Neither rows nor columns."""
+
+Features = tuple[Any, Any]
+"""Features of rows and of columns."""
+
+
+@dataclass(frozen=True)
+class NoiseChoice:
+    """Mean held-out loss of each candidate, half the mean squared error."""
+
+    candidates: tuple["Candidate", ...]
+    held_out: Array
+    standard_error: Array
+    """Standard error of the difference to the best."""
+    chosen: "Candidate"
+    """The best; with features unless they are clearly worse, and with the pattern of entries if that is clearly better.
+    """
+    interrupted: bool = False
+    """Whether Ctrl-C interrupted the choice."""
+    blind: tuple[bool, bool] = NO_SIDES
+    """Whether rows, and columns, without entries are predicted without their features: all entries of a tenth of the
+    rows and of the columns were predicted better without them."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to fit: noise, prior and maximum number of components."""
+
+    solver: Variational
+    rank: int
+    features: bool = False
+    """Whether features of rows and columns are used."""
+    sweeps: int | None = None
+    """Number of sweeps that predicted held-out entries best, if more sweeps did harm."""
+
+    def with_pattern(self) -> "Candidate":
+        """The candidate with the pattern of known entries as features."""
+        return replace(self, solver=replace(self.solver, implicit=True), sweeps=None)
+
+    def without_features(self) -> "Candidate":
+        return replace(self, features=False, sweeps=None)
+
+    def told(self, features: Features) -> Variational:
+        """The solver, with features if the candidate uses them."""
+        return self.solver.told(*features) if self.features else self.solver
+
+
+def candidates(
+    noise: NoiseModel | None, rank: int | None, shape: tuple[int, int], implicit: bool = False
+) -> tuple[Candidate, ...]:
+    """Solvers to choose from; if the noise is given, its two priors. None leaves noise or rank to the data."""
+    solvers = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
+    bare = (Candidate(one, min(*shape, ENOUGH[one.prior] if rank is None else rank)) for one in solvers)
+    return tuple(one.with_pattern() if implicit else one for one in bare)
+
+
+def noise_choice(
+    problem: Problem,
+    tried: tuple[Candidate, ...],
+    rng: np.random.Generator,
+    stage: Stage | None = None,
+    features: Features = (None, None),
+    implicit: bool = False,
+    keep: bool = False,
+) -> NoiseChoice:
+    """Fit each candidate without a tenth of the entries, and score it on them.
+
+    If there are `features` of rows or columns, all candidates use them, and the best is fitted again without, unless
+    `keep` is set. With `implicit`, the better of the two is fitted with the pattern of entries too.
+    """
+    told = any(one is not None for one in features)
+    trials = Trials(Holdout(problem, rng), features, stage, len(tried) + (told and not keep) + implicit)
+    going = all(trials.scored(replace(one, features=told)) for one in tried)
+    best = int(np.argmin(trials.means))
+    for more in [Candidate.without_features] * (told and not keep) + [Candidate.with_pattern] * implicit:
+        count = len(trials.losses)
+        going = going and trials.scored(more(trials.candidates[best]))
+        best = count if len(trials.losses) > count and trials.gain(best) > CLEAR else best
+    chosen = trials.candidates[best]
+    found = NO_SIDES
+    if chosen.features and not keep and going:
+        if stage is not None:
+            stage("judging the features by whole rows and columns", 0, 1)
+        try:
+            found, going = blind_sides(HeldLines(problem, rng), chosen, features)
+        except KeyboardInterrupt:  # between fits; during a fit it is a status
+            going = False
+    return replace(trials.choice(chosen, not going), blind=found)
+
+
+def blind_sides(lines: HeldLines, chosen: Candidate, features: Features) -> tuple[tuple[bool, bool], bool]:
+    """Whether rows, and columns, held out as a whole are predicted better without their features; False if interrupted.
+
+    If no entries are left to be fitted to, features are used.
+    """
+    if not lines.leaves_some:
+        return NO_SIDES, True
+    columns = min(chosen.rank, COLUMNS, *lines.train.shape)
+    most = SWEEPS if chosen.sweeps is None else chosen.sweeps
+    result = solve(lines.train, columns, chosen.told(features), rng=0, max_iter=most)
+    posterior = result.posterior
+    assert posterior is not None
+    found = []
+    for side, own in enumerate((posterior.rows, posterior.cols)):
+        other, held = (posterior.cols, posterior.rows)[side], lines.of(side)
+        i, j = (lines.places[k][held] for k in (side, 1 - side))
+        without = replace(own, blind=True).before(own.means, None).means
+        losses = [
+            float(lines.weights[held] @ (lines.y[held] - np.einsum("tk,tk->t", U[i], other.means[j])) ** 2)
+            for U in (own.means, without)
+        ]
+        found.append(features[side] is not None and losses[1] < losses[0])
+    return (found[0], found[1]), result.status is not Status.INTERRUPTED
+
+
+class Trials:
+    """Candidates fitted without some entries, and their losses on them."""
+
+    def __init__(self, holdout: Holdout, features: Features, stage: Stage | None, most: int):
+        self.holdout, self.features, self.stage, self.most = holdout, features, stage, most
+        self.candidates: list[Candidate] = []
+        self.losses: list[Array] = []
+
+    @property
+    def means(self) -> list[float]:
+        return [self.holdout.mean(part) for part in self.losses]
+
+    def scored(self, one: Candidate) -> bool:
+        """Fit another candidate; False if Ctrl-C interrupted it."""
+        if self.stage is not None:
+            self.stage("choosing the noise", len(self.losses), self.most)
+        watch = Watch(self.holdout, min(self.means, default=np.inf), one.features)
+        try:
+            result = _fitted(watch, one.told(self.features), one.rank)
+        except KeyboardInterrupt:  # between fits; during a fit it is a status
+            if not self.losses:
+                raise
+            return False
+        losses, sweeps = watch.ended(result)
+        self.candidates.append(replace(one, sweeps=sweeps))
+        self.losses.append(losses)
+        return result.status is not Status.INTERRUPTED
+
+    def gain(self, k: int) -> float:
+        """Number of standard errors by which the last candidate is better than number k."""
+        apart = self.losses[k] - self.losses[-1]
+        return self.holdout.mean(apart) / max(self.holdout.standard_error(apart), 1e-300)
+
+    def choice(self, chosen: Candidate, interrupted: bool) -> NoiseChoice:
+        means, best = self.means, self.losses[int(np.argmin(self.means))]
+        errors = [self.holdout.standard_error(part - best) for part in self.losses]
+        return NoiseChoice(tuple(self.candidates), np.array(means), np.array(errors), chosen, interrupted)
+
+
+class Watch:
+    """Callback that records held-out losses during a fit, and stops it if it will not be the best.
+
+    With `turning`, it stops the fit when losses increase, as many features may fit the training entries better and
+    better, and others worse and worse.
+    """
+
+    def __init__(self, holdout: Holdout, best: float, turning: bool):
+        self.holdout, self.best, self.turning = holdout, best, turning
+        self.looks: list[float] = []
+        self.least: tuple[float, Array, int] | None = None
+
+    def __call__(self, sweep: int, state: State) -> bool:
+        if sweep % LOOK:
+            return False
+        losses = self.holdout.losses(state.U, state.V)
+        mean, before = self.holdout.mean(losses), self.looks[-1] if self.looks else np.inf
+        self.looks.append(mean)
+        if self.least is None or mean < self.least[0]:
+            self.least = mean, losses, sweep
+        if self.turning:
+            return sweep - self.least[2] >= PATIENCE * LOOK
+        return mean > self.best and mean >= before
+
+    def ended(self, result: Result) -> tuple[Array, int | None]:
+        """The losses that count, and their sweep unless it is the last."""
+        losses = self.holdout.losses(result.U, result.V)
+        if self.turning and self.least is not None and self.least[0] < self.holdout.mean(losses):
+            return self.least[1:]
+        return losses, None
+
+
+def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
+    """All data, or those of some rows if there are many data, or of some columns if there are more columns."""
+    size = data.values.size
+    if size <= MANY:
+        return data
+    side = int(data.shape[1] > data.shape[0])
+    places = (data.rows, data.cols)[side]
+    order = rng.permutation(data.shape[side])
+    totals = np.cumsum(np.bincount(places, minlength=data.shape[side])[order])
+    count = max(1, int(np.searchsorted(totals, MANY, side="right")))
+    number = np.full(data.shape[side], -1)
+    number[order[:count]] = np.arange(count)
+    part = data.part(number[places] >= 0)
+    features = data.features[side]
+    cut = None if features is None else features[order[:count]]
+    if side:
+        shape = (data.shape[0], count)
+        return replace(part, cols=number[part.cols], shape=shape, column_names=None, column_features=cut)
+    shape = (count, data.shape[1])
+    return replace(part, rows=number[part.rows], shape=shape, row_names=None, row_features=cut)
+
+
+def _fitted(watch: Watch, solver: Variational, rank: int) -> Result:
+    problem = watch.holdout.train
+    columns = min(rank, COLUMNS, *problem.shape)
+    return solve(problem, columns, solver, rng=0, max_iter=SWEEPS, tol=0, callback=watch)

@@ -1,0 +1,1 @@
+"""Factor analysis of tables with missing entries, by variational Bayes."""

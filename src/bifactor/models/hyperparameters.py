@@ -1,0 +1,428 @@
+"""Choice of the number of components and the ridge by held-out measurements."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil, log
+from typing import NamedTuple
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.display.listing import Listing
+from bifactor.display.svg import CARD, line_chart
+from bifactor.errors import InputError
+from bifactor.factors import Factors
+from bifactor.inits import Given
+from bifactor.losses.base import NUMBERS
+from bifactor.models.completion.offsets import penalty as penalty_of
+from bifactor.models.completion.offsets import root_of
+from bifactor.operators.full_table import Table
+from bifactor.penalties import Penalty, Ridge
+from bifactor.problems.objective import Objective, Problem
+from bifactor.running.holdout import HeldCells, Holdout
+from bifactor.running.progress import Stage
+from bifactor.running.result import Result, Status
+from bifactor.running.solve import solve
+from bifactor.solvers import PCG
+from bifactor.solvers.growth import grown
+from bifactor.svd import spectral_norm
+from bifactor.validation import counted
+
+FACTOR, LIGHTEST = 0.7, 1e-3
+"""Factor between ridges of a path, and the share of the first ridge at which the path ends."""
+
+TABLE_FACTOR, TABLE_ITERATIONS = 0.5, 10
+"""The factor for whole tables, where a fit takes long, and the iterations per ridge; with 6, another ridge was chosen
+for one table in four."""
+
+SURE = 3.0
+"""Standard errors by which a fit to a whole table must predict worse than the best to end the path."""
+
+LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
+"""Largest number of ridges of a path."""
+
+PATIENCE = 2
+"""Consecutive ridges without a better held-out loss that end the path."""
+
+MOST = 40
+"""Largest number of components if it is left to the ridge."""
+
+LADDER = (1, 2, 3, 5, 8, 13, 21)
+"""Ranks tried for whole tables."""
+
+HEAVIEST, OFFSET_FACTOR, MOST_OFFSET_RIDGES = 100.0, 0.3, 12
+"""The first ridge of offsets alone per unit of weight, the factor between such ridges, and their largest number."""
+
+CLEAR = 1.0
+"""Standard errors by which a fit must predict better to count as clearly better. With 0.5 to 1.5, mean errors were the
+same within 0.5 % on 16 sets of labels, grades and numbers, most of them small."""
+
+SHARES = (0.3, 0.1, 0.03)
+"""Ridges of offsets that are tried as shares of that of the components. Where components explain most of the data, the
+ridge that is best for offsets alone is too heavy."""
+
+FEW = 40
+"""Number of measurements below which none are held out; the ridge is then this fraction of the first:"""
+CAUTIOUS = 0.1
+
+LEAST = 1e-2
+"""The first ridge is at least this per unit of weight if the loss has a link: without a ridge, labels that are all
+equal, and counts that are all 0, drive a fit to infinity."""
+
+VANISHED = 1e-6
+"""Length relative to the longest column below which a column counts as zero."""
+
+
+@dataclass(frozen=True, repr=False)
+class RidgePath(Listing):
+    """Mean held-out loss of each ridge tried, the largest first; 0 stands for none."""
+
+    ridges: Array
+    held_out: Array
+    standard_error: Array
+    """Standard error of the difference to the best."""
+    interrupted: bool = False
+    """Whether Ctrl-C interrupted the choice."""
+
+    _lines = "ridge"
+
+    @property
+    def chosen(self) -> float:
+        return float(self.ridges[int(np.argmin(self.held_out))])
+
+    def _about(self) -> str:
+        return f"{super()._about()} tried, {self.chosen:.4g} chosen"
+
+    def pictures(self) -> list[str]:
+        """The held-out loss over the ridge, as SVG."""
+        shown = self.ridges > 0  # 0 has no place on a logarithmic axis
+        if not shown.any():
+            return []
+        best = int(np.argmin(self.held_out))
+        mark = int(np.count_nonzero(shown[:best])) if shown[best] else None
+        x, y, errors = self.ridges[shown], self.held_out[shown], self.standard_error[shown]
+        return [line_chart(x, y, "ridge", "held-out loss", log_x=True, errors=errors, mark=mark, frame=CARD)]
+
+
+class Tuned(NamedTuple):
+    """The rank, the ridge, how it was found, and factors fitted with these to all data except the held-out part."""
+
+    rank: int
+    ridge: float
+    path: RidgePath | None = None
+    x: Factors | None = None
+    offset_ridge: float | None = None
+    """Ridge of the offsets, if it is not that of the components."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The penalties that a path tries, one for each ridge of the components."""
+
+    penalty: Callable[[float], Penalty | None]
+    start: Factors
+    """Only the fixed columns and their partners."""
+    first: float
+    """The ridge at which all else is 0."""
+    offset_ridge: float | None = None
+    """Ridge of the offsets, if it is not that of the components; `start` is then fitted with it."""
+
+
+def tuned(
+    problem: Objective,
+    n_components: int | None,
+    alpha: float | None,
+    rng: np.random.Generator,
+    start: Factors | None = None,
+    penalty: Callable[[float], Penalty] = Ridge,
+    stage: Stage | None = None,
+) -> Tuned:
+    """Choose the rank and the ridge; None leaves either to the data.
+
+    If both are left to the data, there are two ways to keep a fit simple: many columns, most of which vanish under a
+    ridge, or the few that `solve(rank="auto")` finds, with their own ridge. These two and their geometric mean are
+    tried, and the best predictor is taken. For a whole table, ranks are tried from 1 on until one predicts worse.
+
+    Offsets of rows and columns have the ridge of the components, or their own, if that predicts clearly better. Their
+    own is the one that predicts best without components, and the path of the other ridge begins with this fit; or it
+    is a share of the ridge of the components.
+
+    `start` has only the fixed columns and their partners, by default zero; `penalty` makes the ridge from a number.
+    """
+    start = problem.zero(0) if start is None else start
+    most = min(*problem.shape, MOST if n_components is None else n_components)
+    many = (problem.f.seen or 0) >= FEW
+    if alpha is not None:
+        left_open = alpha == 0 and n_components is None and many
+        return Tuned(_free_rank(problem, rng) if left_open else most, alpha)
+    first = steepest(problem, start)
+    if not many or first == 0:
+        return Tuned(most, CAUTIOUS * first)
+    holdout = hold_out(problem, rng)
+    ranks = _ranks(holdout.train, n_components, most, rng, stage)
+    found = _searched(holdout, Family(penalty, start, first), ranks, n_components is None, stage)
+    if isinstance(holdout, Holdout) and problem.kind.fixed_columns and most > 0 and not found.path.interrupted:
+        common, found = found, _with_own_ridge(holdout, found, ranks, stage)
+        found = found if found.path.interrupted else _with_share(holdout, common, found, stage)
+    own = found.offset_ridge if found.path.chosen > 0 else None
+    return Tuned(found.rank, found.path.chosen, found.path, found.x, own)
+
+
+def _ranks(
+    train: Objective, n_components: int | None, most: int, rng: np.random.Generator, stage: Stage | None
+) -> list[int]:
+    """The ranks to try, in ascending order."""
+    ranks = {most}
+    if n_components is None and train.f.data.quadratic:
+        if stage is not None:
+            stage("choosing the rank", 0, 1)
+        few = min(most, _free_rank(train, rng))
+        ranks |= {few, max(few, round((few * most) ** 0.5))}
+    if n_components is None and isinstance(train.f, Table):
+        ranks |= {rank for rank in LADDER if rank < most}
+    return sorted(ranks)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best rank and ridge of a family."""
+
+    rank: int
+    path: RidgePath
+    x: Factors
+    losses: Array
+    """Held-out losses."""
+    offset_ridge: float | None
+
+
+def _searched(
+    holdout: "Holdout | HeldCells", family: Family, ranks: list[int], climbing: bool, stage: Stage | None
+) -> Found:
+    """The best of the paths of all ranks; of a whole table, until one predicts worse if it is `climbing`.
+
+    The paths agree as long as the ridge leaves fewer columns than the smallest rank, so each begins where the previous
+    one ran out of columns.
+    """
+    walk, beginning, found = Walk(holdout, family, stage), Steps(family.start), list[Found]()
+    if family.offset_ridge is not None:
+        losses = holdout.losses(family.start.left, family.start.right)
+        beginning = beginning.on(family.start, family.first, losses, holdout.mean(losses))
+    for columns in ranks:
+        try:
+            path, beginning, steps = walk.to(columns, beginning)
+        except KeyboardInterrupt:  # after the first path there is already a choice
+            if not found:
+                raise
+            found[-1] = replace(found[-1], path=replace(found[-1].path, interrupted=True))
+            break
+        assert steps.best_x is not None
+        found.append(Found(columns, path, steps.best_x, steps.losses[steps.best], family.offset_ridge))
+        worse = path.held_out.min() > min(one.path.held_out.min() for one in found)
+        if path.interrupted or (worse and climbing and isinstance(holdout, HeldCells)):
+            break
+    best = min(found, key=lambda one: float(one.path.held_out.min()))
+    return replace(best, path=replace(best.path, interrupted=any(one.path.interrupted for one in found)))
+
+
+def _with_own_ridge(holdout: Holdout, found: Found, ranks: list[int], stage: Stage | None) -> Found:
+    """`found`, with one ridge for all, or the best fit with a ridge of offsets if that is clearly better.
+
+    Also if `found` is not clearly better than offsets alone, which are the simplest fit.
+    """
+    try:
+        family = _offsets_alone(holdout, stage)
+        own = _searched(holdout, family, ranks, False, stage)
+    except KeyboardInterrupt:
+        return replace(found, path=replace(found.path, interrupted=True))
+
+    alone = holdout.losses(family.start.left, family.start.right)
+    if _is_clear(holdout, found.losses - own.losses) or not _is_clear(holdout, alone - found.losses):
+        return replace(own, rank=0) if own.path.chosen == own.path.ridges[0] else own
+    return replace(found, path=replace(found.path, interrupted=own.path.interrupted))
+
+
+def _with_share(holdout: Holdout, common: Found, best: Found, stage: Stage | None) -> Found:
+    """`best`, or the fit with one ridge for all, with a share of it for the offsets, if that is clearly better."""
+    ridge, x = common.path.chosen, common.x
+    try:
+        for k, share in enumerate(SHARES if ridge > 0 else ()):
+            if stage is not None:
+                stage("choosing the ridge of the offsets", k, len(SHARES))
+            result = _fitted(holdout.train.penalized(penalty_of(ridge, share * ridge)), x, common.rank)
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            x = without_vanished(holdout.train.kind.pair(result.U, result.V))
+            losses = holdout.losses(result.U, result.V)
+            if _is_clear(holdout, best.losses - losses):
+                best = replace(common, x=x, losses=losses, offset_ridge=share * ridge)
+    except KeyboardInterrupt:
+        return replace(best, path=replace(best.path, interrupted=True))
+    return best
+
+
+def _is_clear(holdout: Holdout, gain: Array) -> bool:
+    return holdout.mean(gain) > CLEAR * holdout.standard_error(gain)
+
+
+def _offsets_alone(holdout: Holdout, stage: Stage | None) -> Family:
+    """Penalties with the ridge of the offsets that predicts best if there are no components."""
+    train, ridges, fits, means = holdout.train, list[float](), [holdout.problem.zero(0)], list[float]()
+    ridge = HEAVIEST * root_of(train) ** 2 * _mean_weight(train)
+    while len(means) < MOST_OFFSET_RIDGES and (not means or len(means) - 1 - int(np.argmin(means)) < PATIENCE):
+        if stage is not None:
+            stage("choosing the ridge of the offsets", len(means), MOST_OFFSET_RIDGES)
+        result = _fitted(train.penalized(Ridge(ridge)), fits[-1], 0)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        ridges.append(ridge)
+        fits.append(train.kind.pair(result.U, result.V))
+        means.append(holdout.mean(holdout.losses(result.U, result.V)))
+        ridge *= OFFSET_FACTOR
+    best = int(np.argmin(means))
+    x = fits[1 + best]
+    return Family(partial(penalty_of, offset_ridge=ridges[best]), x, steepest(holdout.problem, x), ridges[best])
+
+
+def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCells:
+    """Hold out a tenth of the known entries."""
+    if isinstance(problem.f, Table):
+        return HeldCells(problem, rng)
+    assert isinstance(problem, Problem)
+    return Holdout(problem, rng)
+
+
+def _free_rank(problem: Objective, rng: np.random.Generator) -> int:
+    """Number of columns, without fixed ones, that `solve(rank="auto")` chooses without a ridge."""
+    return solve(problem, "auto", rng=rng, max_iter=0).rank - problem.kind.fixed_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Fits along a path of ridges, and the factors of the last one."""
+
+    x: Factors
+    ridges: tuple[float, ...] = ()
+    losses: tuple[Array, ...] = ()
+    """Held-out losses."""
+    means: tuple[float, ...] = ()
+    best_x: Factors | None = None
+    """Factors of the fit with the smallest held-out loss."""
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.means))
+
+    def on(self, x: Factors, ridge: float, losses: Array, mean: float) -> "Steps":
+        best = x if self.best_x is None or mean < min(self.means) else self.best_x
+        return Steps(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean), best)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Path from a ridge at which X is 0 to smaller ones; fits start from the last, until predictions get worse."""
+
+    holdout: Holdout | HeldCells
+    family: Family
+    stage: Stage | None
+
+    def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps, Steps]:
+        """The path with this many columns, the point where it separates from one with more, and its fits.
+
+        That point is before all columns are in use; `beginning` is that point of a path with fewer columns.
+        """
+        train, steps = self.holdout.train, beginning
+        free, interrupted = columns + train.kind.fixed_columns, False
+        while not (interrupted or self._over(steps)):
+            self._tell(columns, steps)
+            ridge = (steps.ridges[-1] if steps.ridges else self.family.first) * self.factor
+            try:
+                result = _fitted(train.penalized(self.family.penalty(ridge)), steps.x, columns)
+            except KeyboardInterrupt:  # between fits; during a fit it is a status
+                if not steps.means:
+                    raise
+                interrupted = True
+                break
+            x = without_vanished(train.kind.pair(result.U, result.V))
+            steps = self._scored(steps, x, ridge, result)
+            beginning = steps if x.width < free and len(beginning.means) == len(steps.means) - 1 else beginning
+            interrupted = result.status is Status.INTERRUPTED
+        if not interrupted and steps.ridges[-1] < LIGHTEST * self.family.first and train.f.data.quadratic:
+            exact = solve(train, columns, rng=0)  # such data may be exact
+            steps = self._scored(steps, steps.x, 0.0, exact)
+        errors = [self.holdout.standard_error(one - steps.losses[steps.best]) for one in steps.losses]
+        path = RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted)
+        return path, beginning, steps
+
+    def _tell(self, columns: int, steps: Steps) -> None:
+        if self.stage is not None:
+            self.stage(f"choosing the ridge, at most {counted(columns, 'component')}", len(steps.means), LONGEST)
+
+    def _over(self, steps: Steps) -> bool:
+        if not steps.means:
+            return False
+        if isinstance(self.holdout, HeldCells) and self._worse(steps):
+            return True
+        return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.family.first
+
+    def _worse(self, steps: Steps) -> bool:
+        """Whether the last fit predicts clearly worse than the best."""
+        rise = steps.losses[-1] - steps.losses[steps.best]
+        return self.holdout.mean(rise) > SURE * self.holdout.standard_error(rise)
+
+    @property
+    def factor(self) -> float:
+        return TABLE_FACTOR if isinstance(self.holdout, HeldCells) else FACTOR
+
+    def _scored(self, steps: Steps, x: Factors, ridge: float, result: Result) -> Steps:
+        losses = self.holdout.losses(result.U, result.V)
+        return steps.on(x, ridge, losses, self.holdout.mean(losses))
+
+
+def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
+    """A short fit from x, with additional columns that help."""
+    extra = problem.kind.fixed_columns
+    room = columns + extra - x.width
+    x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
+    start = Given(x.left, x.right)
+    table = isinstance(problem.f, Table)
+    solver, most = PCG(exact=table), TABLE_ITERATIONS if table else 100
+    return solve(problem, x.width - extra, solver, start, 0, max_iter=most, tol=1e-4, objective_tol=1e-3)
+
+
+def steepest(problem: Objective, x: Factors) -> float:
+    """‖∇f‖₂ with effects of rows and columns alone: the ridge above which all else is 0."""
+    x = _at_least(x, 1)
+    norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
+    if not np.isfinite(norm):
+        raise InputError("The gradient at X = 0 is not finite. Rescale the data.")
+    return norm if _of_numbers(problem) else max(norm, LEAST * _mean_weight(problem))
+
+
+def _of_numbers(problem: Objective) -> bool:
+    """Whether z has the unit of y, so that there is no link."""
+    if isinstance(problem.f, Table):
+        return problem.f.loss.targets is NUMBERS
+    assert isinstance(problem, Problem)
+    return all(loss.targets is NUMBERS for loss in problem.f.fit.each_loss)
+
+
+def _mean_weight(problem: Objective) -> float:
+    f = problem.f
+    if isinstance(f, Table):
+        return f.mean_weight
+    assert isinstance(problem, Problem)
+    return problem.f.fit.total / max(problem.f.fit.seen, 1)
+
+
+def without_vanished(x: Factors) -> Factors:
+    """The factors without columns that a ridge has made zero; fixed columns and their partners stay."""
+    sizes = np.linalg.norm(x.left, axis=0) * np.linalg.norm(x.right, axis=0)
+    extra = x.kind.fixed_columns
+    stay = sizes > VANISHED * max(float(np.max(sizes[extra:], initial=0.0)), 1e-300)
+    stay[:extra] = True
+    return x.columns(stay)
+
+
+def _at_least(x: Factors, width: int) -> Factors:
+    return x.padded(max(x.width, width))

@@ -1,0 +1,170 @@
+"""The card of a fit: its data, settings and quality."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bifactor.arrays import Array
+from bifactor.data import BlockStore, Observations
+from bifactor.data.text import checksum
+from bifactor.display.svg import thinned
+from bifactor.metrics import triplets
+from bifactor.models.completion.clipping import stored_range
+from bifactor.models.fit import Fit
+from bifactor.models.model import Model
+from bifactor.solvers.variational.posterior import Posterior
+
+PACKAGES = ("bifactor", "numpy", "scipy", "numba", "scikit-learn", "safetensors")
+
+
+def model_card(fit: Fit) -> dict[str, Any]:
+    """Facts that every fit provides, in addition to those already in its card."""
+    model, data = fit.model, fit.card.get("data")
+    return {
+        "machine": about_machine(),
+        "data": {**(data if isinstance(data, dict) else {}), **about_names(fit)},
+        "fit": about_fit(model),
+        "path": fit.card["path"] if "path" in fit.card else about_path(model),
+    }
+
+
+def about_names(fit: Fit) -> dict[str, Any]:
+    return {"columns": list(fit.header), "rows": len(fit.rows), "cols": len(fit.cols), "pairs": fit.seen.size}
+
+
+def about_data(path: Path, data: Observations | BlockStore) -> dict[str, Any]:
+    """Description of a file, or of the blocks of a store, without its path on this machine."""
+    origin = data.origin
+    assert origin is not None
+    if isinstance(data, BlockStore):
+        size, bytes_held = data.size, sum(Path(part.path).stat().st_size for part in data.parts)
+        told = {"bytes": bytes_held, "blocks": len(data.parts), "content": data.fingerprint}
+        least, mean, largest = data.least, data.mean, data.largest
+    else:
+        values, size = data.values, int(data.values.size)
+        told = {"bytes": path.stat().st_size, "sha256": checksum(path)}
+        least, mean, largest = float(values.min()), float(values.mean()), float(values.max())
+    return {
+        "file": path.name,
+        **told,
+        "layout": origin.layout,
+        "columns": list(origin.header),
+        "rows": data.shape[0],
+        "cols": data.shape[1],
+        "entries": size,
+        "observed": size / (data.shape[0] * data.shape[1]),
+        "without_value": origin.missing,
+        "values": {"least": least, "mean": mean, "largest": largest},
+    }
+
+
+def about_fit(model: Model) -> dict[str, Any]:
+    """The run, with a thinned history; the whole history is in the file with the factors."""
+    result = model.result
+    history = result.history
+    some = thinned(result.n_iter + 1)
+    item_rank = 0 if model.clicks is None or model.clicks.items is None else model.clicks.items.rank
+    return {
+        "rank": model.rank - item_rank,
+        "item_rank": item_rank,
+        "alpha": model.ridge,
+        "offset_alpha": model.offset_ridge,
+        "noise": about_noise(model),
+        "clip": stored_range(model.clip),
+        "status": result.status.name,
+        "sentence": str(result.status),
+        "converged": result.status.converged,
+        "iterations": result.n_iter,
+        "objective": result.objective,
+        "seconds": float(history.seconds[-1]),
+        "history": {
+            "iteration": some.tolist(),
+            "objective": history.objective[some].tolist(),
+            "relative_change": history.relative_change[some].tolist(),
+            "seconds": history.seconds[some].tolist(),
+        },
+        "singular_values": spectrum(model).tolist(),
+    }
+
+
+def about_noise(model: Model) -> dict[str, Any] | None:
+    """Noise of a posterior, how it was chosen, and the number of active components."""
+    posterior, choice = model.posterior, model.choice
+    if posterior is None:
+        return None
+    tried = [] if choice is None else zip(choice.candidates, choice.held_out, choice.standard_error, strict=True)
+    return {
+        "model": _noise_model(posterior),
+        "std": posterior.variance**0.5,
+        "degrees": posterior.degrees,
+        "living": int(np.count_nonzero(posterior.living(model.fixed_columns))),
+        "evidence": -model.result.objective,
+        "tried": [
+            {
+                "noise": one.solver.noise,
+                "prior": one.solver.prior,
+                "implicit": one.solver.implicit,
+                "features": one.features,
+                "chosen": choice is not None and one == choice.chosen,
+                "held_out": float(held),
+                "standard_error": float(se),
+            }
+            for one, held, se in tried
+        ],
+    }
+
+
+def noise_in_words(noise: dict[str, Any]) -> str:
+    """The result of `about_noise` in words."""
+    kinds = {
+        "one": "the same for all entries",
+        "student": f"Student's t, {noise['degrees'] or 0:.3g} degrees of freedom",
+    }
+    kinds |= {side: f"by {side}" for side in ("rows", "columns")} | {"both": "by rows and columns"}
+    return f"±{noise['std']:.4g}, {kinds[noise['model']]}"
+
+
+def _noise_model(posterior: Posterior) -> str:
+    if posterior.degrees is not None:
+        return "student"
+    rows, cols = (strength is not None for strength in posterior.strengths)
+    return "both" if rows and cols else "rows" if rows else "columns" if cols else "one"
+
+
+def about_path(model: Model) -> dict[str, Any] | None:
+    """How the ridge was chosen."""
+    if model.path is None:
+        return None
+    path = model.path
+    return {
+        "ridges": path.ridges.tolist(),
+        "held_out": path.held_out.tolist(),
+        "standard_error": path.standard_error.tolist(),
+        "chosen": path.chosen,
+    }
+
+
+def about_machine() -> dict[str, Any]:
+    """Versions, system and date."""
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def spectrum(model: Model) -> Array:
+    """Singular values of UVᵀ without offsets."""
+    return triplets(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])[1]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,271 @@
+"""Choice of the settings of a model of clicks by the ranking of held-out positives of held-out users."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.data import Observations
+from bifactor.inits import Given, Init
+from bifactor.models.completion.fitting import Settings, run
+from bifactor.models.model import Model
+from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
+from bifactor.models.recommender.model import Strangers, clicks_problem
+from bifactor.models.recommender.settings import Clicks, Trial
+from bifactor.models.recommender.weights import chosen_entries
+from bifactor.ranking import Split, by_user, evaluate
+from bifactor.running.result import Status
+
+Pair = tuple[float, float]
+Fixed = tuple[float | None, float | None]
+"""Given numbers; None for those to be chosen."""
+
+UNOBSERVED, ALPHA = 0.2, 0.01
+"""w₀ and λ if there are too few data to choose them."""
+
+ODDS, ITEM_ALPHA = 0.3, 200.0
+"""Odds of item-to-item scores, and the ridge of their regression, if one is given and the other cannot be chosen."""
+
+STARTS = ((UNOBSERVED, ALPHA), (0.1, 0.03), (0.02, 0.1))
+"""Starting points of a search for w₀ and λ: good pairs lie along this line."""
+
+STEPS = (2.0, 1.6), (1.4, 1.25)
+"""Factors of w₀ and of λ between neighbouring points of a search, at first and at the end."""
+
+LEAST, LARGEST = (1e-4, 1e-4), (30.0, 30.0)
+
+ITEM_STARTS = ((ODDS, ITEM_ALPHA), (3.0, 50.0))
+ITEM_STEP = 2.0, 2.0
+ITEM_LEAST, ITEM_LARGEST = (0.05, 1.0), (20.0, 1e4)
+"""The same for the odds and ridge of item-to-item scores."""
+
+MOST, ITEM_MOST = 20, 24
+"""Number of pairs tried; for weights, in each of two rounds."""
+
+LAST = 5
+"""Number of pairs by which the last step of a search may exceed that."""
+
+TRIAL_RANK, TRIAL_TOL = 64, 1e-3
+"""Rank and tolerance of trial fits. Five iterations for each instead of ten cost up to 2 % of the NDCG."""
+
+JUDGES, SHARE, FEW = 2000, 0.2, 30
+"""Held-out users: their largest number, their largest share, and the smallest number needed to choose anything."""
+
+FOLDS, SURE = 3, 600
+"""Largest number of folds; more than one are used if a fold holds out fewer than SURE users."""
+
+ENOUGH = 2_000_000
+"""Largest number of entries in trial fits; of more, those of some users."""
+
+DEPTH = 20
+"""Length of the lists that are evaluated by NDCG."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Settings of a model of clicks; None for those to be chosen."""
+
+    unobserved: float | None = None
+    alpha: float | None = None
+    item_share: float | None = None
+    item_alpha: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        items = self.item_share == 0 or None not in (self.item_share, self.item_alpha)
+        return items and None not in (self.unobserved, self.alpha)
+
+
+@dataclass
+class Chosen:
+    """The settings that rank best, all settings tried, and whether the choice was interrupted from the keyboard."""
+
+    best: Trial
+    tried: list[Trial]
+    interrupted: bool = False
+
+
+def chosen(data: Callable[[], Observations], settings: Settings, given: Choices) -> Chosen:
+    """Choose settings with held-out users; use the default ones if there are too few users.
+
+    A weight that is to be chosen is relative to the mean weight of choices, so that their unit does not matter.
+    """
+    found, unit, splits = Chosen(_usual(given), []), 1.0, list[Split]()
+    if not given.complete:
+        choices = data()
+        if given.unobserved is None and choices.weights is not None:
+            unit = float(np.mean(choices.weights, dtype=np.float64))
+        splits = list(_splits(choices, settings.seed, unit))
+    if splits:
+        try:
+            _choose(found, [_Fold(split, settings) for split in splits], settings, given)
+        except KeyboardInterrupt:
+            if not found.tried:
+                raise
+            found.interrupted = True
+    tried = [replace(trial, unobserved=unit * trial.unobserved) for trial in found.tried]
+    return replace(found, best=replace(found.best, unobserved=unit * found.best.unobserved), tried=tried)
+
+
+def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+    """Choose weights, roughly with one fold, then with all, and then item-to-item scores to add to them."""
+    starts: tuple[Pair, ...] = STARTS
+    for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
+        seen = len(found.tried)
+        like = replace(found.best, item_share=0.0, item_alpha=0.0, users=_users(used))
+
+        def note(pair: Pair, ndcg: float, like: Trial = like, first: int = seen) -> None:
+            found.tried.append(replace(like, unobserved=pair[0], alpha=pair[1], ndcg=ndcg))
+            found.best = max(found.tried[first:], key=_ndcg)
+            _tell(settings, "choosing weights", len(found.tried), first + MOST)
+
+        _tell(settings, "choosing weights", seen, seen + MOST)
+        search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, note)
+        starts = (search.best(starts, step),)
+    if given.item_share != 0:
+        _choose_items(found, folds, settings, given)
+
+
+def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+    best, seen, share = found.best, len(found.tried), given.item_share
+    _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
+    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
+    first = seen if share is None else seen + 1  # no item-to-item scores is a choice, unless a share is given
+    found.tried.append(alone)
+
+    def note(pair: Pair, ndcg: float) -> None:
+        odds, ridge = pair
+        found.tried.append(replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg))
+        found.best = max(found.tried[first:], key=_ndcg)
+        _tell(settings, "choosing item-to-item scores", len(found.tried) - seen - 1, ITEM_MOST)
+
+    fixed = None if share is None else share / (1 - share), given.item_alpha
+    _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
+
+
+def _tell(settings: Settings, what: str, count: int, most: int) -> None:
+    if settings.stage is not None:
+        settings.stage(what, count, most + LAST)
+
+
+def _ndcg(trial: Trial) -> float:
+    return trial.ndcg
+
+
+def _users(folds: list["_Fold"]) -> int:
+    return sum(int(np.count_nonzero(np.diff(fold.split.test.indptr))) for fold in folds)
+
+
+def _usual(given: Choices) -> Trial:
+    """The given settings, and defaults for the others."""
+    share = given.item_share
+    if share is None:
+        share = 0.0 if given.item_alpha is None else ODDS / (1 + ODDS)
+    item_alpha = ITEM_ALPHA if given.item_alpha is None else given.item_alpha
+    alpha = ALPHA if given.alpha is None else given.alpha
+    return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan, 0)
+
+
+def _splits(data: Observations, seed: int, unit: float) -> Iterator[Split]:
+    """Splits into held-out users and the choices of the others, weighed in this unit; none if there are few users."""
+    values = np.ones(data.values.size) if data.weights is None else data.weights / data.weights.dtype.type(unit)
+    entries = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
+    if entries.nnz > ENOUGH:
+        order = np.random.default_rng(seed).permutation(entries.shape[0])
+        counts = np.cumsum(np.diff(entries.indptr)[order])
+        entries = entries[np.sort(order[: max(2, int(np.searchsorted(counts, ENOUGH)))])]
+    able = int(np.count_nonzero(np.diff(entries.indptr) >= 2))
+    judges = min(JUDGES, int(SHARE * able))
+    if judges >= FEW:
+        for fold in range(min(FOLDS, -(-SURE // judges))):
+            yield by_user(entries, judges, seed=seed + fold)
+
+
+def _single(weights: sparse.csr_array) -> sparse.csr_array:
+    """Weights in single precision if they are well within its range."""
+    sizes = np.abs(weights.data)
+    within = sizes.size == 0 or (sizes.min() > 1e-12 and sizes.max() < 1e12)
+    return weights.astype(np.float32) if within else weights
+
+
+class _Fold:
+    """Fits to the choices of some users, each started from the previous one, and evaluated with other users."""
+
+    def __init__(self, split: Split, settings: Settings):
+        train, known = _single(split.train), _single(split.known)
+        self.data, self.split = chosen_entries(train), replace(split, train=train, known=known)
+        self.most = settings.n_components or TRIAL_RANK
+        self.rank = min(self.most, TRIAL_RANK, *self.data.shape)
+        self.settings = replace(settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None)
+        self.last: Init | None = None
+
+    def ndcg(self, unobserved: float, alpha: float) -> float:
+        return self._judged(self._model(unobserved, alpha))
+
+    def hold(self, unobserved: float, alpha: float) -> float:
+        """Fit again at full rank, to add item-to-item scores: with fewer components these would seem better."""
+        self.last, self.rank = None, min(self.most, *self.data.shape)
+        self.model = self._model(unobserved, alpha)
+        self.together = Cooccurrence.of(self.data, self.most, self.model)
+        self.own = Strangers(self.model).factors(self.split.known)
+        return self._judged(self.model)
+
+    def mixed(self, odds: float, ridge: float) -> float:
+        return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
+
+    def _model(self, unobserved: float, alpha: float) -> Model:
+        problem = clicks_problem(self.data, Clicks(unobserved), alpha)
+        result = run(problem, self.rank, None, self.last, self.settings)
+        if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
+            raise KeyboardInterrupt
+        self.last = Given(result.U, result.V)
+        return Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
+
+    def _judged(self, model: Model, own: Array | None = None) -> float:
+        return evaluate(Strangers(model, own), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]
+
+
+class _Search:
+    """Search over pairs of numbers by the mean score of some folds; given numbers are fixed."""
+
+    def __init__(
+        self,
+        folds: list[_Fold],
+        score: Callable[[_Fold, float, float], float],
+        given: Fixed,
+        ends: tuple[Pair, Pair],
+        most: int,
+        note: Callable[[Pair, float], None],
+    ):
+        self.folds, self.score, self.given, self.ends, self.most, self.note = folds, score, given, ends, most, note
+        self.tried = dict[Pair, float]()
+
+    def best(self, starts: tuple[Pair, ...], step: Pair) -> Pair:
+        """Move from the best start to a better neighbouring pair until there is none."""
+        best = max((self._nearest(start) for start in starts), key=self._scored)
+        while len(self.tried) < self.most:
+            beside = [
+                self._nearest((best[0] * step[0] ** i, best[1] * step[1] ** j))
+                for i, j in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+            ]
+            found = max(beside, key=self._scored)
+            if self._scored(found) <= self._scored(best):
+                break
+            best = found
+        return best
+
+    def _nearest(self, pair: Pair) -> Pair:
+        """The nearest pair within the limits, with the given numbers."""
+        a, b = (
+            round(min(max(at, low), high), 9) if given is None else given
+            for given, at, low, high in zip(self.given, pair, *self.ends, strict=True)
+        )
+        return a, b
+
+    def _scored(self, pair: Pair) -> float:
+        if pair not in self.tried:
+            self.tried[pair] = float(np.mean([self.score(fold, *pair) for fold in self.folds]))
+            self.note(pair, self.tried[pair])
+        return self.tried[pair]

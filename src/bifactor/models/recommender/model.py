@@ -1,0 +1,68 @@
+"""Implicit feedback: entries that were chosen, a weak statement that all others were not, and new users."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from bifactor.arrays import Array
+from bifactor.data import Observations
+from bifactor.errors import InputError
+from bifactor.models.model import Model
+from bifactor.models.recommender.settings import Clicks
+from bifactor.models.recommender.weights import chosen_entries
+from bifactor.models.seen_items import Pairs
+from bifactor.models.side_information import Sides
+from bifactor.models.top_k import best_columns
+from bifactor.operators import Entries, Operator
+from bifactor.operators.all_cells import all_cells
+from bifactor.penalties import Ridge
+from bifactor.problems.objective import Problem
+from bifactor.ranking import Split, by_entry, evaluate
+
+
+def clicks_problem(data: Observations, clicks: Clicks, alpha: float, sides: Sides | None = None) -> Problem:
+    rows, cols = paid(data, clicks.unobserved)
+    operator: Operator = Entries(data.rows, data.cols, data.shape)
+    if sides is not None:
+        operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
+    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
+    cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
+    return Problem("squared", operator, data.values, data.weights, penalty) + cells
+
+
+def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
+    """a and b, the ridge weights of rows and columns."""
+    weights = np.ones(data.values.size) if data.weights is None else data.weights
+    m, n = data.shape
+    rows = np.bincount(data.rows, weights, m) + unobserved * n
+    return rows, np.bincount(data.cols, weights, n) + unobserved * m
+
+
+@dataclass(frozen=True)
+class Strangers:
+    """Recommends to new users from their histories."""
+
+    model: Model
+    own: Array | None = None
+    """Factors of these users without item-to-item scores, if already known."""
+
+    def factors(self, rows: sparse.csr_array, features: sparse.csr_array | None = None) -> Array:
+        """Factors for each row of weighted choices, with optional features."""
+        data = replace(chosen_entries(rows), row_features=features)
+        return self.model.rows(data) if self.own is None else self.model.with_item_scores(self.own, data)
+
+    def recommend(self, rows: sparse.csr_array, n: int, /) -> tuple[Array, Array]:
+        """The n best columns for each row of weighted choices that are not among these."""
+        seen = Pairs.stored(rows).__getitem__
+        return best_columns(self.factors(rows), self.model.V, min(n, rows.shape[1]), seen)
+
+
+def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10) -> float:
+    """NDCG of a held-out fifth of each history, ranked by factors computed from the rest."""
+    parts = by_entry(histories, (4, 1), seed=0)
+    if parts.test.nnz == 0:
+        raise InputError("No row has two entries, so none can be held out. Pass rows with at least two.")
+    judged = np.flatnonzero(np.diff(parts.test.indptr))
+    strangers = Split(parts.train, parts.known[judged], parts.test[judged])
+    return evaluate(Strangers(model), strangers, depth)[f"ndcg@{depth}"]

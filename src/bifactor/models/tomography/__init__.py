@@ -1,0 +1,1 @@
+"""Quantum states from measurements of qubits."""
