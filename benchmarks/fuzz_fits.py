@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -89,7 +90,7 @@ class Fuzzed:
         estimator.fit(X)
         completes = hasattr(estimator, "recommend")
         if not (isinstance(X, tuple) and not completes):
-            require_finite("transform", estimator.transform(X))
+            require_finite("transform", without_empty(X, estimator.transform(X)))
         if completes:
             require_finite("complete", estimator.complete())
             require_finite("predict", estimator.predict(0, 0))
@@ -100,7 +101,7 @@ class Fuzzed:
             estimator.partial_fit(X)
             require_finite("partial_fit", estimator.complete())
         if isinstance(estimator, bf.TableImputer):
-            require_finite("sample", estimator.sample(X, 1)[0])
+            require_finite("sample", without_empty(X, estimator.sample(X, 1)[0]))
             require_finite("scores_", [score["error"] for score in estimator.scores_.values()])
         else:
             found = estimator.bound_ if isinstance(estimator, bf.FactorAnalysis) else estimator.result_.objective
@@ -121,6 +122,14 @@ def require_early(error: BifactorError) -> None:
     """What is refused is refused before any work; what happens in a run is a status."""
     if any(frame.name == "_iterate" for frame in traceback.extract_tb(error.__traceback__)):
         raise Surprise(f"Refused in the middle of a run: {error}") from error
+
+
+def without_empty(X: Any, filled: Any) -> Any:
+    """Without the columns of objects that are empty in X: if they are kept, they stay so."""
+    if not (isinstance(X, pd.DataFrame) and isinstance(filled, pd.DataFrame)):
+        return filled
+    empty = X.dtypes.map(pd.api.types.is_object_dtype) & X.isna().all()
+    return filled.drop(columns=empty.index[empty], errors="ignore")
 
 
 def require_finite(what: str, value: Any) -> None:

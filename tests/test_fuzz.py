@@ -28,6 +28,10 @@ def test_no_surprise():
     assert sum(words == FINISHED for words in came.values()) >= 400
 
 
+def test_columns_that_stay_empty_are_no_surprise():
+    assert outcome(Fuzzed(7712, 155)) == FINISHED  # `TableImputer(keep_empty_features=True)` and columns of objects
+
+
 def test_a_case_comes_again_from_its_seed():
     for number in range(20):
         first, second = Fuzzed(3, number), Fuzzed(3, number)

@@ -278,6 +278,13 @@ def test_triples(tmp_path, arrays, match):
     assert refused(tmp_path / "x.npz", match)
 
 
+@pytest.mark.parametrize("shape", [(2**40, 0), (0, 2**40), (0, 0)])
+def test_tables_without_cells(tmp_path, shape):
+    """Their names would not fit into memory."""
+    np.savez(tmp_path / "x.npz", table=np.empty(shape))
+    assert refused(tmp_path / "x.npz", "without any cell")
+
+
 @pytest.mark.parametrize("weights", [[1.0], [[1.0, 2.0]], ["a", "b"], [1.0, -1.0], [1.0, np.nan], [0.0, 0.0], [1j, 1j]])
 def test_weights_of_triples(tmp_path, weights):
     np.savez(tmp_path / "x.npz", user=[0, 1], item=[0, 1], rating=[1.0, 2.0], w=np.array(weights))

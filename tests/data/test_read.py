@@ -647,6 +647,21 @@ def test_a_quote_that_is_not_closed_is_named_with_its_line(tmp_path, text, line)
         TextTable.read(path, None, lambda done, total: None)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "count"),
+    [
+        ("user,item,rating\na,x,1,\nb,y,2,\n", 2, 4),
+        ("user,item,rating\n\na,x\nb,y\n", 3, 2),
+        ("user,item,rating\r\na,x,1\rb,y,2\r\n", 2, 5),
+    ],
+)
+def test_lines_that_are_all_longer_or_shorter_than_the_header_are_not_called_missing(tmp_path, text, line, count):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(FileError, match=rf"Line {line} of .* has {count} fields, but the first has 3"):
+        bf.data.read(path)
+
+
 def test_names_may_be_kept_as_text(tmp_path):
     text = "user,item,rating\n10,3,1\n9,4,2\n10,4,3\n"
     (tmp_path / "x.csv").write_text(text)

@@ -356,6 +356,17 @@ def test_weights(tables, fits, kind):
 
 
 @each
+@pytest.mark.parametrize("by", [2.0**20, 2.0**-20])
+def test_the_unit_of_weights_makes_no_difference(tables, kind, by):
+    X = tables[kind]
+    weights = np.random.default_rng(0).random(X.shape) + 0.5
+    one, other = (kind(n_components=2, alpha=factor).fit(X, sample_weight=factor * weights) for factor in (1.0, by))
+    np.testing.assert_allclose(other.components_, one.components_, atol=1e-10)
+    np.testing.assert_allclose(other.intercept_, one.intercept_, atol=1e-10)
+    np.testing.assert_allclose(other.explained_deviance_ratio_, one.explained_deviance_ratio_, atol=1e-10)
+
+
+@each
 def test_clones_pickles_pipelines_searches(tables, fits, kind):
     first, *others = signature(kind).parameters.values()
     assert first.name == "n_components"  # by position, as in scikit-learn's PCA

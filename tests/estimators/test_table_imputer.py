@@ -519,6 +519,23 @@ def test_integers_are_filled_within_bounds_and_have_levels_that_are_integers():
     assert all(type(level) is int for level in model.levels_["g"])
 
 
+@pytest.mark.parametrize("form", ["objects", "polars", "pyarrow"])
+def test_decimals_are_filled_within_bounds_with_as_many_places(form):
+    u, cells = followed(lambda x: decimal.Decimal(f"{10 * x:.1f}"))
+    typed = pl.DataFrame({"u": u, "c": pl.Series(cells, dtype=pl.Decimal(10, 1))})
+    objects = pd.DataFrame({"u": u, "c": pd.Series(cells, dtype=object)})
+    table = {"objects": objects, "polars": typed, "pyarrow": typed.to_arrow()}[form]
+    full = bf.TableImputer(bounds={"c": (0.51, 3.57)}, random_state=0).fit_transform(table)["c"]
+    told = np.array((full.to_pylist() if form == "pyarrow" else full.to_list())[::5], float)
+    assert (told.min(), told.max()) == (0.6, 3.5)
+    exact = bf.TableImputer(bounds={"c": (0.7, 3.3)}, random_state=0).fit_transform(table)["c"]
+    told = np.array((exact.to_pylist() if form == "pyarrow" else exact.to_list())[::5], float)
+    assert (told.min(), told.max()) == (0.7, 3.3)
+    with pytest.raises(InputError, match=r"'c' holds decimals like .*, none of which is within its bounds"):
+        bf.TableImputer(bounds={"c": (0.51, 0.59)}).fit(table)
+    bf.TableImputer(bounds={"c": (-1e30, 1e300)}).fit(table)
+
+
 def test_holes_of_text_that_is_kept_get_a_warning_unless_it_was_declared():
     u, cells = followed(lambda x: f"name {x}")
     frame = pd.DataFrame({"u": u, "c": cells})

@@ -479,6 +479,7 @@ MODELS = {
     "classes that are lists": {"classes": [[0], [1]]},
     "one class": {"classes": [1.0]},
     "classes in words": {"classes": "ab"},
+    "a range beyond all numbers": {"clip": [1, 10**400]},
 }
 
 
@@ -488,6 +489,22 @@ def test_models_that_are_damaged(folder, change):
     card = json.loads(path.read_text())
     path.write_text(json.dumps({**card, "model": {**card["model"], **MODELS[change]}}))
     assert refused(folder, "card.json is damaged")
+
+
+def test_a_store_whose_name_is_too_long_is_not_found(tmp_path):
+    bf.data.partition(([0, 1, 1], [0, 0, 1], [1.0, 2.0, 3.0]), tmp_path / "blocks")
+    bf.MatrixCompletion(n_components=1, alpha=1.0).fit(tmp_path / "blocks").save(tmp_path / "fit")
+    path = tmp_path / "fit" / "card.json"
+    card = json.loads(path.read_text())
+    for name in ("x" * 5000, 10**400, "\0"):
+        for place in ("folder", "beside"):
+            store = {**card["model"]["store"], place: name}
+            path.write_text(json.dumps({**card, "model": {**card["model"], "store": store}}))
+            assert bf.load(path.parent).predict([0], [0]).shape == (1,)
+    store = {**store, "folder": "x" * 5000}
+    path.write_text(json.dumps({**card, "model": {**card["model"], "store": store}}))
+    with pytest.raises(FileError):
+        bf.load(path.parent).recommend([0])
 
 
 @pytest.mark.parametrize("name", ["intercept", "offsets", "ridge", "loss"])

@@ -195,6 +195,8 @@ def test_marginals_are_sums_of_curvature_about_the_solution():
     np.testing.assert_allclose(rows, Y.sum(axis=1), rtol=0.1, atol=1.0)
     np.testing.assert_allclose(cols, Y.sum(axis=0), rtol=0.1, atol=1.0)
     assert Table("logistic", values("logistic"), -1.0).smoothness == 0.25
+    weights = np.random.default_rng(0).random(SHAPE)
+    assert Table("logistic", values("logistic"), -1.0, 8 * weights).smoothness == 2 * weights.max()
     with pytest.raises(SmoothnessError):
         _ = Table("poisson", Y).smoothness
 

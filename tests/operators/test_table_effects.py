@@ -48,6 +48,18 @@ def test_columns_without_any_count_are_held_by_the_ridge():
     np.testing.assert_allclose(50 * np.exp(effects) + 0.01 * effects, 0, atol=1e-8)
 
 
+@pytest.mark.parametrize("by", [2.0**20, 2.0**-20])
+@pytest.mark.parametrize("cells", [False, True])
+def test_the_unit_of_weights_makes_no_difference(cells, by):
+    rng = np.random.default_rng(1)
+    Y, weights = rng.poisson(1.0, (60, 40)).astype(float), rng.random((60, 40) if cells else 60) + 0.5
+    one, other = (Table("poisson", Y, 0.0, factor * weights) for factor in (1.0, by))
+    for side, count in ((1, 40), (0, 60)):
+        found = one.best_effects(side, np.zeros(40), 0.1)
+        np.testing.assert_allclose(other.best_effects(side, np.zeros(40), 0.1 * by), found, rtol=0, atol=1e-14)
+        assert found.size == count
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_looking_at_some_stored_cells_at_a_time_changes_nothing(monkeypatch, side):
     table = made("poisson", True, True, np.float64)

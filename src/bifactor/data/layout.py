@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bifactor.data.text import BLANKS, MISSING, SPACES, cells, number_of, open_quote, unclosed
+from bifactor.data.text import BLANKS, MISSING, SPACES, cells, number_of, open_quote, ragged, unclosed
 from bifactor.errors import FileError, InputError
 
 FIGURES = re.compile(r"[+-]?\d[\d.,' ]*")
@@ -164,6 +164,8 @@ def looked_at(
         opened = open_quote(lines, delimiter)
         if opened is not None:
             raise unclosed(path, numbers[opened])
+        if len(table) > 1:
+            raise ragged(path, numbers[1], len(table[1]), width)
         raise InputError(f"{path} has a header but no lines below it. Pass a file with at least one entry.")
     if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
         raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")

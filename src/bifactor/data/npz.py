@@ -168,6 +168,8 @@ def _table(name: str, array: Array, path: Path) -> Observations:
     table = _floats(array, name, path)
     i, j = np.nonzero(~np.isnan(table))
     m, n = table.shape
+    if table.size == 0:  # before its rows are numbered: an empty file may declare any number of them
+        raise FileError(f"{path}: {name} is a matrix of {m}×{n} without any cell. Pass one with rows and columns.")
     text = f"the {m}×{n} matrix {name!r}, numbered from 0"
     values = table[i, j]
     origin = Origin(text, missing=table.size - values.size, wide=True)

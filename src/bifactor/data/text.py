@@ -61,7 +61,7 @@ def records(
         counts = counts[lines]
         if np.any(counts != width):
             bad = int(np.argmax(counts != width))
-            raise _ragged(path, int(lines[bad]) + line, int(counts[bad]), width)
+            raise ragged(path, int(lines[bad]) + line, int(counts[bad]), width)
         gone = min(remaining, lines.size)
         remaining -= gone
         if lines.size > gone:
@@ -249,7 +249,7 @@ def _unquoted(raw: bytes, starts: Array, ends: Array, parts: Array) -> tuple[Arr
     return np.frombuffer(raw + b"".join(added) + b"\n", np.uint8), starts, ends
 
 
-def _ragged(path: Path, line: int, count: int, width: int) -> FileError:
+def ragged(path: Path, line: int, count: int, width: int) -> FileError:
     return FileError(
         f"Line {line} of {path} has {count} field{'s' if count != 1 else ''}, but the first has {width}. "
         "Check that line, and the delimiter."

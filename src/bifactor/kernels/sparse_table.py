@@ -157,9 +157,10 @@ def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
 
 def whole_sheet(Y: Array, weights: Array) -> Sheet:
     """A sheet from an array with a weight for each cell: all of them are stored."""
-    (m, n), holes, nothing = Y.shape, np.isnan(Y).ravel(), np.empty(0, Y.dtype)
+    (m, n), holes = Y.shape, np.isnan(Y).ravel()
     y, own = (np.where(holes, 0, a.ravel()).astype(Y.dtype) for a in (Y, weights))
     # A cell without weight may have any value; that of another one is certainly valid.
     y[own == 0] = y[np.argmax(own > 0)]
     cols = np.tile(np.arange(n, dtype=np.int32), m)
-    return Sheet(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), nothing, own)
+    # The rows have the unit of the cells.
+    return Sheet(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), own.reshape(m, n).max(axis=1), own)

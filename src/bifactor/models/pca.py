@@ -159,14 +159,14 @@ def _extended(table: Table, U: Array, V: Array, wanted: Array, enough: float) ->
 
     Newton's method in t and the effects, which ends when a step promises to lower f by less than `enough`.
     """
-    k, t, way = sum(FIXED), 0.0, np.zeros_like(V)
+    k, t, way, ridge = sum(FIXED), 0.0, np.zeros_like(V), NULL_RIDGE * table.mean_weight
     way[:, k : k + wanted.shape[1]] = wanted - V[:, k : k + wanted.shape[1]]
     d = Free().pair(np.zeros_like(U), way)
     for _ in range(NEWTON):
         x = Free().pair(U, V)
         value, slope, bend = table.passes.along(x, d)
         (_, slopes), (_, bends) = table.passes.sums(x)
-        slopes, bends = slopes + NULL_RIDGE * V[:, EFFECTS], bends + NULL_RIDGE
+        slopes, bends = slopes + ridge * V[:, EFFECTS], bends + ridge
         cross = table.passes.bent(x, d)[1][:, EFFECTS]
         bend = max(float(bend - np.sum(cross**2 / bends)), np.finfo(np.float64).tiny)
         ahead = float(np.clip((np.sum(cross * slopes / bends) - slope) / bend, -t, 1 - t))

@@ -260,4 +260,4 @@ def folder_of(told: dict[str, Any], home: Path) -> Path:
     """Location of the store of a card: the original one or, if both were moved, the same relative path."""
     was = Path(str(told["folder"]))
     beside = Path(os.path.normpath(home / str(told["beside"])))
-    return beside if not was.is_dir() and beside.is_dir() else was
+    return beside if not os.path.isdir(was) and os.path.isdir(beside) else was

@@ -179,7 +179,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
             raise ValueError(f"unobserved is {clicks.unobserved}, which needs a ridge and no offsets")
         clip = restored_range(core.get("clip"))
         found = _restored_loss(core.get("loss"), loss, folder)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise FileError(f"{folder / CARD} is damaged: {str(error)[:200]}. Fit again.") from None

@@ -45,7 +45,8 @@ def rough_effects(loss: Loss, sheet: Sheet, side: int, offset: Array, ridge: flo
     stored, missing = _stored(loss, sheet, side, offset)
     whole = whole + missing / each.sum()  # the share of the function for each line
     wanted = -stored / np.maximum(whole, 1e-30)
-    return np.interp(wanted, _slopes(loss, sheet.rest, offset, each) + ridge * GRID, GRID)
+    own = ridge / max(float(np.mean(whole)), 1e-30)  # of that function
+    return np.interp(wanted, _slopes(loss, sheet.rest, offset, each) + own * GRID, GRID)
 
 
 def _stored(loss: Loss, sheet: Sheet, side: int, offset: Array) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -184,7 +185,7 @@ def unsigned(path: Path) -> dict[str, Any]:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a finished store; raise `FileError` if there is none."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise FileError(f"There is no folder {folder}. Write a block store with bifactor partition.")
     path = folder / MANIFEST
     if not path.is_file():

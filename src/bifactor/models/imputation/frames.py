@@ -145,6 +145,8 @@ def declared(series: Any) -> Declared:
     """What the type of a column declares."""
     if series.dtype in (nw.Object, nw.Unknown):
         return Declared(like=like_of(series.to_list()))
+    if series.dtype == nw.Decimal:
+        return Declared(like=like_of(series.drop_nulls().head(1).to_list()))  # all have as many places
     if series.dtype not in (nw.Categorical, nw.Enum):
         return Declared(like=_like(series.dtype))
     native = series.to_native()

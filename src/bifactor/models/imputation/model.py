@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -318,14 +319,25 @@ def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tu
                 f"bounds of {name!r} are {ends!r}. Pass two increasing {'times' if time else 'numbers'}, such as "
                 f"{'(datetime(2020, 1, 1), datetime(2021, 1, 1))' if time else '(0, 120)'}."
             )
-        unit = forms[places[name]].step or int(isinstance(forms[places[name]].like, INTEGERS))
+        like = forms[places[name]].like
+        unit = forms[places[name]].step or int(isinstance(like, INTEGERS))
         if unit:  # values are rounded
             low, high = unit * np.ceil(low / unit), unit * np.floor(high / unit)
+        if isinstance(like, Decimal):
+            low, high = _decimal(low, like, ROUND_CEILING), _decimal(high, like, ROUND_FLOOR)
         if low > high or (unit and (low > WHOLE.max or high < WHOLE.min)):
-            what = f"whole {STEPS[int(unit)]}" if time else "integers"
+            what = f"whole {STEPS[int(unit)]}" if time else "integers" if unit else f"decimals like {like}"
             raise InputError(f"Column {name!r} holds {what}, none of which is within its bounds {ends!r}. Widen them.")
         found[places[name]] = low, high
     return found
+
+
+def _decimal(end: float, like: Decimal, rounding: str) -> float:
+    """An end with as many places as the decimals of a column."""
+    if not abs(end) < 2.0**53:  # it has none
+        return end
+    places = max(-int(like.as_tuple().exponent), 0)
+    return float(Decimal(repr(end)).quantize(Decimal(1).scaleb(-places), rounding))
 
 
 def _moment(end: Any) -> float:
