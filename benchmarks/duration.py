@@ -13,11 +13,11 @@ from bifactor.data import Observations
 from bifactor.models.completion.fitting import fit_model, settings
 
 CHOICES: dict[str, dict[str, Any]] = {
-    "posterior, rank left open": {"n_components": "auto", "alpha": None},
-    "posterior": {"n_components": 10, "alpha": None},
-    "rank and ridge chosen": {"n_components": "auto", "alpha": "auto"},
-    "ridge chosen": {"n_components": 10, "alpha": "auto"},
-    "nothing chosen": {"n_components": 10, "alpha": 5.0},
+    "posterior, rank left open": {"n_components": "auto", "ridge": None},
+    "posterior": {"n_components": 10, "ridge": None},
+    "rank and ridge chosen": {"n_components": "auto", "ridge": "auto"},
+    "ridge chosen": {"n_components": 10, "ridge": "auto"},
+    "nothing chosen": {"n_components": 10, "ridge": 5.0},
 }
 SIZES = ((2_000, 1_000, 200_000), (10_000, 4_000, 1_000_000))
 
@@ -36,7 +36,7 @@ def ratings() -> Observations:
 
 def fits(name: str, data: Observations, loss: str = "squared") -> Iterator[Row]:
     for choice, given in CHOICES.items():
-        if given["alpha"] is None and loss != "squared":  # which has no posterior
+        if given["ridge"] is None and loss != "squared":  # which has no posterior
             continue
         said: list[float] = []
         options = {"offsets": True, "max_iter": 500, "tol": 1e-5, "random_state": 0, "solver": None, "verbose": 0}

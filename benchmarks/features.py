@@ -153,11 +153,11 @@ def means(part: Part, strength: float) -> Fitted:
     return mean + sides[0][:, None] + sides[1]
 
 
-def ours(part: Part, alpha: float) -> Fitted:
+def ours(part: Part, ridge: float) -> Fitted:
     rows, cols, values = part.train
     table = sparse.csr_array((values, (rows, cols)), shape=(len(part.F), len(part.G)))
     model = bf.MatrixCompletion(
-        n_components=COMPONENTS, alpha=alpha, user_features=part.F, item_features=part.G, random_state=0
+        n_components=COMPONENTS, ridge=ridge, user_features=part.F, item_features=part.G, random_state=0
     )
     return model.fit(table)._everywhere(model.model_.U)
 

@@ -78,8 +78,8 @@ def seeds() -> Path:
     root = Path(kept().name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        bf.MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(frame(False)).save(root / "completion")
-        bf.OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame(True)).save(root / "labels")
+        bf.MatrixCompletion(n_components=2, ridge=1.0, random_state=0).fit_long(frame(False)).save(root / "completion")
+        bf.OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(frame(True)).save(root / "labels")
         shutil.copytree(root / "completion", root / "command")
         fuller(root)
         (root / "result").mkdir()
@@ -97,7 +97,7 @@ def fuller(root: Path) -> None:
     bf.MatrixCompletion(n_components=2, random_state=0).fit_long(frame(False)).save(root / "posterior")
     settings: dict[str, Any] = {"n_components": 2, "random_state": 0}
     bf.MatrixCompletion(**settings, keep_features=True, noise="both", **features).fit(X).save(root / "features")
-    settings |= {"alpha": 0.03, "unobserved": 0.2, "item_share": 0.3, "item_alpha": 3.0}
+    settings |= {"ridge": 0.03, "unobserved": 0.2, "item_share": 0.3, "item_ridge": 3.0}
     bf.Recommender(**settings).fit(1.0 * (X > 0)).save(root / "clicks")
     i, j = np.nonzero(~np.isnan(X))
     bf.data.partition((i, j, X[i, j], rng.random(i.size) + 0.5), root / "blocks")

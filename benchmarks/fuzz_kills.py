@@ -203,7 +203,7 @@ def draw_command(rng: Rng, folder: Path) -> list[str]:
     loss = wrapper if wrapper in ("ordinal", "logistic") else "squared"
     options = ["--rank", str(rng.integers(1, 4)), "--loss", loss, "--value", "rating"]
     options += ["--weight", "sure"] if wrapper == "weights" else []
-    options += ["--alpha", "1"] if wrapper == "logistic" or rng.random() < 0.5 else []
+    options += ["--ridge", "1"] if wrapper == "logistic" or rng.random() < 0.5 else []
     return options + (["--holdout", "0.2"] if rng.random() < 0.5 else [])
 
 

@@ -37,7 +37,7 @@ EXACT, STATISTICAL = "exact", "statistical"
 ENDS = {"tol": 1e-10, "max_iter": 5000, "random_state": 0}
 """Fits that end at their optimum: they may start elsewhere after a change of the order."""
 
-CHOICES = "n_components_", "alpha_", "unobserved_", "item_share_", "item_alpha_", "noise_choice_"
+CHOICES = "n_components_", "ridge_", "unobserved_", "item_share_", "item_ridge_", "noise_choice_"
 """Attributes that a fit chooses."""
 
 Answers = Callable[[Any, np.ndarray], np.ndarray]
@@ -91,9 +91,9 @@ def with_features(estimator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FORMS = "names sparse triples frame file"
-RIDGE = {change: lambda by: {"alpha": by} for change in ("scale", "weights")}
+RIDGE = {change: lambda by: {"ridge": by} for change in ("scale", "weights")}
 PARTS = {"n_components": 3, "random_state": 0}
-CLICKS = {"n_components": 6, "item_alpha": 20.0}
+CLICKS = {"n_components": 6, "item_ridge": 20.0}
 LIGHT = {"weights": lambda by: {"unobserved": 0.2 * by}}
 
 ESTIMATORS: dict[str, Case] = {
@@ -117,20 +117,20 @@ ESTIMATORS: dict[str, Case] = {
     "MatrixCompletion, n_components='auto'": Case(
         lambda: bf.MatrixCompletion(random_state=0), numbers, f"scale shift weights {FORMS}", "order blocks"
     ),
-    "MatrixCompletion, alpha=1": Case(
-        lambda: bf.MatrixCompletion(n_components=3, alpha=1.0, **ENDS),
+    "MatrixCompletion, ridge=1": Case(
+        lambda: bf.MatrixCompletion(n_components=3, ridge=1.0, **ENDS),
         numbers,
         f"scale shift weights order blocks {FORMS}",
         settings=RIDGE,
     ),
-    "MatrixCompletion, alpha=1, features": Case(
-        with_features(lambda: bf.MatrixCompletion(n_components=3, alpha=1.0, **ENDS)),
+    "MatrixCompletion, ridge=1, features": Case(
+        with_features(lambda: bf.MatrixCompletion(n_components=3, ridge=1.0, **ENDS)),
         numbers,
         "scale shift weights features order sparse triples",
         settings=RIDGE,
     ),
-    "MatrixCompletion, alpha='auto'": Case(
-        lambda: bf.MatrixCompletion(alpha="auto", **PARTS), numbers, f"scale shift weights {FORMS}", "order blocks"
+    "MatrixCompletion, ridge='auto'": Case(
+        lambda: bf.MatrixCompletion(ridge="auto", **PARTS), numbers, f"scale shift weights {FORMS}", "order blocks"
     ),
     "MatrixCompletion, huber": Case(
         lambda: bf.MatrixCompletion(loss="huber", **PARTS), numbers, f"scale shift weights {FORMS}", "order blocks"
@@ -141,8 +141,8 @@ ESTIMATORS: dict[str, Case] = {
         f"scale shift {FORMS}",
         "weights order blocks",
     ),
-    "OneBitCompletion, alpha=1": Case(
-        lambda: bf.OneBitCompletion(n_components=3, alpha=1.0, **ENDS),
+    "OneBitCompletion, ridge=1": Case(
+        lambda: bf.OneBitCompletion(n_components=3, ridge=1.0, **ENDS),
         labels,
         f"scale shift weights order blocks {FORMS}",
         settings={"weights": RIDGE["weights"]},
@@ -152,19 +152,19 @@ ESTIMATORS: dict[str, Case] = {
         lambda: bf.OneBitCompletion(**PARTS), labels, f"scale shift weights {FORMS}", "order blocks"
     ),
     "Recommender, settings given": Case(
-        lambda: bf.Recommender(unobserved=0.2, alpha=0.03, item_share=0.3, **CLICKS, **ENDS),
+        lambda: bf.Recommender(unobserved=0.2, ridge=0.03, item_share=0.3, **CLICKS, **ENDS),
         clicks,
         f"weights order {FORMS}",
         settings=LIGHT,
     ),
     "Recommender, features": Case(
-        with_features(lambda: bf.Recommender(unobserved=0.2, alpha=0.03, item_share=0, **CLICKS, **ENDS)),
+        with_features(lambda: bf.Recommender(unobserved=0.2, ridge=0.03, item_share=0, **CLICKS, **ENDS)),
         clicks,
         "weights features order sparse triples",
         settings=LIGHT,
     ),
     "Recommender, no item_share": Case(
-        lambda: bf.Recommender(unobserved=0.2, alpha=0.03, item_share=0, **CLICKS, **ENDS),
+        lambda: bf.Recommender(unobserved=0.2, ridge=0.03, item_share=0, **CLICKS, **ENDS),
         clicks,
         f"weights order {FORMS}",
         "blocks",
@@ -174,8 +174,8 @@ ESTIMATORS: dict[str, Case] = {
     "Recommender, settings chosen": Case(
         lambda: bf.Recommender(n_components=6, random_state=0), many_clicks, "names weights", "order", losses=misplaced
     ),
-    "LogisticPCA, alpha=1": Case(
-        lambda: bf.LogisticPCA(n_components=3, alpha=1.0, **ENDS),
+    "LogisticPCA, ridge=1": Case(
+        lambda: bf.LogisticPCA(n_components=3, ridge=1.0, **ENDS),
         labels,
         "scale shift weights order sparse",
         settings={"weights": RIDGE["weights"]},
@@ -190,8 +190,8 @@ ESTIMATORS: dict[str, Case] = {
         answers={"weights": of_the_fit},
         tol=1e-5,
     ),
-    "PoissonPCA, alpha=1": Case(
-        lambda: bf.PoissonPCA(n_components=3, alpha=1.0, **ENDS),
+    "PoissonPCA, ridge=1": Case(
+        lambda: bf.PoissonPCA(n_components=3, ridge=1.0, **ENDS),
         counts,
         "weights order sparse",
         settings={"weights": RIDGE["weights"]},

@@ -40,7 +40,7 @@ def generated(seed: int = 0) -> tuple[Triples, Triples]:
 
 
 def ours(train: Triples, rank: int, ridge: float) -> Any:
-    return bf.MatrixCompletion(n_components=rank, alpha=ridge, n_jobs=2, random_state=0).fit(train)
+    return bf.MatrixCompletion(n_components=rank, ridge=ridge, n_jobs=2, random_state=0).fit(train)
 
 
 def compared(split: tuple[Triples, Triples], rank: int, ridge: float) -> Iterator[Row]:

@@ -24,7 +24,7 @@ X = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 60))
 X[rng.random(X.shape) < 0.5] = np.nan
 """
 SOLVE = PROBLEM + "bf.solve(bf.Problem(bf.losses.Squared(), *bf.operators.Entries.from_dense(X)), 3, rng=0)"
-ESTIMATE = PROBLEM + "bf.MatrixCompletion(n_components=3, alpha=0.1, random_state=0).fit(X)"
+ESTIMATE = PROBLEM + "bf.MatrixCompletion(n_components=3, ridge=0.1, random_state=0).fit(X)"
 
 RATINGS = "user,item,rating\n" + "".join(f"u{k % 40},{k * 7 % 31},{1 + k % 5}\n" for k in range(600))
 PAIRS = "user,item\nu1,3\nu2,5\nu3,7\nu4,9\nnobody,11\n"
@@ -67,7 +67,7 @@ def predict() -> Callable[[], Row]:
     (folder / "ratings.csv").write_text(RATINGS)
     (folder / "pairs.csv").write_text(PAIRS)
     waited(
-        "-c", SHELL, "complete", str(folder / "ratings.csv"), "--rank", "2", "--alpha", "1", "-o", str(folder / "fit")
+        "-c", SHELL, "complete", str(folder / "ratings.csv"), "--rank", "2", "--ridge", "1", "-o", str(folder / "fit")
     )
 
     def once() -> Row:

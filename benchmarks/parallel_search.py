@@ -31,7 +31,7 @@ def search(X: np.ndarray, rank: int, jobs: int, backend: str = "loky") -> Callab
 
     def fit() -> None:
         with joblib.parallel_config(backend=backend):
-            GridSearchCV(model, {"alpha": RIDGES}, cv=3, n_jobs=jobs, refit=False).fit(X)
+            GridSearchCV(model, {"ridge": RIDGES}, cv=3, n_jobs=jobs, refit=False).fit(X)
 
     return fit
 

@@ -35,7 +35,7 @@ class Fitted:
 
 
 def ridge(train: Split) -> Fitted:
-    model = bf.MatrixCompletion(n_components=RANK, alpha="auto", random_state=0).fit(train.shown)
+    model = bf.MatrixCompletion(n_components=RANK, ridge="auto", random_state=0).fit(train.shown)
     return Fitted(model.predict)
 
 

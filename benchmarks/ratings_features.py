@@ -71,7 +71,7 @@ def measured(part: Split, **options: Any) -> dict[str, Any]:
     rows, cols, y = part.hidden
     rmse = float(np.sqrt(np.mean((model.predict(rows, cols) - y) ** 2)))
     objective = model.result_.history.objective
-    rise = float(np.max(np.diff(objective) / np.abs(objective[:-1]))) if "alpha" in options else None
+    rise = float(np.max(np.diff(objective) / np.abs(objective[:-1]))) if "ridge" in options else None
     return {"rmse": rmse, "seconds": seconds, "iterations": model.result_.n_iter, "rise": rise}
 
 
@@ -79,7 +79,7 @@ def compared(name: str, triples: Triples, known: Features) -> Iterator[Row]:
     part, hidden = split(triples, 0), np.random.default_rng(0).random(triples[2].size) < 0.1
     names = dict(zip(("user_features", "item_features"), (np.unique(ids[~hidden]) for ids in triples[:2]), strict=True))
     given = {side: lines(names[side], *table) for side, table in known.items()}
-    for prior, options in (("ridge", {"alpha": RIDGE * float(triples[2].std())}), ("posterior", {})):
+    for prior, options in (("ridge", {"ridge": RIDGE * float(triples[2].std())}), ("posterior", {})):
         yield row("RMSE", name, prior, **measured(part, implicit_features=False, **options))
         yield row("RMSE", name, f"{prior}, patterns", **measured(part, implicit_features=True, **options))
         if given:

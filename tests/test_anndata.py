@@ -69,7 +69,7 @@ def test_it_is_written_and_read_with_the_data(tmp_path):
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     np.testing.assert_array_equal(again.obsm["X_bifactor"], adata.obsm["X_bifactor"])
-    assert again.uns["X_bifactor"]["alpha"] == adata.uns["X_bifactor"]["alpha"]
+    assert again.uns["X_bifactor"]["ridge"] == adata.uns["X_bifactor"]["ridge"]
 
 
 def test_neighbours_can_be_found_from_it():

@@ -39,7 +39,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fit(table):
-    return MatrixCompletion(n_components=3, alpha="auto", random_state=0).fit(table)
+    return MatrixCompletion(n_components=3, ridge="auto", random_state=0).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_offsets_are_no_part_of_an_estimators_spectrum(fit):
 
 def test_paths_show_what_was_chosen(fit, result):
     ridge, rank = RankPathDisplay.from_estimator(fit), RankPathDisplay.from_result(result)
-    assert (ridge.name, ridge.chosen) == ("ridge", fit.alpha_)
+    assert (ridge.name, ridge.chosen) == ("ridge", fit.ridge_)
     assert (rank.name, rank.chosen) == ("rank", result.rank)
     assert rank.ax_.get_xlabel() == "rank"
 
@@ -137,8 +137,8 @@ def test_many_pairs_are_drawn_as_a_density():
 
 
 def test_nothing_to_draw_is_said(table, result):
-    given = MatrixCompletion(n_components=2, alpha=1.0).fit(table)
-    with pytest.raises(InputError, match="alpha='auto'"):
+    given = MatrixCompletion(n_components=2, ridge=1.0).fit(table)
+    with pytest.raises(InputError, match="ridge='auto'"):
         RankPathDisplay.from_estimator(given)
     with pytest.raises(InputError, match="rank='auto'"):
         RankPathDisplay.from_result(given.result_)
@@ -158,7 +158,7 @@ def test_without_matplotlib_the_extra_is_named(display, result, monkeypatch):
 
 def test_what_each_component_explains_is_drawn():
     X = np.random.default_rng(0).poisson(2.0, (30, 12))
-    model = bf.PoissonPCA(3, alpha=1.0, random_state=0).fit(X)
+    model = bf.PoissonPCA(3, ridge=1.0, random_state=0).fit(X)
     drawn = ScreeDisplay.from_estimator(model)
     assert [bar.get_height() for bar in drawn.ax_.patches] == pytest.approx(model.explained_deviance_ratio_)
     assert drawn.ax_.lines[0].get_ydata()[-1] == pytest.approx(model.explained_deviance_ratio_.sum())

@@ -94,7 +94,7 @@ def draw_counts(rng: Rng) -> tuple[bf.StateTomography, list[str], np.ndarray]:
 def draw_estimator(rng: Rng) -> Any:
     common = {
         "n_components": one_of(rng, (0, 1, 2, 3, 50, "auto", "auto")),
-        "alpha": one_of(rng, ("auto", "auto", 0, 1e-6, 1.0, 1e6)),
+        "ridge": one_of(rng, ("auto", "auto", 0, 1e-6, 1.0, 1e6)),
         "max_iter": one_of(rng, (1, 20, 200)),
         "tol": one_of(rng, (1e-2, 1e-5, 1e-12)),
         "random_state": int(rng.integers(10)),

@@ -21,7 +21,7 @@ rate = likes * popular
 clicks = rng.random((users, items)) < 1 - np.exp(-25 * rate / rate.sum(axis=1, keepdims=True))
 split = bf.ranking.by_entry(sparse.csr_array(clicks, dtype=float), shares=(8, 2), seed=0)
 
-model = bf.Recommender(n_components=16, unobserved=0.2, alpha=0.02, random_state=0).fit(split.train)
+model = bf.Recommender(n_components=16, unobserved=0.2, ridge=0.02, random_state=0).fit(split.train)
 found = bf.ranking.evaluate(model, split, n=10)
 
 

@@ -21,7 +21,7 @@ depth = rng.lognormal(0, 1.0, cells)
 counts = rng.poisson(0.4 * depth[:, None] * rates)
 print(f"{np.mean(counts == 0):.0%} of the counts are 0")
 
-scores = bf.PoissonPCA(2, exposure="total", alpha=1.0, random_state=0).fit_transform(counts)
+scores = bf.PoissonPCA(2, exposure="total", ridge=1.0, random_state=0).fit_transform(counts)
 plain = PCA(2).fit_transform(np.log1p(counts))
 
 # %%

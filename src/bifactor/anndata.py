@@ -24,7 +24,7 @@ def pca(
     use_highly_variable: bool | None = None,
     exposure: str | Array | None = "total",
     dispersion: float | str = "auto",
-    alpha: float | str = "auto",
+    ridge: float | str = "auto",
     key_added: str = "X_bifactor",
     random_state: Any = 0,
     copy: bool = False,
@@ -46,7 +46,7 @@ def pca(
         Whether to use only genes with `adata.var["highly_variable"]`; by default, if there is such a column.
     exposure : {"total", None}, a column of obs, or an array
         The sequencing depth of each cell: in proportion to its total over the genes in use, equal, or given.
-    dispersion, alpha
+    dispersion, ridge
         See `PoissonPCA`.
     key_added : str
         The key under which results are stored.
@@ -64,7 +64,7 @@ def pca(
     `.obsm[key_added]` : the scores of cells,
     `.varm[key_added]` : the loadings of genes, zero for genes that were not used,
     `.uns[key_added]` : `params`, the `intercept` of each gene in use, the shares of deviance that components explain
-    (`deviance_ratio`, `deviance_explained`), the `dispersion` and the ridge (`alpha`).
+    (`deviance_ratio`, `deviance_explained`), the `dispersion` and the ridge (`ridge`).
     """
     if not hasattr(adata, "obsm") or not hasattr(adata, "varm"):
         _require_anndata()
@@ -73,7 +73,7 @@ def pca(
     counts, used = _counts(adata, layer, use_highly_variable)
     depth, given = _exposure(adata, exposure)
     most = n_comps if isinstance(n_comps, str) else min(n_comps, *counts.shape)
-    model = PoissonPCA(most, exposure=depth, dispersion=dispersion, alpha=alpha, random_state=random_state, **settings)
+    model = PoissonPCA(most, exposure=depth, dispersion=dispersion, ridge=ridge, random_state=random_state, **settings)
     scores = model.fit(counts, exposure=given).transform(counts, exposure=given)
     loadings = np.zeros((adata.n_vars, model.n_components_), scores.dtype)
     loadings[used] = model.components_.T
@@ -89,7 +89,7 @@ def pca(
         "deviance_ratio": model.explained_deviance_ratio_,
         "deviance_explained": model.deviance_explained_,
         "dispersion": model.dispersion_,
-        "alpha": model.alpha_,
+        "ridge": model.ridge_,
     }
     return adata if copy else None
 

@@ -278,7 +278,7 @@ class RankPathDisplay:
         path = fitted(estimator, "ridge_path_")
         if path is None:
             fact = "This fit has no ridge_path_: the ridge was given, or there are too few data."
-            raise InputError(f"{fact} Pass alpha='auto'.")
+            raise InputError(f"{fact} Pass ridge='auto'.")
         return cls.from_path(path, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -16,7 +16,7 @@ from bifactor.data import BlockStore
 from bifactor.data.store import partition
 from bifactor.running import solve
 
-QUICK = ("--rank", 2, "--alpha", 1)
+QUICK = ("--rank", 2, "--ridge", 1)
 
 
 def table(m=120, n=50, seed=0):
@@ -85,7 +85,7 @@ def test_clicks_in_blocks(invoke):
     invoke("partition", "data.csv", "--implicit", "-o", "clicks")
     said = invoke("complete", "clicks", "-o", "fit", code=1).output
     assert "--implicit" in said
-    options = ("--implicit", "--rank", 3, "--unobserved", 0.1, "--alpha", 0.01)
+    options = ("--implicit", "--rank", 3, "--unobserved", 0.1, "--ridge", 0.01)
     told = answer(invoke, "complete", "clicks", *options, "-o", "fit")
     assert told["scores"]["held out"]["users"] > 50
     assert told["data"]["choices"] == table()[0].size

@@ -16,8 +16,8 @@ import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.reports.clicks import trial_used
 
-QUICK = ("--rank", 6, "--unobserved", 0.2, "--alpha", 0.01)
-MODEL = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "random_state": 0}
+QUICK = ("--rank", 6, "--unobserved", 0.2, "--ridge", 0.01)
+MODEL = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "random_state": 0}
 
 
 def choices(m=80, n=40, seed=0):
@@ -87,7 +87,7 @@ def test_what_is_chosen_by_the_data_is_told():
     choices(400, 30).to_csv("more.csv", index=False)
     told = answer("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit")
     model = bf.Recommender(n_components=4, random_state=0).fit_long("more.csv")
-    assert (told["choice"]["unobserved"], told["choice"]["alpha"]) == (model.unobserved_, model.alpha_)
+    assert (told["choice"]["unobserved"], told["choice"]["ridge"]) == (model.unobserved_, model.ridge_)
     assert [trial["ndcg"] for trial in told["choice"]["trials"]] == [trial.ndcg for trial in model.trials_]
     assert same(bf.load("fit"), model.fit_)
     page = invoke("complete", "more.csv", "--implicit", "--rank", 4, "--holdout", 0, "-o", "fit", "--force").stdout
@@ -239,12 +239,12 @@ def test_ctrl_c_ends_the_choice_and_then_the_fit(monkeypatch):
     choices(400, 30).to_csv("more.csv", index=False)
     found, count = clicks._Fold.ndcg, 0
 
-    def interrupted(self, unobserved, alpha):
+    def interrupted(self, unobserved, ridge):
         nonlocal count
         count += 1
         if count == 3:
             signal.raise_signal(signal.SIGINT)
-        return found(self, unobserved, alpha)
+        return found(self, unobserved, ridge)
 
     monkeypatch.setattr(clicks._Fold, "ndcg", interrupted)
     monkeypatch.setattr(clicks, "FOLDS", 1)
@@ -441,7 +441,7 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
     (folder / "others.csv").write_text("item,title\nx1,One\nx2,Two\n")
     (folder / "strange.txt").write_text("i1\nx9\n")
     choices().to_csv("ratings.csv", index=False)
-    invoke("complete", "ratings.csv", "--rank", 1, "--alpha", 1, "-o", "numbers")
+    invoke("complete", "ratings.csv", "--rank", 1, "--ridge", 1, "-o", "numbers")
     for arguments, code, message in (
         (("fit",), 1, "no row to recommend to"),
         (("fit", "--all", "--user", "u1"), 2, "--all excludes --user"),
@@ -467,7 +467,7 @@ def test_mistakes_are_told_before_any_work(fitted, folder):
 
 def test_files_of_a_fit_of_values(folder):
     choices().to_csv("ratings.csv", index=False)
-    invoke("complete", "ratings.csv", "--rank", 1, "--alpha", 1, "-o", "numbers")
+    invoke("complete", "ratings.csv", "--rank", 1, "--ridge", 1, "-o", "numbers")
     invoke("recommend", "numbers", "--all", "-n", 3, "-o", "all.csv", "--names", "titles.csv")
     frame = pd.read_csv("all.csv")
     assert list(frame) == ["user", "rank", "item", "prediction", "title"]
@@ -554,7 +554,7 @@ def test_a_fit_of_values_is_judged_by_its_errors():
     hidden = np.arange(len(frame)) % 9 == 0
     frame[~hidden].to_csv("train.csv", index=False)
     frame[hidden].to_csv("test.csv", index=False)
-    options = ("--rank", 1, "--alpha", 1, "-o", "fit")
+    options = ("--rank", 1, "--ridge", 1, "-o", "fit")
     wanted = answer("complete", "train.csv", "--test", "test.csv", *options)["scores"]["test"]
     told = answer("evaluate", "fit", "test.csv")
     assert {name: told[name] for name in wanted} == wanted

@@ -24,7 +24,7 @@ from bifactor.models.completion import noise_selection
 from bifactor.running import files
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
-QUICK = ("--rank", "2", "--alpha", "1")
+QUICK = ("--rank", "2", "--ridge", "1")
 
 
 def ratings(m=40, n=30, observed=0.5, seed=0):
@@ -69,9 +69,9 @@ def posterior(tmp_path_factory):
 
 def test_a_fit_predicts_what_the_estimator_predicts(invoke):
     i, j, y = ratings()
-    invoke("complete", "data.csv", "--rank", 2, "--alpha", 0.5, "-o", "fit")
+    invoke("complete", "data.csv", "--rank", 2, "--ridge", 0.5, "-o", "fit")
     assert set(os.listdir("fit")) == FILES
-    same = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit((i, j, y))
+    same = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit((i, j, y))
     fit = bf.load("fit")
     names = [f"u{k}" for k in i]
     assert fit.predict(names, j) == pytest.approx(same.predict(i, j), abs=1e-3)
@@ -83,7 +83,7 @@ def test_a_folder_says_no_more_of_its_columns_than_whether_there_are_offsets(inv
     """So that folders of earlier versions load."""
     invoke("complete", "data.csv", *QUICK, flag, "-o", "fit")
     core = json.loads(Path("fit/card.json").read_text(encoding="utf-8"))["model"]
-    clicks = {"unobserved", "item_share", "item_alpha"}
+    clicks = {"unobserved", "item_share", "item_ridge"}
     ridges = {"ridge", "offset_ridge"}
     assert set(core) == {"loss", "intercept", "offsets", "clip", "classes", "features", "store"} | clicks | ridges
     assert core["offsets"] == (flag == "--offsets")
@@ -183,7 +183,7 @@ def test_scores_and_card(invoke, folder):
         "train.csv",
         "--rank",
         2,
-        "--alpha",
+        "--ridge",
         "auto",
         "--holdout",
         0.2,
@@ -203,7 +203,7 @@ def test_scores_and_card(invoke, folder):
     assert card["scores"]["test"]["rmse"] == pytest.approx((total / (hidden.sum() + 1)) ** 0.5)
     assert card["scores"]["test"]["unknown"] == 1
     assert card["scores"]["held out"]["rmse"] < 0.3
-    assert card["path"]["chosen"] == card["fit"]["alpha"]
+    assert card["path"]["chosen"] == card["fit"]["ridge"]
     assert card["data"]["entries"] == (~hidden).sum()
     assert str(folder) not in json.dumps(card)
 
@@ -221,7 +221,7 @@ def test_the_report_begins_with_an_error_and_marks_the_noise_that_was_used(invok
 
 def test_the_report_stands_alone(invoke, folder):
     (folder / "data.csv").rename(folder / "<b>.csv")
-    invoke("complete", "<b>.csv", "--rank", 2, "--alpha", "auto", "--holdout", 0.2, "-o", "fit")
+    invoke("complete", "<b>.csv", "--rank", 2, "--ridge", "auto", "--holdout", 0.2, "-o", "fit")
     page = (folder / "fit" / "report.html").read_text()
     assert page.count("<svg") == page.count("</svg>") == 4
     assert "&lt;b&gt;.csv" in page
@@ -270,7 +270,7 @@ def test_repeated_pairs_are_said(invoke, folder):
         ((".",), 1, "is not a block store"),
         (("data.csv", "--rank", "-1"), 2, "'--rank': -1 is neither an integer ≥ 0 nor auto."),
         (("data.csv", "--rank", "x"), 2, "nor auto"),
-        (("data.csv", "--alpha", "-1"), 2, "'--alpha': -1 is neither a number ≥ 0 nor auto."),
+        (("data.csv", "--ridge", "-1"), 2, "'--ridge': -1 is neither a number ≥ 0 nor auto."),
         (("data.csv", "--row", "nope"), 1, "no column 'nope' for the row. Pass one of user, item, rating"),
         (("data.csv", "--checkpoint", "no/such/x"), 1, "does not exist"),
         (("data.csv", "--test", "none.csv"), 1, "There is no file none.csv"),
@@ -298,7 +298,7 @@ def test_nothing_is_replaced_unasked(invoke, folder):
     before = (folder / "fit" / "card.json").read_text()
     invoke("complete", "data.csv", *QUICK, "-o", "fit", code=1)
     assert (folder / "fit" / "card.json").read_text() == before
-    invoke("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "fit", "--force")
+    invoke("complete", "data.csv", "--rank", 1, "--ridge", 1, "-o", "fit", "--force")
     assert bf.load("fit").card["fit"]["rank"] == 1
     assert sorted(os.listdir(folder)) == ["data.csv", "fit", "thesis.txt"]
     (folder / "out.csv").write_text("mine")
@@ -339,7 +339,7 @@ def test_folders_that_are_no_fit(invoke, folder):
 
 
 def test_a_checkpoint_goes_on(invoke, folder):
-    common = ("complete", "data.csv", "--rank", 3, "--alpha", 0.01, "--checkpoint", "run.checkpoint", "--json")
+    common = ("complete", "data.csv", "--rank", 3, "--ridge", 0.01, "--checkpoint", "run.checkpoint", "--json")
     first = json.loads(invoke(*common, "--max-iter", 3, "-o", "a").stdout)
     assert (first["fit"]["status"], first["fit"]["converged"]) == ("MAX_ITER", False)
     second = json.loads(invoke(*common, "-o", "b").stdout)
@@ -376,7 +376,7 @@ def interrupted_at(folder, *arguments):
 
 
 def test_ctrl_c_keeps_the_best_fit(folder):
-    done = interrupted_at(folder, "complete", "data.csv", "--rank", "3", "--alpha", "0.01", "-o", "fit", "--json")
+    done = interrupted_at(folder, "complete", "data.csv", "--rank", "3", "--ridge", "0.01", "-o", "fit", "--json")
     assert done.returncode == 130, done.stderr
     answer = json.loads(done.stdout)
     assert answer["fit"]["status"] == "INTERRUPTED"
@@ -398,10 +398,10 @@ def test_ctrl_c_in_the_choice_of_the_ridge_takes_the_best_so_far(invoke, monkeyp
         return replace(done, status=bf.Status.INTERRUPTED) if len(calls) == 3 else done
 
     monkeypatch.setattr(hyperparameters, where, pressed)
-    answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "--alpha", "auto", "-o", "fit", "--json").stdout)
+    answer = json.loads(invoke("complete", "data.csv", "--rank", 2, "--ridge", "auto", "-o", "fit", "--json").stdout)
     assert len(calls) == 3
     assert len(answer["path"]["ridges"]) == (3 if where == "solve" else 2)
-    assert answer["fit"]["alpha"] == answer["path"]["chosen"]
+    assert answer["fit"]["ridge"] == answer["path"]["chosen"]
     assert "Ctrl-C ended the search" in answer["notes"][0]
 
 
@@ -441,11 +441,11 @@ def test_movielens_as_it_was_published(invoke):
     """The raw file, by the command, is what its arrays are to the estimator."""
     stored = np.load(movielens() / "ml-100k.npz")
     path = movielens() / "u.data.gz"
-    answer = json.loads(invoke("complete", path, "--rank", 3, "--alpha", 8, "-o", "fit", "--json").stdout)
+    answer = json.loads(invoke("complete", path, "--rank", 3, "--ridge", 8, "-o", "fit", "--json").stdout)
     assert answer["data"]["entries"] == 100_000
     assert (answer["data"]["rows"], answer["data"]["cols"]) == (943, 1682)
     data = stored["user"], stored["item"], stored["rating"].astype(float)
-    same = MatrixCompletion(n_components=3, alpha=8.0, random_state=0).fit((data[0] - 1, data[1] - 1, data[2]))
+    same = MatrixCompletion(n_components=3, ridge=8.0, random_state=0).fit((data[0] - 1, data[1] - 1, data[2]))
     assert answer["fit"]["objective"] == pytest.approx(same.result_.objective, rel=1e-4)
     assert bf.load("fit").predict(data[0][:500], data[1][:500]) == pytest.approx(
         same.predict(data[0][:500] - 1, data[1][:500] - 1), abs=0.05
@@ -502,7 +502,7 @@ def test_labels_that_are_all_alike(invoke, folder, label):
     assert told["fit"]["rank"] == 0
 
 
-@pytest.mark.parametrize("options", [(), ("--alpha", 1), ("--holdout", 0.2)])
+@pytest.mark.parametrize("options", [(), ("--ridge", 1), ("--holdout", 0.2)])
 def test_rank_zero_may_be_asked_for(invoke, options):
     told = json.loads(invoke("complete", "data.csv", "--rank", 0, *options, "-o", "fit", "--json").stdout)
     assert told["fit"]["rank"] == 0
@@ -550,7 +550,7 @@ def test_a_row_that_is_known_in_every_column(invoke, folder):
 def test_numbers_have_error_bars(invoke, folder):
     answer = json.loads(invoke("complete", "data.csv", "--rank", 3, "-o", "fit", "--json").stdout)
     noise = answer["fit"]["noise"]
-    assert answer["fit"]["alpha"] is None
+    assert answer["fit"]["ridge"] is None
     assert noise["std"] > 0
     assert {one["noise"] for one in noise["tried"]} >= {"one", "student"}
     assert "posterior.safetensors" in os.listdir(folder / "fit")
@@ -585,11 +585,11 @@ def test_error_bars_are_left_out_on_request(invoke, folder):
     invoke("complete", "data.csv", "--rank", 2, "--no-error-bars", "-o", "fit")
     invoke("predict", "fit", "data.csv")
     assert "Only the means" in invoke("predict", "fit", "data.csv", "--std", code=1).stderr
-    invoke("complete", "data.csv", "--rank", 2, "--alpha", 1, "-o", "ridge")
+    invoke("complete", "data.csv", "--rank", 2, "--ridge", 1, "-o", "ridge")
     assert "error bars need a posterior" in invoke("predict", "ridge", "data.csv", "--std", code=1).stderr
     assert "posterior.safetensors" not in os.listdir(folder / "ridge")
-    done = invoke("complete", "data.csv", "--alpha", 1, "--noise", "one", "-o", "other", code=1)
-    assert "without alpha or a solver" in done.stderr
+    done = invoke("complete", "data.csv", "--ridge", 1, "--noise", "one", "-o", "other", code=1)
+    assert "without ridge or a solver" in done.stderr
 
 
 @pytest.mark.parametrize("where", ["solve", "_fitted"])
@@ -633,7 +633,7 @@ def test_a_newcomer_may_have_a_name_of_text(tmp_path, monkeypatch):
     )
     Path("new.csv").write_text("user,item,rating\nann,1,4\nann,2,3\n")
     for more, code in (((), 1), (("--text-names",), 0)):
-        command = ["complete", "x.csv", "--rank", "1", "--alpha", "1", "-o", "fit", "--force", *more]
+        command = ["complete", "x.csv", "--rank", "1", "--ridge", "1", "-o", "fit", "--force", *more]
         assert CliRunner().invoke(main, command).exit_code == 0
         done = CliRunner().invoke(main, ["recommend", "fit", "--history", "new.csv"])
         assert done.exit_code == code, done.output

@@ -55,8 +55,8 @@ def run(*arguments, code=0):
 
 FITS = (
     ("complete", "data.csv", "--rank", "1", "-o", "fit"),
-    ("complete", f"data{EVIL}.csv", "--rank", "1", "--alpha", "1", "-o", f"fit{EVIL}"),
-    ("complete", "clicks.csv", "--implicit", "--rank", "2", "--alpha", "0.1", "--unobserved", "0.3", "-o", "clicks"),
+    ("complete", f"data{EVIL}.csv", "--rank", "1", "--ridge", "1", "-o", f"fit{EVIL}"),
+    ("complete", "clicks.csv", "--implicit", "--rank", "2", "--ridge", "0.1", "--unobserved", "0.3", "-o", "clicks"),
     ("partition", "data.csv", "-o", "blocks"),
     ("impute", "table.csv", "-o", "full.csv"),
 )

@@ -78,10 +78,10 @@ def same(one, two):
 
 @pytest.mark.parametrize("seed", [0, 5])
 @pytest.mark.parametrize("rank", [2, "auto"])
-@pytest.mark.parametrize("alpha", [0.5, "auto"])
-def test_both_doors_give_the_same_bits(seed, rank, alpha):
-    invoke("complete", "data.csv", "--rank", rank, "--alpha", alpha, "--seed", seed, "-o", "fit")
-    model = MatrixCompletion(n_components=rank, alpha=alpha, random_state=seed).fit_long("data.csv")
+@pytest.mark.parametrize("ridge", [0.5, "auto"])
+def test_both_doors_give_the_same_bits(seed, rank, ridge):
+    invoke("complete", "data.csv", "--rank", rank, "--ridge", ridge, "--seed", seed, "-o", "fit")
+    model = MatrixCompletion(n_components=rank, ridge=ridge, random_state=seed).fit_long("data.csv")
     assert same(bf.load("fit"), model.fit_)
 
 
@@ -114,9 +114,9 @@ def test_any_two_values_are_labels_at_both_doors(coding):
     frame = ratings("labels")
     frame["rating"] = np.where(frame["rating"] > 0, coding[1], coding[0])
     frame.to_csv("labels.csv", index=False)
-    notes = answer("complete", "labels.csv", "--rank", 1, "--alpha", 1, "--loss", "logistic", "-o", "fit")["notes"]
+    notes = answer("complete", "labels.csv", "--rank", 1, "--ridge", 1, "--loss", "logistic", "-o", "fit")["notes"]
     assert f"Values {coding[0]:g} and {coding[1]:g} are two classes" in notes[0]
-    assert same(bf.load("fit"), OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long("labels.csv").fit_)
+    assert same(bf.load("fit"), OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long("labels.csv").fit_)
 
 
 def test_both_doors_read_the_same_files():
@@ -125,8 +125,8 @@ def test_both_doors_read_the_same_files():
     frame.to_csv("b.csv", index=False, sep=";", decimal=",")
     frame.to_json("c.jsonl", orient="records", lines=True)
     frame.to_parquet("d.parquet")
-    options = "--rank", 2, "--alpha", 0.5, "--weight", "trust"
-    wanted = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit_long(frame, weight="trust").fit_
+    options = "--rank", 2, "--ridge", 0.5, "--weight", "trust"
+    wanted = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit_long(frame, weight="trust").fit_
     for name in ("a.csv", "b.csv", "c.jsonl", "d.parquet"):
         invoke("complete", name, *options, "-o", f"fit-{name}")
         assert same(bf.load(f"fit-{name}"), wanted)
@@ -137,8 +137,8 @@ def test_scores_are_those_of_python():
     hidden = np.arange(len(frame)) % 7 == 0
     frame[~hidden].to_csv("train.csv", index=False)
     frame[hidden].to_csv("test.csv", index=False)
-    told = answer("complete", "train.csv", "--rank", 2, "--alpha", 0.5, "--test", "test.csv", "-o", "fit")
-    model = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit_long("train.csv")
+    told = answer("complete", "train.csv", "--rank", 2, "--ridge", 0.5, "--test", "test.csv", "-o", "fit")
+    model = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit_long("train.csv")
     assert told["scores"]["test"]["explained"] == model.score_long("test.csv")
     part = frame[hidden]
     assert told["scores"]["test"]["explained"] == bf.load("fit").score(part["user"], part["item"], part["rating"])
@@ -148,9 +148,9 @@ def test_scores_are_those_of_python():
 
 
 def test_the_shell_reads_what_python_wrote():
-    model = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit_long("data.csv")
+    model = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit_long("data.csv")
     model.save("mine")
-    invoke("complete", "data.csv", "--rank", 2, "--alpha", 0.5, "-o", "fit")
+    invoke("complete", "data.csv", "--rank", 2, "--ridge", 0.5, "-o", "fit")
     for command in (("predict", "{}", "data.csv"), ("recommend", "{}", "--user", 103, "--user", 104)):
         ours, theirs = (invoke(*(part.format(name) if part == "{}" else part for part in command))
                         for name in ("mine", "fit"))  # fmt: skip
@@ -168,7 +168,7 @@ def test_the_shell_reads_a_fit_to_a_table():
     frame = ratings()
     table = np.full(SHAPE, np.nan)
     table[frame["user"] - 100, frame["item"].str[1:].astype(int)] = frame["rating"]
-    model = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit(table)
+    model = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit(table)
     model.save("mine")
     best = answer("recommend", "mine", "--row", 3, "-n", 2)["rows"][0]
     assert best["row"] == 3
@@ -182,7 +182,7 @@ def test_the_shell_reads_a_fit_to_a_table():
 
 def test_the_shell_reads_labels_that_python_wrote():
     ratings("labels").to_csv("labels.csv", index=False)
-    model = OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long("labels.csv")
+    model = OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long("labels.csv")
     model.save("mine")
     told = answer("predict", "mine", "labels.csv")["predictions"]
     frame = ratings("labels")
@@ -191,18 +191,18 @@ def test_the_shell_reads_labels_that_python_wrote():
 
 
 def test_the_shell_replaces_a_fit_of_python_when_asked():
-    MatrixCompletion(n_components=1, alpha=0.5, random_state=0).fit_long("data.csv").save("fit")
+    MatrixCompletion(n_components=1, ridge=0.5, random_state=0).fit_long("data.csv").save("fit")
     assert "already exists" in invoke("complete", "data.csv", "--rank", 2, "-o", "fit", code=1).stderr
-    invoke("complete", "data.csv", "--rank", 2, "--alpha", 1, "-o", "fit", "--force")
+    invoke("complete", "data.csv", "--rank", 2, "--ridge", 1, "-o", "fit", "--force")
     assert bf.load("fit").model.rank == 2
-    MatrixCompletion(n_components=1, alpha=0.5, random_state=0).fit_long("data.csv").save("fit", force=True)
+    MatrixCompletion(n_components=1, ridge=0.5, random_state=0).fit_long("data.csv").save("fit", force=True)
     assert bf.load("fit").model.rank == 1
     assert sorted(os.listdir("fit")) == ["card.json", "factors.safetensors", "ids.safetensors", "seen.safetensors"]
 
 
 def test_a_fit_with_a_loss_of_the_user_is_refused_by_the_shell():
     loss = bf.losses.Shifted(bf.losses.Squared(), 0.5)
-    MatrixCompletion(n_components=1, alpha=0.5, random_state=0, loss=loss).fit_long("data.csv").save("mine")
+    MatrixCompletion(n_components=1, ridge=0.5, random_state=0, loss=loss).fit_long("data.csv").save("mine")
     said = invoke("predict", "mine", "data.csv", code=1).stderr
     assert said.count("\n") == 1
     assert "Shifted" in said
@@ -213,7 +213,7 @@ def test_a_fit_with_a_loss_of_the_user_is_refused_by_the_shell():
 
 @pytest.fixture
 def fit(folder):
-    invoke("complete", "data.csv", "--rank", 2, "--alpha", 0.5, "-o", "fit")
+    invoke("complete", "data.csv", "--rank", 2, "--ridge", 0.5, "-o", "fit")
     return bf.load("fit")
 
 
@@ -248,7 +248,7 @@ def test_new_rows_are_predicted(fit):
 
 
 def test_new_rows_are_those_of_transform(fit):
-    model = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit_long("data.csv")
+    model = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit_long("data.csv")
     factors = model.transform_long("new.csv")
     told = model.inverse_transform(np.column_stack([factors[name] for name in model.get_feature_names_out()]))
     best = answer("recommend", "fit", "--ratings", "new.csv", "-n", 1)["rows"]
@@ -262,7 +262,7 @@ def test_new_rows_are_read_in_the_columns_of_the_fit():
     frame = frame.assign(when=5)[["when", "much", "what", "who"]]
     frame.to_csv("other.csv", index=False)
     told = "--row", "who", "--col", "what", "--value", "much"
-    invoke("complete", "other.csv", *told, "--rank", 2, "--alpha", 0.5, "-o", "fit")
+    invoke("complete", "other.csv", *told, "--rank", 2, "--ridge", 0.5, "-o", "fit")
     new = frame[:8].assign(who=7)
     new.to_csv("some.csv", index=False)
     best = answer("recommend", "fit", "--ratings", "some.csv", "-n", 3)["rows"]
@@ -292,7 +292,7 @@ def test_labels_of_new_rows():
     frame = ratings("labels")
     frame["rating"] = np.where(frame["rating"] > 0, 5, 2)
     frame.to_csv("labels.csv", index=False)
-    invoke("complete", "labels.csv", "--rank", 1, "--alpha", 1, "--loss", "logistic", "-o", "fit")
+    invoke("complete", "labels.csv", "--rank", 1, "--ridge", 1, "--loss", "logistic", "-o", "fit")
     with open("new.csv", "w") as file:
         file.write("user,item,rating\n7,i3,5\n7,i8,2\n")
     told = answer("recommend", "fit", "--ratings", "new.csv", "-n", 3)["rows"][0]["recommended"]
@@ -336,7 +336,7 @@ def test_names_are_of_one_type_in_every_answer(kind):
         kind, frame["user"].astype(str).replace("103", "ann")
     )
     frame.to_csv("data.csv", index=False)
-    invoke("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "fit")
+    invoke("complete", "data.csv", "--rank", 1, "--ridge", 1, "-o", "fit")
     some = frame[frame["user"] == frame["user"].iloc[50]]
     some.to_csv("some.csv", index=False)
     pairs = answer("predict", "fit", "some.csv")["predictions"]
@@ -350,7 +350,7 @@ def test_names_are_of_one_type_in_every_answer(kind):
 def test_dates_are_names_at_both_doors():
     days = np.datetime64("2024-01-01") + np.arange(SHAPE[0])
     frame = ratings().assign(user=lambda lines: days[lines["user"] - 100])
-    MatrixCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame).save("mine")
+    MatrixCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(frame).save("mine")
     frame[:5].assign(user=frame["user"].dt.strftime("%Y-%m-%d")).to_csv("pairs.csv", index=False)
     told = answer("predict", "mine", "pairs.csv")["predictions"]
     assert {one["known"] for one in told} == {"both"}
@@ -360,12 +360,12 @@ def test_dates_are_names_at_both_doors():
 
 def test_long_integers_are_names_at_both_doors():
     frame = ratings().assign(user=lambda lines: lines["user"] + 1212092628029698048)
-    model = MatrixCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(frame)
+    model = MatrixCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(frame)
     model.save("mine")
     frame.to_csv("long.csv", index=False)
     told = answer("predict", "mine", "long.csv")["predictions"]
     assert {one["known"] for one in told} == {"both"}
-    invoke("complete", "long.csv", "--rank", 1, "--alpha", 1, "-o", "fit")
+    invoke("complete", "long.csv", "--rank", 1, "--ridge", 1, "-o", "fit")
     np.testing.assert_array_equal(
         bf.load("fit").predict(frame["user"], frame["item"], unknown="raise"),
         model.predict(frame["user"], frame["item"]),

@@ -19,7 +19,7 @@ from bifactor.cli.main import main
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX")
 
 FILES = {"card.json", "factors.safetensors", "ids.safetensors", "report.html", "seen.safetensors"}
-QUICK = ("complete", "data.csv", "--rank", "2", "--alpha", "1")
+QUICK = ("complete", "data.csv", "--rank", "2", "--ridge", "1")
 FULL = Path("/dev/full")
 
 
@@ -121,13 +121,13 @@ def interrupted(*arguments, **options):
 module.{name} = interrupted
 """
 HELD = ("--holdout", "0.2")
-CLICKS = ("--implicit", "--unobserved", "0.3", "--alpha", "0.1", "--rank", "2")
+CLICKS = ("--implicit", "--unobserved", "0.3", "--ridge", "0.1", "--rank", "2")
 REPORT, TEST = "Interrupted, without the report.", "Interrupted, without the score at --test, the report."
 STAGES = {
     "held-out scores": (
         "fitting",
         "_judged",
-        ("--rank", "2", "--alpha", "1", *HELD, "--test", "data.csv"),
+        ("--rank", "2", "--ridge", "1", *HELD, "--test", "data.csv"),
         "Interrupted, without the score at held-out entries, the fit to all entries, the score at --test, the report.",
     ),
     "the score of a test": ("complete", "tested", (*QUICK[2:], "--test", "data.csv"), TEST),

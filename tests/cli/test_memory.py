@@ -61,7 +61,7 @@ def test_clicks_take_no_more_than_the_line_says(tmp_path, kernels, blocks):
                 triples = arrays["row"], arrays["col"], np.ones(arrays["row"].size)
                 bf.data.partition(triples, path.with_suffix(""))
         many, few = many.with_suffix(""), few.with_suffix("")
-    settings = ("--implicit", "--rank", "16", "--alpha", "0.1", "--unobserved", "0.1", "--max-iter", "2")
+    settings = ("--implicit", "--rank", "16", "--ridge", "0.1", "--unobserved", "0.1", "--max-iter", "2")
     # The first process compiles kernels, which takes more memory than the fit; the others read them from the cache.
     for data in (few, many):
         measured(data, tmp_path / "fit", *settings, env=kernels)

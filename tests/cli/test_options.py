@@ -27,7 +27,7 @@ COMMANDS = {
 WRONG = {
     "complete": {
         "--rank": ("-1", "1.5", "x", ""),
-        "--alpha": ("-1", "nan", "inf", "x"),
+        "--ridge": ("-1", "nan", "inf", "x"),
         "--tol": ("0", "-1", "nan", "inf", "x"),
         "--max-iter": ("0", "-1", "1.5", "x"),
         "--seed": ("-1", "1.5", "x", str(2**32)),
@@ -36,7 +36,7 @@ WRONG = {
         "--decimal": (";",),
     },
     "impute": {"--column": ("a",), "--effort": ("x",), "--seed": ("-1",), "--delimiter": ("abc", "")},
-    "inpaint": {"--rank": ("-1", "x"), "--alpha": ("-1", "nan"), "--seed": ("-1",), "--keep": ("0", "2", "nan")},
+    "inpaint": {"--rank": ("-1", "x"), "--ridge": ("-1", "nan"), "--seed": ("-1",), "--keep": ("0", "2", "nan")},
     "tomography": {"--rank": ("0", "-1", "3", "x"), "--qubits": ("0", "13"), "--bit-order": ("x",), "--seed": ("-1",)},
     "demo": {"--rank": ("0", "428", "x"), "--observed": ("0", "1.1", "nan"), "--seed": ("-1",)},
 }
@@ -69,7 +69,7 @@ def test_an_option_is_called_by_its_name(command, option, value, folder):
 
 
 def test_one_is_one():
-    invoke("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "fit")
+    invoke("complete", "data.csv", "--rank", 1, "--ridge", 1, "-o", "fit")
     assert "1 pair predicted" in invoke("predict", "fit", "pairs.csv").stderr
     Path("one.csv").write_text("name,a,b\nx,1,2\ny,2,4\nz,3,\n")
     assert "1 of 6 cells in 2 columns" in invoke("impute", "one.csv", "-o", "full.csv").stdout

@@ -14,11 +14,11 @@ import bifactor as bf
 from bifactor.errors import InputError, KindError
 
 ESTIMATORS = {
-    "MatrixCompletion": bf.MatrixCompletion(n_components=1, alpha=1.0),
-    "OneBitCompletion": bf.OneBitCompletion(n_components=1, alpha=1.0),
+    "MatrixCompletion": bf.MatrixCompletion(n_components=1, ridge=1.0),
+    "OneBitCompletion": bf.OneBitCompletion(n_components=1, ridge=1.0),
     "FactorAnalysis": bf.FactorAnalysis(1, max_iter=5, tol=0),
-    "LogisticPCA": bf.LogisticPCA(n_components=1, alpha=1.0),
-    "PoissonPCA": bf.PoissonPCA(n_components=1, alpha=1.0),
+    "LogisticPCA": bf.LogisticPCA(n_components=1, ridge=1.0),
+    "PoissonPCA": bf.PoissonPCA(n_components=1, ridge=1.0),
 }
 each = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 
@@ -195,7 +195,7 @@ def test_factors_that_transform_does_not_give(estimator, case):
 
 def test_names_without_a_hash_are_refused():
     frame = pd.DataFrame({"user": ["a", "b"], "item": [1, 2], "rating": [1.0, 2.0]})
-    model = bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame)
+    model = bf.MatrixCompletion(n_components=1, ridge=1.0).fit_long(frame)
     for rows in ({"a"}, {"a": 1}):
         with pytest.raises(InputError, match="Some row names are not hashable"):
             model.predict(rows, 1)

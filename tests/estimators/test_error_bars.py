@@ -44,11 +44,11 @@ def named(table):
 
 def test_it_beats_the_ridge_that_is_chosen(table, truth, fitted):
     hidden = np.isnan(table)
-    ridge = bf.MatrixCompletion(n_components=4, alpha="auto", random_state=0).fit(table)
+    ridge = bf.MatrixCompletion(n_components=4, ridge="auto", random_state=0).fit(table)
     errors = [np.mean((model.complete() - truth)[hidden] ** 2) for model in (fitted, ridge)]
     assert errors[0] < 0.9 * errors[1]
     assert (ridge.noise_, ridge.evidence_, ridge.noise_choice_) == (None, None, None)
-    assert (fitted.alpha_, fitted.ridge_path_) == (None, None)
+    assert (fitted.ridge_, fitted.ridge_path_) == (None, None)
     assert fitted.noise_ == pytest.approx(NOISE, rel=0.1)
     assert fitted.evidence_ == -fitted.result_.objective
     assert fitted.result_.status.converged
@@ -358,7 +358,7 @@ def test_a_callback_that_stops_a_fit_stops_it():
 
 
 def test_a_ridge_has_no_error_bars(table):
-    ridge = bf.MatrixCompletion(n_components=2, alpha=1.0).fit(table)
+    ridge = bf.MatrixCompletion(n_components=2, ridge=1.0).fit(table)
     for ask in (
         lambda: ridge.predict([0], [0], return_std=True),
         lambda: ridge.predict_interval([0], [0]),
@@ -379,15 +379,15 @@ def test_levels_are_probabilities(fitted, level):
     ("options", "message"),
     [
         ({"noise": "loud"}, "noise='loud' is unknown"),
-        ({"noise": "one", "alpha": 1.0}, "needs loss='squared', without alpha"),
+        ({"noise": "one", "ridge": 1.0}, "needs loss='squared', without ridge"),
         ({"noise": "one", "loss": "huber"}, "needs loss='squared'"),
         ({"noise": "one", "solver": PCG()}, "needs loss='squared'"),
         ({"noise": "one", "solver": Variational()}, r"Pass Variational\('one'\)"),
-        ({"alpha": 1.0, "solver": Variational()}, "Leave out alpha, or the solver"),
-        ({"alpha": "auto", "solver": Variational()}, "Leave out alpha, or the solver"),
+        ({"ridge": 1.0, "solver": Variational()}, "Leave out ridge, or the solver"),
+        ({"ridge": "auto", "solver": Variational()}, "Leave out ridge, or the solver"),
         ({"loss": "poisson", "solver": Variational()}, "Variational needs loss='squared'"),
         ({"implicit_features": 1}, "implicit_features=1 is unknown"),
-        ({"alpha": "none"}, "Pass such a number, 'auto' or None"),
+        ({"ridge": "none"}, "Pass such a number, 'auto' or None"),
     ],
 )
 def test_settings_that_do_not_go_together(table, options, message):
@@ -414,5 +414,5 @@ def test_other_mistakes(fitted, monkeypatch):
 
 def test_another_solver_takes_a_ridge(table):
     model = bf.MatrixCompletion(n_components=2, solver=PCG(), random_state=0).fit(table)
-    assert model.alpha_ > 0
+    assert model.ridge_ > 0
     assert model.model_.posterior is None

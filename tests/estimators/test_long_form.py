@@ -47,7 +47,7 @@ def long(table, first=0):
 
 
 def make(**options):
-    return MatrixCompletion(**{"n_components": RANK, "alpha": 0.5, "random_state": 0, "tol": 1e-8} | options)
+    return MatrixCompletion(**{"n_components": RANK, "ridge": 0.5, "random_state": 0, "tol": 1e-8} | options)
 
 
 def convert(frame, library):
@@ -93,6 +93,15 @@ def test_columns_are_found_as_the_shell_finds_them(lines, fitted, library, tmp_p
     np.testing.assert_array_equal(told.components_, fitted.components_)
     with pytest.raises(InputError, match="not clear which"):
         make().fit_long(convert(other.assign(y=1, z=1), library))
+
+
+def test_observations_that_were_read_before(lines, fitted):
+    data = bf.data.read(lines)
+    np.testing.assert_array_equal(make().fit_long(data).complete(), fitted.complete())
+    with pytest.raises(InputError, match="Use fit_long"):
+        make().fit(data)
+    with pytest.raises(InputError, match="Use fit_long"):
+        bf.Recommender().fit(data)
 
 
 def test_weights_and_holes(lines, library):
@@ -413,7 +422,7 @@ def test_clones_know_nothing_of_a_fit(fitted):
 @pytest.mark.parametrize("coding", [(0, 1), (-1, 1), (2, 5)])
 def test_labels(lines, library, coding, tmp_path):
     labels = lines.assign(rating=np.where(lines["rating"] > 2, coding[1], coding[0]))
-    model = OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(convert(labels, library))
+    model = OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(convert(labels, library))
     told = model.predict_long(convert(PAIRS, library))
     assert columns(told) == ["note", "item", "user", "prediction", "probability", "known"]
     chance = column(told, "probability")
@@ -432,9 +441,9 @@ def test_labels(lines, library, coding, tmp_path):
 
 
 def test_labels_by_a_threshold(lines):
-    model = OneBitCompletion(n_components=1, alpha=1.0, random_state=0, binarize=2.0).fit_long(lines)
+    model = OneBitCompletion(n_components=1, ridge=1.0, random_state=0, binarize=2.0).fit_long(lines)
     labels = lines.assign(rating=(lines["rating"] > 2).astype(int))
-    same = OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(labels)
+    same = OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(labels)
     np.testing.assert_array_equal(model.components_, same.components_)
     assert model.score_long(lines) == same.score_long(labels)
 
@@ -442,7 +451,7 @@ def test_labels_by_a_threshold(lines):
 def test_labels_are_taken_in_as_the_fit_had_them(lines):
     labels = lines.assign(rating=np.where(lines["rating"] > 2, 5, 2))
     late = labels["user"] == "u5"
-    model = OneBitCompletion(n_components=1, alpha=1.0, random_state=0).fit_long(labels[~late])
+    model = OneBitCompletion(n_components=1, ridge=1.0, random_state=0).fit_long(labels[~late])
     model.partial_fit_long(labels[late])
     assert "u5" in model.row_names_
     with pytest.raises(InputError, match="the fit had only 2 and 5"):
@@ -458,8 +467,8 @@ def test_integer_names_may_be_kept_as_text():
     frame = pd.DataFrame({"user": i, "item": j, "rating": (i * j) % 5})
     new = pd.DataFrame({"user": ["ann", "ann"], "item": [1, 2], "rating": [4, 3]})
     with pytest.raises(InputError, match="text_names=True"):
-        bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame).partial_fit_long(new)
-    model = bf.MatrixCompletion(n_components=1, alpha=1.0).fit_long(frame, text_names=True).partial_fit_long(new)
+        bf.MatrixCompletion(n_components=1, ridge=1.0).fit_long(frame).partial_fit_long(new)
+    model = bf.MatrixCompletion(n_components=1, ridge=1.0).fit_long(frame, text_names=True).partial_fit_long(new)
     assert {"0", "ann"} <= set(model.row_names_)
-    clicks = bf.Recommender(n_components=1, alpha=0.1, unobserved=0.3, item_share=0.0)
+    clicks = bf.Recommender(n_components=1, ridge=0.1, unobserved=0.3, item_share=0.0)
     assert "0" in set(clicks.fit_long(frame[["user", "item"]], text_names=True).row_names_)

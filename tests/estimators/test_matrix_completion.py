@@ -41,7 +41,7 @@ def fitted(table):
 
 
 def make(**kwargs):
-    return MatrixCompletion(**{"n_components": RANK, "alpha": 0.1, "random_state": 0} | kwargs)
+    return MatrixCompletion(**{"n_components": RANK, "ridge": 0.1, "random_state": 0} | kwargs)
 
 
 def triples(table):
@@ -60,16 +60,16 @@ def hidden_error(model, truth, table):
 
 @pytest.mark.parametrize("offsets", [True, False])
 def test_the_number_of_components_without_a_ridge(table, offsets):
-    model = make(n_components="auto", alpha=0, offsets=offsets).fit(table)
+    model = make(n_components="auto", ridge=0, offsets=offsets).fit(table)
     assert model.n_components_ == (RANK if offsets else RANK + 1)  # the mean of the planted matrix is one more
 
 
-@pytest.mark.parametrize("alpha", [0.1, "auto"])
+@pytest.mark.parametrize("ridge", [0.1, "auto"])
 @pytest.mark.parametrize("components", [RANK, "auto"])
-def test_it_finds_what_was_planted(truth, table, components, alpha):
-    model = make(n_components=components, alpha=alpha).fit(table)
-    assert model.alpha_ >= 0
-    assert (model.ridge_path_ is None) == (alpha != "auto")
+def test_it_finds_what_was_planted(truth, table, components, ridge):
+    model = make(n_components=components, ridge=ridge).fit(table)
+    assert model.ridge_ >= 0
+    assert (model.ridge_path_ is None) == (ridge != "auto")
     assert hidden_error(model, truth, table) < NOISE
     assert model.n_features_in_ == SHAPE[1]
     assert model.components_.shape == (model.n_components_, SHAPE[1])
@@ -79,7 +79,7 @@ def test_it_finds_what_was_planted(truth, table, components, alpha):
 def test_exact_data_are_completed_exactly(truth):
     rng = np.random.default_rng(2)
     table = np.where(rng.random(SHAPE) < 0.5, truth, np.nan)
-    model = make(alpha=0.0, n_components=RANK + 1, offsets=False, tol=1e-9, max_iter=2000).fit(table)
+    model = make(ridge=0.0, n_components=RANK + 1, offsets=False, tol=1e-9, max_iter=2000).fit(table)
     assert hidden_error(model, truth, table) < 1e-5
 
 
@@ -162,7 +162,7 @@ def test_weights_pull(table):
     pulled = table.copy()
     pulled[i, j] += 5
     weights[i, j] = 1e4
-    light, heavy = make(alpha=1.0).fit(pulled), make(alpha=1.0).fit(pulled, sample_weight=weights)
+    light, heavy = make(ridge=1.0).fit(pulled), make(ridge=1.0).fit(pulled, sample_weight=weights)
     distance = [abs(model.predict(i, j) - pulled[i, j]) for model in (light, heavy)]
     assert distance[1] < 0.1 * distance[0]
 
@@ -206,7 +206,7 @@ def test_nothing_known_is_refused():
         ({"n_components": -1}, "n_components=-1"),
         ({"n_components": 0, "offsets": False}, "Without offsets, at least one component is needed"),
         ({"n_components": "all"}, "n_components='all'"),
-        ({"alpha": -1.0}, r"alpha=-1\.0"),
+        ({"ridge": -1.0}, r"ridge=-1\.0"),
         ({"loss": "absolute"}, "loss='absolute'.*squared"),
         ({"offsets": 1}, "offsets=1"),
         ({"solver": "pcg"}, "solver is 'pcg'"),
@@ -318,7 +318,7 @@ def test_of_single_numbers_single_values_are_told(table, dtype):
     assert isinstance(one, dtype)
     assert one == model.predict([3], [5])[0] == model.fit_.predict(3, 5)
     assert model.predict([3], 5).shape == (1,)
-    labels = OneBitCompletion(n_components=1, alpha=1.0).fit(np.where(np.isnan(table), np.nan, table > 0))
+    labels = OneBitCompletion(n_components=1, ridge=1.0).fit(np.where(np.isnan(table), np.nan, table > 0))
     assert labels.predict(3, 5) in labels.classes_
     assert labels.predict_proba(3, 5).shape == (2,)
     poisson = make(loss="poisson").fit(np.abs(np.round(table)))
@@ -413,7 +413,7 @@ def test_score(truth, table, fitted):
     expected = 1 - np.sum((fitted.predict(rows, cols) - y) ** 2) / np.sum((y - y.mean()) ** 2)
     assert fitted.score((rows, cols, y)) == pytest.approx(expected)
     assert 0.98 < make().fit(table[:100]).score(table[100:]) < 1
-    assert make(n_components=1, alpha=0.1).fit(table[:100]).score(table[100:]) < 0.9
+    assert make(n_components=1, ridge=0.1).fit(table[:100]).score(table[100:]) < 0.9
     with pytest.raises(InputError, match="the score is undefined"):
         fitted.score(np.full((2, SHAPE[1]), np.nan))
 
@@ -427,7 +427,7 @@ def test_other_losses(truth, loss):
     }
     values["probit"] = values["logistic"]
     X = np.where(rng.random(SHAPE) < 0.7, values.get(loss, truth), np.nan)
-    model = make(loss=loss, alpha="auto").fit(X)
+    model = make(loss=loss, ridge="auto").fit(X)
     rows, cols = np.nonzero(np.isnan(X))
     assert model.score((rows, cols, values.get(loss, truth)[rows, cols])) > 0.1
     assert np.all(np.isfinite(model.transform(X)))
@@ -451,15 +451,15 @@ def test_single_precision_stays(table):
 
 def test_one_seed_one_answer(table, fitted):
     np.testing.assert_array_equal(make().fit(table).components_, fitted.components_)
-    chosen = make(alpha="auto").fit(table)
+    chosen = make(ridge="auto").fit(table)
     held_out, components = chosen.ridge_path_.held_out, chosen.components_
     np.testing.assert_array_equal(chosen.fit(table).components_, components)
-    assert make(alpha="auto", random_state=1).fit(table).ridge_path_.held_out[0] != held_out[0]
+    assert make(ridge="auto", random_state=1).fit(table).ridge_path_.held_out[0] != held_out[0]
 
 
 def test_warm_start_goes_on(table):
-    cold = make(alpha=2.0, tol=1e-9).fit(table)
-    warm = make(alpha=2.0, tol=1e-9, warm_start=True).fit(table)
+    cold = make(ridge=2.0, tol=1e-9).fit(table)
+    warm = make(ridge=2.0, tol=1e-9, warm_start=True).fit(table)
     first = warm.n_iter_
     warm.fit(table)
     assert warm.n_iter_ < first
@@ -480,14 +480,14 @@ def test_not_converged_is_a_warning_with_advice(table):
 
 
 def test_verbose_shows_a_bar(table, capsys):
-    make(alpha=1.0, verbose=1).fit(table)
+    make(ridge=1.0, verbose=1).fit(table)
     assert "objective" in capsys.readouterr().out
-    make(alpha=1.0).fit(table)
+    make(ridge=1.0).fit(table)
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [({"alpha": None}, "choosing the noise"), ({"alpha": "auto"}, "choosing the ridge")]
+    ("options", "words"), [({"ridge": None}, "choosing the noise"), ({"ridge": "auto"}, "choosing the ridge")]
 )
 def test_verbose_counts_choices_too(table, capsys, options, words):
     make(verbose=1, **options).fit(table)
@@ -556,7 +556,7 @@ def grades(truth):
 
 def test_grades_are_told_by_their_probabilities(grades, tmp_path):
     table, y, best = grades
-    fit = make(loss="ordinal", alpha="auto").fit(table)
+    fit = make(loss="ordinal", ridge="auto").fit(table)
     hole = np.isnan(table)
     p, level = fit.predict_proba(*np.nonzero(hole)), y[hole].astype(int) - 1
     np.testing.assert_array_equal(fit.levels_, [1, 2, 3, 4, 5])

@@ -41,12 +41,12 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return OneBitCompletion(n_components=2, alpha=1.0, random_state=0, tol=1e-9).fit(table)
+    return OneBitCompletion(n_components=2, ridge=1.0, random_state=0, tol=1e-9).fit(table)
 
 
 @each_link
 def test_probabilities_are_those_of_the_link(table, link):
-    model = OneBitCompletion(n_components=2, link=link, alpha=1.0, random_state=0).fit(table)
+    model = OneBitCompletion(n_components=2, link=link, ridge=1.0, random_state=0).fit(table)
     rows, cols = (index.ravel() for index in np.indices(table.shape))
     p, z = model.predict_proba(rows, cols), model.decision_function(rows, cols)
     assert p.shape == (rows.size, 2)
@@ -64,7 +64,7 @@ def test_it_finds_the_probabilities():
     rows, cols = np.nonzero(np.isnan(X))
     told = model.predict_proba(rows, cols)[:, 1]
     assert np.mean((told - p[rows, cols]) ** 2) < 0.3 * np.mean((p.mean(axis=0)[cols] - p[rows, cols]) ** 2)
-    assert 0 < model.alpha_ == model.ridge_path_.chosen
+    assert 0 < model.ridge_ == model.ridge_path_.chosen
 
 
 CODINGS = {
@@ -121,13 +121,13 @@ def test_binarize_is_the_same_as_labels(table, fitted):
 
 @each_link
 def test_the_gradient_of_new_rows_is_zero(table, link):
-    model = OneBitCompletion(n_components=2, link=link, alpha=0.5, random_state=0).fit(table)
+    model = OneBitCompletion(n_components=2, link=link, ridge=0.5, random_state=0).fit(table)
     new = labels(seed=1)[0]
     Z, V = model.transform(new), model.model_.V
     z = model.decision_function(new)
     loss = bf.losses.Logistic() if link == "logistic" else bf.losses.Probit()
     slopes = np.where(np.isnan(new), 0, loss.gradient(z, np.where(new == 1, 1.0, -1.0)))
-    gradient = slopes @ V[:, 1:] + model.alpha_ * Z
+    gradient = slopes @ V[:, 1:] + model.ridge_ * Z
     assert np.abs(gradient).max() < 1e-5 * np.abs(slopes @ V[:, 1:]).max() + 1e-6
 
 
@@ -148,7 +148,7 @@ def test_tables_of_new_rows(table, fitted):
 
 
 def test_completed_matrix_holds_labels_and_probabilities(table):
-    full = OneBitCompletion(n_components=2, alpha=1.0, random_state=0).fit_transform(2 * table - 1)
+    full = OneBitCompletion(n_components=2, ridge=1.0, random_state=0).fit_transform(2 * table - 1)
     known = ~np.isnan(table)
     np.testing.assert_array_equal(full[known], table[known])
     assert np.all((full[~known] > 0) & (full[~known] < 1))
@@ -179,7 +179,7 @@ def test_names_and_more_lines(table):
     rows, cols, values = triples(table)
     frame = pl.DataFrame({"who": [f"p{i}" for i in rows], "what": [f"q{j}" for j in cols], "said": values == 1})
     settings = {"row": "who", "col": "what", "value": "said"}
-    model = OneBitCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(frame, **settings)
+    model = OneBitCompletion(n_components=2, ridge=1.0, random_state=0).fit_long(frame, **settings)
     assert model.predict_proba(["p3", "p4"], ["q1", "q2"]).shape == (2, 2)
     new = pl.DataFrame({"who": ["new"] * 10, "what": [f"q{j}" for j in range(10)], "said": [True, False] * 5})
     model.partial_fit_long(new, **settings)
@@ -195,7 +195,7 @@ def test_a_ridge_is_chosen_even_where_none_is_asked_for_by_the_data():
     for X in (separable, np.ones((12, 9)), np.zeros((12, 9)), np.eye(2), rng.integers(0, 2, (30, 20)).astype(float)):
         for link in LINKS:
             model = OneBitCompletion(n_components=2, link=link, random_state=0).fit(X)
-            assert model.alpha_ > 0
+            assert model.ridge_ > 0
             z = model.decision_function(*np.indices(X.shape).reshape(2, -1))
             assert np.all(np.abs(z) < 100)
             if X is separable:
@@ -212,7 +212,7 @@ def test_one_class_is_told_as_such():
 def test_without_a_ridge_separable_labels_run_off_but_stay_finite():
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((20, 1)) * rng.standard_normal(15) > 0).astype(float)
-    model = OneBitCompletion(n_components=1, alpha=0, max_iter=30, random_state=0)
+    model = OneBitCompletion(n_components=1, ridge=0, max_iter=30, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X)
@@ -223,7 +223,7 @@ def test_without_a_ridge_separable_labels_run_off_but_stay_finite():
 
 def test_not_converged_is_a_warning_with_advice(table):
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        OneBitCompletion(n_components=2, alpha=0.01, max_iter=2, random_state=0).fit(table)
+        OneBitCompletion(n_components=2, ridge=0.01, max_iter=2, random_state=0).fit(table)
 
 
 @pytest.mark.parametrize("shape", [(1, 8), (8, 1), (1, 1), (2, 2), (3, 50)])
@@ -256,7 +256,7 @@ def test_what_are_not_labels_is_refused(X, fact):
     [
         ({"link": "cauchit"}, "link='cauchit' is unknown. Pass one of logistic, probit"),
         ({"link": None}, "link=None"),
-        ({"alpha": -1}, "alpha=-1"),
+        ({"ridge": -1}, "ridge=-1"),
         ({"n_components": -1}, "n_components=-1"),
         ({"binarize": "high"}, "binarize='high'"),
         ({"binarize": np.nan}, "binarize=nan"),
@@ -277,8 +277,8 @@ def test_not_fitted():
 def test_pickles_and_grid_search(table, fitted):
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba([0, 1], [1, 2]), fitted.predict_proba([0, 1], [1, 2]))
-    search = GridSearchCV(OneBitCompletion(n_components=1, random_state=0), {"alpha": [1.0, 1e3]}, cv=2).fit(table)
-    assert search.best_params_ == {"alpha": 1.0}
+    search = GridSearchCV(OneBitCompletion(n_components=1, random_state=0), {"ridge": [1.0, 1e3]}, cv=2).fit(table)
+    assert search.best_params_ == {"ridge": 1.0}
 
 
 EXPECTED = {
@@ -294,7 +294,7 @@ EXPECTED = {
 
 def test_scikit_learn_checks():
     # With a ridge given, as they fit hundreds of times; binarized, as they pass any numbers.
-    estimator = OneBitCompletion(n_components=2, alpha=1.0, binarize=0.5)
+    estimator = OneBitCompletion(n_components=2, ridge=1.0, binarize=0.5)
     results = estimator_checks.check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "xfail"}
     assert failed == set(EXPECTED), "a check that was expected to fail passes: take it off the list"

@@ -52,7 +52,7 @@ def tables():
 @pytest.fixture(scope="module")
 def fits(tables):
     """With a ridge given, and close to the optimum."""
-    return {kind: kind(alpha=1.0, random_state=0, tol=1e-10).fit(tables[kind]) for kind in KINDS}
+    return {kind: kind(ridge=1.0, random_state=0, tol=1e-10).fit(tables[kind]) for kind in KINDS}
 
 
 def targets(kind, X):
@@ -139,7 +139,7 @@ def test_deviance_explained_is_that_beside_column_means_and_grows_with_rank(tabl
     X = tables[kind]
     seen, explained = ~np.isnan(X), []
     for rank in (1, 2, 3, 5):
-        model = kind(n_components=rank, alpha=0.5, random_state=0).fit(X)
+        model = kind(n_components=rank, ridge=0.5, random_state=0).fit(X)
         told = model.inverse_transform(model.transform(X))
         left, null = (deviance(kind, X[seen], p[seen]) for p in (told, np.broadcast_to(np.nanmean(X, 0), X.shape)))
         assert model.deviance_explained_ == pytest.approx(1 - left / null, abs=1e-4)
@@ -158,7 +158,7 @@ def deviance(kind, y, mean):
 def test_it_finds_what_is_hidden(kind):
     X, z = planted(kind, (500, 40))
     model = kind(random_state=0).fit(X)
-    assert 0 < model.alpha_ == model.ridge_path_.chosen
+    assert 0 < model.ridge_ == model.ridge_path_.chosen
     hidden, mean = np.isnan(X), LOSSES[kind].mean
     told = model.inverse_transform(model.transform(X))[hidden]
     columns = np.broadcast_to(np.nanmean(X, axis=0), X.shape)[hidden]
@@ -168,10 +168,10 @@ def test_it_finds_what_is_hidden(kind):
 @each
 def test_score_is_of_entries_left_out(kind):
     X, _ = planted(kind, (200, 20))
-    model = kind(alpha=1.0, random_state=0).fit(X)
+    model = kind(ridge=1.0, random_state=0).fit(X)
     assert 0.1 < model.score(X) < model.deviance_explained_
     noise = np.random.default_rng(0).permuted(X, axis=0)
-    assert kind(alpha=1.0, random_state=0).fit(noise).score(noise) < 0.02
+    assert kind(ridge=1.0, random_state=0).fit(noise).score(noise) < 0.02
 
 
 CODINGS = {
@@ -214,10 +214,10 @@ def test_frames_in_and_out(fits, tables, kind, frame):
 @each
 def test_single_precision_stays_so(tables, kind):
     X = tables[kind].astype(np.float32)
-    model = kind(alpha=1.0, random_state=0).fit(X)
+    model = kind(ridge=1.0, random_state=0).fit(X)
     Z = model.transform(X)
     assert Z.dtype == model.inverse_transform(Z).dtype == model.components_.dtype == np.float32
-    double = kind(alpha=1.0, random_state=0).fit(tables[kind])
+    double = kind(ridge=1.0, random_state=0).fit(tables[kind])
     np.testing.assert_allclose(Z, double.transform(tables[kind]), atol=0.05)
 
 
@@ -229,7 +229,7 @@ def test_columns_and_tables_all_alike_stay_finite(kind):
     cases = [X, np.zeros((12, 9)), np.ones((12, 9)), np.eye(9)]
     for table in cases:
         model = kind(random_state=0).fit(table)
-        assert model.alpha_ > 0
+        assert model.ridge_ > 0
         told = model.inverse_transform(model.transform(table))
         assert np.isfinite(told).all()
         assert np.isfinite(model.deviance_explained_)
@@ -244,7 +244,7 @@ def test_a_table_that_components_separate_stays_finite():
     Z = model.transform(X)
     assert np.abs(linear(model, Z)).max() < 100
     np.testing.assert_array_equal(model.inverse_transform(Z) > 0.5, X == 1)
-    free = LogisticPCA(n_components=1, alpha=0, max_iter=30, random_state=0)
+    free = LogisticPCA(n_components=1, ridge=0, max_iter=30, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert np.isfinite(free.fit(X).transform(X)).all()
@@ -265,8 +265,8 @@ def test_small_tables(kind, shape):
     [
         ({"n_components": 0}, "n_components=0"),
         ({"n_components": "many"}, "'many' is not an integer ≥ 1. Pass the number of components"),
-        ({"n_components": "auto", "alpha": 0}, "needs a ridge, but alpha=0"),
-        ({"alpha": -1}, "alpha=-1"),
+        ({"n_components": "auto", "ridge": 0}, "needs a ridge, but ridge=0"),
+        ({"ridge": -1}, "ridge=-1"),
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"solver": "pcg"}, "not a Solver"),
@@ -317,16 +317,16 @@ def test_exposure_is_a_factor_of_the_mean():
     rng = np.random.default_rng(1)
     e = np.exp(rng.uniform(-1, 2, 300))
     counts = np.where(np.isnan(X), np.nan, rng.poisson(e[:, None] * np.exp(z)))
-    model = PoissonPCA(alpha=1.0, random_state=0).fit(counts, exposure=e)
+    model = PoissonPCA(ridge=1.0, random_state=0).fit(counts, exposure=e)
     rates = model.inverse_transform(model.transform(counts, exposure=e))
     assert np.corrcoef(np.log(rates).ravel(), z.ravel())[0, 1] > 0.95
-    totals = PoissonPCA(exposure="total", alpha=1.0, random_state=0).fit(counts)
+    totals = PoissonPCA(exposure="total", ridge=1.0, random_state=0).fit(counts)
     assert np.corrcoef(np.log(totals.exposure_), np.log(e))[0, 1] > 0.8
-    ignored = PoissonPCA(alpha=1.0, random_state=0, tol=1e-9).fit(counts)
+    ignored = PoissonPCA(ridge=1.0, random_state=0, tol=1e-9).fit(counts)
     assert totals.score(counts) > 0
     assert model.score(counts, exposure=e) > 0
     # One exposure for all is the same model with other effects.
-    same = PoissonPCA(alpha=1.0, random_state=0, tol=1e-9).fit(counts, exposure=np.full(300, 4.0))
+    same = PoissonPCA(ridge=1.0, random_state=0, tol=1e-9).fit(counts, exposure=np.full(300, 4.0))
     np.testing.assert_allclose(
         4 * same.inverse_transform(same.transform(counts, exposure=np.full(300, 4.0))),
         ignored.inverse_transform(ignored.transform(counts)),
@@ -337,7 +337,7 @@ def test_exposure_is_a_factor_of_the_mean():
 def test_rows_without_counts_have_an_exposure():
     X, _ = planted(PoissonPCA)
     X[0], X[1] = 0, np.nan
-    model = PoissonPCA(exposure="total", alpha=1.0, random_state=0).fit(X)
+    model = PoissonPCA(exposure="total", ridge=1.0, random_state=0).fit(X)
     assert 0 < model.exposure_[0] < 0.1
     assert model.exposure_[1] == 1
     assert np.isfinite(model.transform(X)).all()
@@ -360,7 +360,7 @@ def test_weights(tables, fits, kind):
 def test_the_unit_of_weights_makes_no_difference(tables, kind, by):
     X = tables[kind]
     weights = np.random.default_rng(0).random(X.shape) + 0.5
-    one, other = (kind(n_components=2, alpha=factor).fit(X, sample_weight=factor * weights) for factor in (1.0, by))
+    one, other = (kind(n_components=2, ridge=factor).fit(X, sample_weight=factor * weights) for factor in (1.0, by))
     np.testing.assert_allclose(other.components_, one.components_, atol=1e-10)
     np.testing.assert_allclose(other.intercept_, one.intercept_, atol=1e-10)
     np.testing.assert_allclose(other.explained_deviance_ratio_, one.explained_deviance_ratio_, atol=1e-10)
@@ -375,10 +375,10 @@ def test_clones_pickles_pipelines_searches(tables, fits, kind):
     again = pickle.loads(pickle.dumps(fits[kind]))
     np.testing.assert_array_equal(again.transform(tables[kind]), fits[kind].transform(tables[kind]))
     y = fits[kind].transform(tables[kind])[:, 0] > 0
-    pipe = make_pipeline(kind(alpha=1.0, random_state=0), LogisticRegression())
+    pipe = make_pipeline(kind(ridge=1.0, random_state=0), LogisticRegression())
     assert pipe.fit(tables[kind], y).score(tables[kind], y) > 0.9
-    search = GridSearchCV(kind(random_state=0), {"alpha": [1.0, 1e4]}, cv=2).fit(tables[kind])
-    assert search.best_params_ == {"alpha": 1.0}
+    search = GridSearchCV(kind(random_state=0), {"ridge": [1.0, 1e4]}, cv=2).fit(tables[kind])
+    assert search.best_params_ == {"ridge": 1.0}
 
 
 EXPECTED = {
@@ -391,8 +391,8 @@ EXPECTED = {
 @pytest.mark.parametrize(
     "estimator",
     [
-        LogisticPCA(alpha=1.0, binarize=0.5),  # the checks pass any numbers
-        PoissonPCA(alpha=1.0, exposure="total"),
+        LogisticPCA(ridge=1.0, binarize=0.5),  # the checks pass any numbers
+        PoissonPCA(ridge=1.0, exposure="total"),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -432,7 +432,7 @@ def test_hidden_counts_are_told_better_than_by_squared_errors_of_their_logarithm
     X = counts.toarray()[:, :300].astype(float)
     out = np.random.default_rng(0).random(X.shape) < 0.1
     rest = np.where(out, np.nan, X)
-    model = PoissonPCA(exposure="total", alpha=5.0, random_state=0).fit(rest)
+    model = PoissonPCA(exposure="total", ridge=5.0, random_state=0).fit(rest)
     ours = (model.exposure_[:, None] * model.inverse_transform(model.transform(rest)))[out]
     logs = MatrixCompletion(n_components=2, random_state=0).fit(np.log1p(rest))
     known, squared = (np.maximum(np.expm1(logs.predict(*np.nonzero(part))), 0.01) for part in (~out, out))
@@ -442,7 +442,7 @@ def test_hidden_counts_are_told_better_than_by_squared_errors_of_their_logarithm
 
 @each
 def test_warm_start_begins_at_the_last_fit(tables, kind):
-    model = kind(alpha=1.0, random_state=0, warm_start=True).fit(tables[kind])
+    model = kind(ridge=1.0, random_state=0, warm_start=True).fit(tables[kind])
     first, components = model.n_iter_, model.components_
     model.fit(tables[kind])
     assert model.n_iter_ < first
@@ -470,14 +470,14 @@ def test_callbacks_see_every_iteration(tables, kind):
             pass
 
     recorder = Recorder()
-    model = kind(alpha=1.0).set_callbacks(recorder).fit(tables[kind])
+    model = kind(ridge=1.0).set_callbacks(recorder).fit(tables[kind])
     assert recorder.iterations == model.n_iter_ > 3
 
 
 @each
 def test_sparse_tables_are_fitted_as_dense_ones(kind):
     X = np.nan_to_num(planted(kind, holes=0.0)[0])
-    dense, thin = (kind(alpha=1.0, random_state=0).fit(form) for form in (X, sparse.csr_array(X)))
+    dense, thin = (kind(ridge=1.0, random_state=0).fit(form) for form in (X, sparse.csr_array(X)))
     np.testing.assert_allclose(thin.components_, dense.components_, atol=1e-8)
     np.testing.assert_allclose(thin.transform(sparse.csc_array(X)), dense.transform(X), atol=1e-8)
     assert thin.score(sparse.csr_array(X)) == pytest.approx(dense.score(X))
@@ -493,10 +493,10 @@ def test_the_number_of_components_may_be_left_to_the_ridge(kind):
 
 
 @each
-@pytest.mark.parametrize("alpha", [0.001, 0.01, 1.0, 100.0, 1e5])
-def test_what_components_explain_adds_up_under_any_ridge(tables, kind, alpha):
+@pytest.mark.parametrize("ridge", [0.001, 0.01, 1.0, 100.0, 1e5])
+def test_what_components_explain_adds_up_under_any_ridge(tables, kind, ridge):
     """Both sums start from the null model; with a small ridge, components that are alone are too long."""
-    model = kind(4, alpha=alpha, random_state=0).fit(tables[kind])
+    model = kind(4, ridge=ridge, random_state=0).fit(tables[kind])
     ratio = model.explained_deviance_ratio_
     assert ratio.shape == (4,)
     assert np.all(ratio >= 0)
@@ -515,7 +515,7 @@ def test_the_first_component_explains_what_it_does_alone(tables, kind):
     """Its share is that of the best effects of columns and the best length up to that of the fit, found by L-BFGS."""
     X = tables[kind]
     seen, loss = ~np.isnan(X), LOSSES[kind]
-    model = kind(3, alpha=0.01, random_state=0).fit(X)
+    model = kind(3, ridge=0.01, random_state=0).fit(X)
     z = np.outer(model.transform(X)[:, 0], model.components_[0])
     y = np.where(seen, X, 0.0) if kind is PoissonPCA else np.where(X == 1, 1.0, -1.0)
 
@@ -541,8 +541,8 @@ def test_dispersion_is_found_and_large_counts_weigh_less():
         for one in (model, PoissonPCA(2, random_state=0))
     ]
     assert errors[0] < errors[1]
-    nearly = PoissonPCA(2, dispersion=1e-7, alpha=1.0, random_state=0, tol=1e-10).fit(X)
-    none = PoissonPCA(2, alpha=1.0, random_state=0, tol=1e-10).fit(X)
+    nearly = PoissonPCA(2, dispersion=1e-7, ridge=1.0, random_state=0, tol=1e-10).fit(X)
+    none = PoissonPCA(2, ridge=1.0, random_state=0, tol=1e-10).fit(X)
     np.testing.assert_allclose(nearly.transform(X), none.transform(X), atol=1e-2)
     assert (nearly.dispersion_, none.dispersion_) == (pytest.approx(1e-7), 0.0)
     with pytest.raises(InputError, match="dispersion=-1"):
@@ -557,7 +557,7 @@ def test_the_ridge_of_a_large_table_is_chosen_on_some_of_its_rows(monkeypatch):
     some = LogisticPCA(random_state=0).fit(X)
     assert len(some.transform(X)) == 400
     assert some.result_.U.shape[0] == 400
-    assert 0.4 < some.alpha_ / whole.alpha_ < 2.5
+    assert 0.4 < some.ridge_ / whole.ridge_ < 2.5
     assert some.score(X) == pytest.approx(whole.score(X), abs=0.02)
 
 
@@ -573,5 +573,5 @@ def test_without_a_ridge_a_step_that_is_too_long_is_halved():
         X[place] = label
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = bf.LogisticPCA(3, alpha=0, max_iter=20, tol=0.01, random_state=3).fit(X)
+        model = bf.LogisticPCA(3, ridge=0, max_iter=20, tol=0.01, random_state=3).fit(X)
     assert np.all(np.isfinite(model.transform(X)))

@@ -29,7 +29,7 @@ def chosen():
 def exact(chosen):
     """Settings given, fitted to the end."""
     ends = {"tol": 1e-13, "max_iter": 5000, "random_state": 0}
-    return bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, item_share=0, **ends).fit(chosen)
+    return bf.Recommender(n_components=12, unobserved=0.2, ridge=0.01, item_share=0, **ends).fit(chosen)
 
 
 class Popular:
@@ -46,7 +46,7 @@ class Popular:
 @pytest.mark.parametrize("split", [by_entry, by_user])
 def test_it_ranks_better_than_popularity(chosen, split):
     parts = split(chosen, seed=1)
-    model = bf.Recommender(n_components=12, unobserved=0.5, alpha=0.03, item_share=0, random_state=0).fit(parts.train)
+    model = bf.Recommender(n_components=12, unobserved=0.5, ridge=0.03, item_share=0, random_state=0).fit(parts.train)
     found, popular = (evaluate(one, parts, 10)["ndcg@10"] for one in (model, Popular(parts.train)))
     assert found > popular + 0.1
 
@@ -57,7 +57,7 @@ def test_the_unit_of_weights_does_not_matter():
     weights = 1.0 + np.random.default_rng(0).random(chosen.nnz)
     fits = []
     for unit in (1.0, 1e-6):
-        model = bf.Recommender(n_components=3, alpha=0.03, item_share=0, random_state=0)
+        model = bf.Recommender(n_components=3, ridge=0.03, item_share=0, random_state=0)
         fits.append(model.fit(chosen.tocoo().coords, sample_weight=unit * weights))
         assert len(model.trials_) > 3
         assert model.unobserved_ / unit == pytest.approx(fits[0].unobserved_)
@@ -71,13 +71,13 @@ def test_settings_are_chosen_by_what_is_held_out(monkeypatch):
     shown = []
     monkeypatch.setattr(fitting, "choice_bar", lambda wanted: nullcontext(lambda *step: shown.append(step)))
     model = bf.Recommender(n_components=6, random_state=0).fit(train)
-    poor = bf.Recommender(n_components=6, unobserved=10, alpha=0.1, item_share=0, random_state=0).fit(train)
+    poor = bf.Recommender(n_components=6, unobserved=10, ridge=0.1, item_share=0, random_state=0).fit(train)
     assert model.score(fresh) > poor.score(fresh) + 0.05
     assert len(model.trials_) > 3
     most = max(trial.users for trial in model.trials_)
     best = max((trial for trial in model.trials_ if trial.users == most), key=lambda trial: trial.ndcg)
-    assert (model.unobserved_, model.alpha_) == (best.unobserved, best.alpha)
-    assert (model.item_share_, model.item_alpha_) == pytest.approx((best.item_share, best.item_alpha))
+    assert (model.unobserved_, model.ridge_) == (best.unobserved, best.ridge)
+    assert (model.item_share_, model.item_ridge_) == pytest.approx((best.item_share, best.item_ridge))
     # Each trial is told of when it is done, and each search before its first.
     weights = [step for step in shown if step[0] == "choosing weights"]
     items = [step for step in shown if step[0] == "choosing item-to-item scores"]
@@ -120,13 +120,13 @@ def item_to_item(X, ridge):
 @pytest.fixture(scope="module")
 def mixed():
     chosen = choices(200, 40, seed=3)
-    settings = {"unobserved": 0.2, "alpha": 0.01, "item_share": 0.4, "item_alpha": 20.0}
+    settings = {"unobserved": 0.2, "ridge": 0.01, "item_share": 0.4, "item_ridge": 20.0}
     return chosen, bf.Recommender(n_components=40, **settings, tol=1e-12, max_iter=5000, random_state=0).fit(chosen)
 
 
 def test_item_to_item_scores_are_regressions_on_other_columns(mixed):
     chosen, model = mixed
-    alone = bf.Recommender(n_components=40, unobserved=0.2, alpha=0.01, item_share=0, tol=1e-12, max_iter=5000)
+    alone = bf.Recommender(n_components=40, unobserved=0.2, ridge=0.01, item_share=0, tol=1e-12, max_iter=5000)
     X, Z = chosen.toarray(), alone.fit(chosen).row_factors_ @ alone.components_
     expected = 0.6 * Z + 0.4 * X @ item_to_item(X, 20.0)
     found = model.row_factors_ @ model.components_
@@ -168,7 +168,7 @@ def test_item_to_item_scores_serve_where_things_go_together():
     X = (rng.random((900, 40)) < 0.06).astype(float)
     X[:, 1::2] = np.where(X[:, ::2] > 0, rng.random((900, 20)) < 0.7, X[:, 1::2])
     parts = by_entry(sparse.csr_array(X), seed=0)
-    settings = {"n_components": 20, "unobserved": 0.2, "alpha": 0.03, "random_state": 0}
+    settings = {"n_components": 20, "unobserved": 0.2, "ridge": 0.03, "random_state": 0}
     model, alone = (bf.Recommender(**settings, item_share=share).fit(parts.train) for share in ("auto", 0))
     assert model.item_share_ > 0
     assert alone.item_share_ == 0
@@ -205,7 +205,7 @@ def test_those_who_chose_nothing_get_what_is_popular_and_are_told(chosen, exact,
 
 def test_rows_of_the_fit_without_a_choice_get_what_is_popular(chosen, tmp_path):
     X = sparse.vstack([chosen, sparse.csr_array((2, chosen.shape[1]))]).tocsr()
-    model = bf.Recommender(n_components=5, unobserved=0.2, alpha=0.01, random_state=0).fit(X)
+    model = bf.Recommender(n_components=5, unobserved=0.2, ridge=0.01, random_state=0).fit(X)
     model.save(tmp_path / "fit")
     for one in (model, bf.load(tmp_path / "fit")):
         with pytest.warns(UserWarning, match="2 rows without any choice"):
@@ -245,7 +245,7 @@ def test_histories_may_be_dense(exact, chosen):
 def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     plays = chosen.copy()
     plays.data = 1.0 + np.arange(plays.nnz) % 5
-    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, tol=1e-12, max_iter=5000, random_state=0)
+    model = bf.Recommender(n_components=12, unobserved=0.2, ridge=0.01, tol=1e-12, max_iter=5000, random_state=0)
     model.fit(plays).save(tmp_path / "fit")
     loaded = bf.load(tmp_path / "fit")
     (ids,), (scores,) = loaded.recommend([3], 1)
@@ -260,7 +260,7 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
     again = loaded.fold_in(history)
     np.testing.assert_allclose(again.explain(300, ids[0], n=1000)[1], parts, rtol=1e-5)
     with pytest.raises(InputError, match="Only recommendations from clicks"):
-        bf.MatrixCompletion(n_components=1, alpha=1.0).fit((np.arange(3), np.arange(3), np.arange(3.0))).fit_.explain(
+        bf.MatrixCompletion(n_components=1, ridge=1.0).fit((np.arange(3), np.arange(3), np.arange(3.0))).fit_.explain(
             0, 1
         )
 
@@ -268,10 +268,10 @@ def test_a_folder_explains_as_the_model_does(chosen, tmp_path):
 EXPLAINED = {
     "stopped early": {"max_iter": 2},
     "single precision": {"dtype": np.float32},
-    "item-to-item": {"item_share": 0.4, "item_alpha": 20.0},
+    "item-to-item": {"item_share": 0.4, "item_ridge": 20.0},
     "features": {"user_features": np.eye(120)[np.arange(120) % 5, :4]},
     "everything": {"user_features": np.ones((120, 1)), "item_features": np.eye(40, 3), "item_share": 0.3},
-    "no ridge, too many components": {"alpha": 0, "n_components": 40},
+    "no ridge, too many components": {"ridge": 0, "n_components": 40},
 }
 
 
@@ -279,7 +279,7 @@ EXPLAINED = {
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_parts_and_rest_add_up_to_the_prediction(name, tmp_path):
     """Of the fit and of its folder, for every n; new rows are exact, so that only features are left for the rest."""
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "item_alpha": 20.0}
+    settings = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "item_share": 0, "item_ridge": 20.0}
     settings |= {"tol": 1e-3, "random_state": 0} | EXPLAINED[name]
     chosen = choices(120, 40, seed=5).astype(settings.pop("dtype", np.float64))
     model = bf.Recommender(**settings).fit(chosen)
@@ -322,7 +322,7 @@ def test_what_carries_a_recommendation_adds_up(chosen, exact):
 
 def test_neighbours(chosen):
     twice = sparse.hstack([chosen, chosen[:, [4]]]).tocsr()
-    model = bf.Recommender(n_components=12, unobserved=0.2, alpha=0.01, item_share=0).fit(twice)
+    model = bf.Recommender(n_components=12, unobserved=0.2, ridge=0.01, item_share=0).fit(twice)
     ids, cosines = model.similar_items([4], 3)
     assert ids[0, 0] == chosen.shape[1]
     assert cosines[0, 0] == pytest.approx(1, abs=1e-3)
@@ -333,7 +333,7 @@ def test_neighbours(chosen):
 
 
 def test_kinds_of_input_agree(chosen):
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "item_share": 0, "random_state": 0}
     rows, cols = chosen.tocoo().coords
     expected = bf.Recommender(**settings).fit(chosen).row_factors_
     frame = pd.DataFrame({"user": rows, "item": cols})
@@ -351,7 +351,7 @@ def test_counts_and_weights(chosen):
     again = np.concatenate([rows, rows[:50]]), np.concatenate([cols, cols[:50]])
     counts = np.ones(rows.size)
     counts[:50] = 2
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "item_share": 0, "random_state": 0}
     one, two = (bf.Recommender(**settings).fit(X) for X in (again, (rows, cols, counts)))
     np.testing.assert_allclose(one.row_factors_, two.row_factors_)
     np.testing.assert_allclose(np.sort(two.observations_.weights)[-50:], 1 + np.log(2))
@@ -365,7 +365,7 @@ def test_names_files_and_folders(chosen, tmp_path):
     rows, cols = chosen.tocoo().coords
     lines = pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"film {j}" for j in cols], "plays": 3})
     lines[["user", "item"]].to_csv(tmp_path / "clicks.csv", index=False)
-    settings = {"n_components": 6, "unobserved": 0.2, "alpha": 0.01, "item_share": 0, "random_state": 0}
+    settings = {"n_components": 6, "unobserved": 0.2, "ridge": 0.01, "item_share": 0, "random_state": 0}
     model = bf.Recommender(**settings).fit_long(tmp_path / "clicks.csv")
     framed = bf.Recommender(**settings).fit_long(lines, row="user", col="item")
     ids, scores = model.recommend(["u3", "u0"], 4)
@@ -394,7 +394,7 @@ def test_names_files_and_folders(chosen, tmp_path):
 
 
 def test_more_is_taken_in(chosen):
-    model = bf.Recommender(n_components=6, unobserved=0.2, alpha=0.01, item_share=0, tol=1e-12, max_iter=3000)
+    model = bf.Recommender(n_components=6, unobserved=0.2, ridge=0.01, item_share=0, tol=1e-12, max_iter=3000)
     model.fit(chosen[:290])
     model.partial_fit(chosen[290:])
     assert model.row_factors_.shape[0] == 300
@@ -407,22 +407,22 @@ def test_more_is_taken_in(chosen):
 def test_few_users_choose_no_settings():
     model = bf.Recommender(n_components=3, random_state=0).fit(choices(20, 15))
     assert model.trials_ == ()
-    assert (model.unobserved_, model.alpha_) == (0.2, 0.01)
+    assert (model.unobserved_, model.ridge_) == (0.2, 0.01)
 
 
 def test_rank_and_edges():
-    one = bf.Recommender(n_components=500, unobserved=0.5, alpha=0.1, item_share=0, random_state=0).fit(
+    one = bf.Recommender(n_components=500, unobserved=0.5, ridge=0.1, item_share=0, random_state=0).fit(
         sparse.csr_array([[1.0]])
     )
     assert one.n_components_ == 1
     assert one.recommend([0], 3)[0].shape == (1, 0)
     X = sparse.csr_array(([1.0, 1.0], ([0, 0], [0, 1])), shape=(3, 4))
-    model = bf.Recommender(n_components=2, unobserved=0.5, alpha=0.1, item_share=0, random_state=0).fit(X)
+    model = bf.Recommender(n_components=2, unobserved=0.5, ridge=0.1, item_share=0, random_state=0).fit(X)
     assert not model.row_factors_[1:].any()  # nothing is known of these
 
 
 def test_scikit_learn_may_clone_it(chosen):
-    model = clone(bf.Recommender(n_components=5, unobserved=0.3, alpha=0.02, random_state=1))
+    model = clone(bf.Recommender(n_components=5, unobserved=0.3, ridge=0.02, random_state=1))
     assert model.set_params(item_share=0).fit_transform(chosen).shape == (300, 5)
     assert model.get_feature_names_out().size == 5
     assert 0 < model.score(chosen) <= 1
@@ -434,8 +434,8 @@ def test_scikit_learn_may_clone_it(chosen):
         ({"unobserved": 0}, "above 0"),
         ({"unobserved": "much"}, "above 0"),
         ({"unobserved": np.nan}, "above 0"),
-        ({"alpha": -1}, "alpha"),
-        ({"alpha": None}, "posterior"),
+        ({"ridge": -1}, "ridge"),
+        ({"ridge": None}, "posterior"),
         ({"n_components": 0}, "integer"),
         ({"n_components": "auto"}, "integer"),
         ({"max_iter": 0}, "max_iter"),
@@ -443,7 +443,7 @@ def test_scikit_learn_may_clone_it(chosen):
         ({"item_share": -0.1}, "and < 1"),
         ({"item_share": "some"}, "and < 1"),
         ({"item_share": np.nan}, "and < 1"),
-        ({"item_alpha": 0}, "above 0"),
+        ({"item_ridge": 0}, "above 0"),
     ],
 )
 def test_wrong_settings(chosen, settings, message):
@@ -479,6 +479,6 @@ def test_wrong_data(chosen, exact):
 def test_one_value_asks_for_it(chosen):
     rows, cols = chosen.tocoo().coords
     with pytest.warns(UserWarning, match="Recommender"):
-        bf.MatrixCompletion(n_components=1, alpha=1.0).fit((rows, cols, np.ones(rows.size)))
+        bf.MatrixCompletion(n_components=1, ridge=1.0).fit((rows, cols, np.ones(rows.size)))
     with pytest.warns(UserWarning, match="Recommender"):
-        bf.OneBitCompletion(n_components=1, alpha=1.0).fit((rows, cols, np.ones(rows.size)))
+        bf.OneBitCompletion(n_components=1, ridge=1.0).fit((rows, cols, np.ones(rows.size)))

@@ -15,7 +15,7 @@ import bifactor as bf
 CARD = '<div class="bifactor-card">'
 
 RNG = np.random.default_rng(0)
-CHOICES = {"n_components": 2, "alpha": 0.01, "unobserved": 0.1}
+CHOICES = {"n_components": 2, "ridge": 0.01, "unobserved": 0.1}
 TABLE = RNG.standard_normal((30, 2)) @ RNG.standard_normal((2, 12)) + 0.1 * RNG.standard_normal((30, 12))
 HOLES = np.where(RNG.random(TABLE.shape) < 0.8, TABLE, np.nan)
 COUNTS = RNG.multinomial(50, [0.4, 0.1, 0.1, 0.4], size=9)
@@ -23,10 +23,10 @@ BASES = [a + b for a in "XYZ" for b in "XYZ"]
 
 FITS = {
     "MatrixCompletion": lambda: bf.MatrixCompletion(n_components=2).fit(HOLES),
-    "MatrixCompletion, ridge": lambda: bf.MatrixCompletion(n_components=2, alpha="auto", max_iter=20).fit(HOLES),
-    "OneBitCompletion": lambda: bf.OneBitCompletion(n_components=1, alpha=1.0).fit(np.sign(HOLES)),
-    "LogisticPCA": lambda: bf.LogisticPCA(1, alpha=1.0).fit(TABLE > 0),
-    "PoissonPCA": lambda: bf.PoissonPCA(1, alpha=1.0).fit(np.exp(np.clip(TABLE, -2, 2)).round()),
+    "MatrixCompletion, ridge": lambda: bf.MatrixCompletion(n_components=2, ridge="auto", max_iter=20).fit(HOLES),
+    "OneBitCompletion": lambda: bf.OneBitCompletion(n_components=1, ridge=1.0).fit(np.sign(HOLES)),
+    "LogisticPCA": lambda: bf.LogisticPCA(1, ridge=1.0).fit(TABLE > 0),
+    "PoissonPCA": lambda: bf.PoissonPCA(1, ridge=1.0).fit(np.exp(np.clip(TABLE, -2, 2)).round()),
     "Recommender": lambda: bf.Recommender(**CHOICES).fit(sparse.csr_array(TABLE > 0.5)),
     "FactorAnalysis": lambda: bf.FactorAnalysis().fit(HOLES),
     "TableImputer": lambda: bf.TableImputer(effort="fast").fit(HOLES),

@@ -46,12 +46,12 @@ def clicks(seed=0):
 
 
 def completion(**options):
-    given = {"n_components": 3, "alpha": 0.1, "random_state": 0, "tol": 1e-10, "max_iter": 5000}
+    given = {"n_components": 3, "ridge": 0.1, "random_state": 0, "tol": 1e-10, "max_iter": 5000}
     return bf.MatrixCompletion(**given | options)
 
 
 def recommender(**options):
-    given = {"n_components": 4, "alpha": 0.02, "unobserved": 0.1, "random_state": 0, "tol": 1e-10, "max_iter": 5000}
+    given = {"n_components": 4, "ridge": 0.02, "unobserved": 0.1, "random_state": 0, "tol": 1e-10, "max_iter": 5000}
     return bf.Recommender(**given | options)
 
 
@@ -104,7 +104,7 @@ def test_features_that_say_nothing_change_nothing(make):
 
 
 def posterior(**options):
-    given = {"alpha": None, "noise": "one", "implicit_features": False, "keep_features": True, "max_iter": 30}
+    given = {"ridge": None, "noise": "one", "implicit_features": False, "keep_features": True, "max_iter": 30}
     return completion(**given | options)
 
 
@@ -164,7 +164,7 @@ def test_new_rows_are_those_of_a_whole_fit(loss, implicit):
     known = np.round(np.exp(0.3 * known)) if loss == "poisson" else known
     left, right = features()
     model = completion(
-        loss=loss, alpha=2.0, user_features=left, item_features=right, implicit_features=implicit, tol=1e-13
+        loss=loss, ridge=2.0, user_features=left, item_features=right, implicit_features=implicit, tol=1e-13
     ).fit(known)
     assert model.result_.status.converged
     whole = np.hstack([model.row_offsets_[:, None], model.row_factors_])
@@ -229,7 +229,7 @@ def test_frames_and_files_have_names(library, tmp_path):
 def test_new_names_have_features():
     known = ratings()[1]
     users, items = tables(*features())
-    model = completion(user_features=users, item_features=items, alpha=1.0).fit_long(long_form(known))
+    model = completion(user_features=users, item_features=items, ridge=1.0).fit_long(long_form(known))
     lines = long_form(known)[lambda frame: frame.user.isin(["u9", "u10"])]
     found = model.transform_long(lines, features=users[::-1]).set_index("user")
     places = model.row_names_.indices(["u9", "u10"])
@@ -352,7 +352,7 @@ def test_a_folder_of_patterns(tmp_path):
 def test_more_data_for_a_fit(implicit):
     X, known = ratings()
     left, right = features()
-    options = {"user_features": left[:-2], "item_features": right, "implicit_features": implicit, "alpha": 1.0}
+    options = {"user_features": left[:-2], "item_features": right, "implicit_features": implicit, "ridge": 1.0}
     model = completion(**options).fit(known[:-2])
     before = model.row_factors_.copy()
     model.partial_fit(known[-2:])
@@ -398,7 +398,7 @@ def test_which_entries_are_known_may_count_as_features():
     table = np.where(known, X + 0.5 * rng.standard_normal(X.shape), np.nan)
     errors = [
         np.linalg.norm(
-            (completion(n_components=2, alpha=2.0, implicit_features=flag).fit(table).complete() - X)[~known]
+            (completion(n_components=2, ridge=2.0, implicit_features=flag).fit(table).complete() - X)[~known]
         )
         for flag in (False, True)
     ]

@@ -21,8 +21,8 @@ from bifactor.estimators.table_imputer import TableImputer
 
 # With a ridge given: the checks fit hundreds of times, and to choose one takes ten times as long.
 CASES = {
-    "MatrixCompletion": MatrixCompletion(alpha=1.0),
-    "MatrixCompletion, no offsets": MatrixCompletion(alpha=1.0, n_components=2, offsets=False),
+    "MatrixCompletion": MatrixCompletion(ridge=1.0),
+    "MatrixCompletion, no offsets": MatrixCompletion(ridge=1.0, n_components=2, offsets=False),
     "TableImputer, fast": TableImputer(effort="fast"),
     "TableImputer": TableImputer(keep_empty_features=True, add_indicator=True),
 }
@@ -76,7 +76,7 @@ def test_clones_and_pickles(estimator, table):
 def test_pickles_of_fits_to_names(table):
     rows, cols = np.nonzero(~np.isnan(table))
     frame = pd.DataFrame({"r": [f"r{i}" for i in rows], "c": cols, "v": table[rows, cols]})
-    model = MatrixCompletion(alpha=1.0).fit_long(frame, row="r", col="c", value="v")
+    model = MatrixCompletion(ridge=1.0).fit_long(frame, row="r", col="c", value="v")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict("r3", [1, 2]), model.predict("r3", [1, 2]))
 
 
@@ -103,13 +103,13 @@ def test_frames_in_and_out(estimator, table, kind):
 
 def test_index_of_pandas_frames_stays(table):
     frame = pd.DataFrame(table, columns=list("abcdefghijkl"), index=[f"row{i}" for i in range(table.shape[0])])
-    for estimator in (MatrixCompletion(alpha=1.0), TableImputer()):
+    for estimator in (MatrixCompletion(ridge=1.0), TableImputer()):
         out = estimator.set_output(transform="pandas").fit(frame).transform(frame)
         assert out.index.equals(frame.index)
 
 
 def test_fit_transform_of_completion_is_an_array_whatever_the_output(table):
-    model = MatrixCompletion(alpha=1.0, random_state=0).set_output(transform="pandas")
+    model = MatrixCompletion(ridge=1.0, random_state=0).set_output(transform="pandas")
     full = model.fit_transform(pd.DataFrame(table))
     assert type(full) is np.ndarray
     assert full.shape == table.shape
@@ -135,7 +135,7 @@ def test_further_checks_of_the_imputer(check):
 
 
 def test_names_are_checked_for_completion_too():
-    estimator_checks.check_dataframe_column_names_consistency("MatrixCompletion", MatrixCompletion(alpha=1.0))
+    estimator_checks.check_dataframe_column_names_consistency("MatrixCompletion", MatrixCompletion(ridge=1.0))
 
 
 def test_tags():
@@ -148,15 +148,15 @@ def test_tags():
 
 
 def test_grid_search_finds_the_rank(table):
-    grid = {"n_components": [1, 2], "alpha": [0.1, 50.0]}
+    grid = {"n_components": [1, 2], "ridge": [0.1, 50.0]}
     search = GridSearchCV(MatrixCompletion(random_state=0), grid, cv=3).fit(table)
-    assert search.best_params_ == {"n_components": 2, "alpha": 0.1}
+    assert search.best_params_ == {"n_components": 2, "ridge": 0.1}
     assert 0.9 < search.best_score_ < 1
     assert search.score(table) > 0.9
 
 
 def test_completion_at_the_end_of_a_pipeline(table):
-    pipe = make_pipeline(StandardScaler(), MatrixCompletion(n_components=2, alpha=0.1, random_state=0))
+    pipe = make_pipeline(StandardScaler(), MatrixCompletion(n_components=2, ridge=0.1, random_state=0))
     assert pipe.fit(table).score(table) > 0.9
     assert pipe.transform(table).shape == (80, 3)
     told = pipe.inverse_transform(pipe.transform(table))
@@ -206,7 +206,7 @@ class Recorder:
         self.events.append("teardown")
 
 
-@pytest.mark.parametrize(("kind", "settings"), [(MatrixCompletion, {"alpha": 1.0}), (TableImputer, {"effort": "fast"})])
+@pytest.mark.parametrize(("kind", "settings"), [(MatrixCompletion, {"ridge": 1.0}), (TableImputer, {"effort": "fast"})])
 def test_callbacks_see_every_iteration(table, kind, settings):
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
     recorder = Recorder()
@@ -218,14 +218,14 @@ def test_callbacks_see_every_iteration(table, kind, settings):
 
 
 def test_without_callbacks_in_scikit_learn(table, monkeypatch):
-    with_them = MatrixCompletion(alpha=1.0, random_state=0).fit(table)
+    with_them = MatrixCompletion(ridge=1.0, random_state=0).fit(table)
     monkeypatch.setattr(callbacks, "with_callbacks", None)
-    without = MatrixCompletion(alpha=1.0, random_state=0).fit(table)
+    without = MatrixCompletion(ridge=1.0, random_state=0).fit(table)
     np.testing.assert_array_equal(without.components_, with_them.components_)
 
 
 def test_progress_bar_of_scikit_learn(table, capsys):
     callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
-    pipe = make_pipeline(TableImputer(), StandardScaler(), MatrixCompletion(alpha=1.0))
+    pipe = make_pipeline(TableImputer(), StandardScaler(), MatrixCompletion(ridge=1.0))
     pipe.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(table)
     assert "TableImputer" in capsys.readouterr().out

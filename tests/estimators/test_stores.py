@@ -56,8 +56,8 @@ RECODED = {"poisson": lambda y: np.abs(np.round(y)), "ordinal": lambda y: np.cli
 def test_a_fit_of_blocks_is_that_in_memory(data, tmp_path, loss):
     rows, cols, y = data
     y = RECODED.get(loss, lambda y: y)(y)
-    inside = bf.MatrixCompletion(loss=loss, alpha=1.0, **TIGHT).fit((rows, cols, y))
-    blocks = bf.MatrixCompletion(loss=loss, alpha=1.0, **TIGHT).fit(partition((rows, cols, y), tmp_path / "b"))
+    inside = bf.MatrixCompletion(loss=loss, ridge=1.0, **TIGHT).fit((rows, cols, y))
+    blocks = bf.MatrixCompletion(loss=loss, ridge=1.0, **TIGHT).fit(partition((rows, cols, y), tmp_path / "b"))
     assert blocks.intercept_ == pytest.approx(inside.intercept_, abs=1e-5)
     assert blocks.clip_ == inside.clip_
     assert blocks.result_.objective == pytest.approx(inside.result_.objective, rel=1e-5)
@@ -68,8 +68,8 @@ def test_weights_count_as_in_memory(data, tmp_path):
     rows, cols, y = data
     w = np.random.default_rng(1).integers(1, 4, y.size).astype(np.float32)
     held = Observations(rows, cols, y, (rows.max() + 1, cols.max() + 1), w)
-    inside = bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(data, sample_weight=w)
-    blocks = bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(partition(held, tmp_path / "b"))
+    inside = bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(data, sample_weight=w)
+    blocks = bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(partition(held, tmp_path / "b"))
     assert blocks.intercept_ == pytest.approx(inside.intercept_, rel=1e-6)
     same(inside, blocks, rows, cols, 1e-4)
 
@@ -77,18 +77,18 @@ def test_weights_count_as_in_memory(data, tmp_path):
 def test_what_is_chosen_is_that_of_memory(tmp_path):
     data = rows, cols, _ = entries(80, 40)
     store = partition(data, tmp_path / "blocks")
-    for options in ({"alpha": "auto"}, {"loss": "huber"}, {"implicit_features": False}):
+    for options in ({"ridge": "auto"}, {"loss": "huber"}, {"implicit_features": False}):
         inside = bf.MatrixCompletion(random_state=0, n_components=2, **options).fit(data)
         options = {name: value for name, value in options.items() if name != "implicit_features"}
         blocks = bf.MatrixCompletion(random_state=0, n_components=2, **options).fit(store)
-        for name in ("alpha_", "offset_alpha_"):
+        for name in ("ridge_", "offset_ridge_"):
             known = getattr(inside, name)
             assert getattr(blocks, name) == (None if known is None else pytest.approx(known, rel=1e-6))
         same(inside, blocks, rows, cols, 0.02)
     assert blocks.noise_ == pytest.approx(inside.noise_, rel=0.05)
 
 
-@pytest.mark.parametrize("options", [{"alpha": "auto"}, {"loss": "huber"}])
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"loss": "huber"}])
 def test_the_unit_of_numbers_does_not_matter(tmp_path, options):
     rows, cols, y = entries(60, 30)
     found = []
@@ -100,8 +100,8 @@ def test_the_unit_of_numbers_does_not_matter(tmp_path, options):
 
 def test_labels(data, store):
     rows, cols, _ = data
-    inside = bf.OneBitCompletion(binarize=3.0, alpha=1.0, **TIGHT).fit(data)
-    blocks = bf.OneBitCompletion(binarize=3.0, alpha=1.0, **TIGHT).fit(store)
+    inside = bf.OneBitCompletion(binarize=3.0, ridge=1.0, **TIGHT).fit(data)
+    blocks = bf.OneBitCompletion(binarize=3.0, ridge=1.0, **TIGHT).fit(store)
     assert np.abs(inside.predict_proba(rows, cols) - blocks.predict_proba(rows, cols)).max() < 1e-3
     with pytest.raises(InputError, match="more than 256 different values"):
         bf.OneBitCompletion().fit(store)
@@ -111,7 +111,7 @@ def test_clicks_with_counts_and_pairs_that_come_twice(data, tmp_path):
     rows, cols, _ = (part[data[2] > 3] for part in data)
     counts = np.random.default_rng(2).poisson(0.7, rows.size).astype(np.float32) + 1
     twice = np.concatenate([rows, rows[:40]]), np.concatenate([cols, cols[:40]]), np.concatenate([counts, counts[:40]])
-    settings = {"n_components": 4, "unobserved": 0.1, "alpha": 0.02, "item_share": 0, "tol": 1e-8, "random_state": 0}
+    settings = {"n_components": 4, "unobserved": 0.1, "ridge": 0.02, "item_share": 0, "tol": 1e-8, "random_state": 0}
     inside = bf.Recommender(**settings).fit(twice)
     blocks = bf.Recommender(**settings).fit(partition(twice, tmp_path / "b"))
     assert blocks.result_.objective == pytest.approx(inside.result_.objective, rel=1e-5)
@@ -135,13 +135,13 @@ def test_weights_of_clicks_are_chosen_as_in_memory(tmp_path, monkeypatch):
     inside = bf.Recommender(n_components=3, item_share=0, random_state=0).fit((rows[stay], cols[stay]))
     partition((rows[stay], cols[stay], np.ones(stay.sum())), tmp_path / "b")
     blocks = bf.Recommender(n_components=3, random_state=0).fit(tmp_path / "b")
-    assert (blocks.alpha_, blocks.unobserved_) == (inside.alpha_, inside.unobserved_)
+    assert (blocks.ridge_, blocks.unobserved_) == (inside.ridge_, inside.unobserved_)
     assert blocks.trials_[0].ndcg == pytest.approx(inside.trials_[0].ndcg, abs=0.02)
 
 
 def test_what_was_seen_is_read_from_the_blocks(data, store):
     rows, cols, _ = data
-    inside, blocks = (bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(one) for one in (data, store))
+    inside, blocks = (bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(one) for one in (data, store))
     for asked in (None, [3], [59, 0, 7], np.arange(20, 30)):
         (a, first), (b, second) = (one.recommend(asked, n=4) for one in (inside, blocks))
         assert np.array_equal(a, b)
@@ -150,7 +150,7 @@ def test_what_was_seen_is_read_from_the_blocks(data, store):
 
 
 def test_a_saved_fit_knows_where_its_blocks_are(data, store, tmp_path):
-    blocks = bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(store)
+    blocks = bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(store)
     (tmp_path / "home").mkdir()
     blocks.save(tmp_path / "home/fit")
     assert (tmp_path / "home/fit/seen.safetensors").stat().st_size < 8 * sum(store.shape) + 2000
@@ -187,7 +187,7 @@ def test_error_bars_are_kept(store, data, tmp_path):
 
 
 def test_new_rows_are_found(data, store):
-    inside, blocks = (bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(one) for one in (data, str(store.folder)))
+    inside, blocks = (bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(one) for one in (data, str(store.folder)))
     X = np.full((2, store.shape[1]), np.nan)
     X[0, :9], X[1, 4:30] = 2.0, 5.0
     assert np.allclose(inside.predict(X), blocks.predict(X), atol=1e-3)
@@ -206,7 +206,7 @@ def test_entries_are_held_out_by_the_same_hash(data, store):
 
 def test_an_executor_is_shared_by_copies(store):
     here = bf.executors.Streamed("1MB")
-    estimator = bf.MatrixCompletion(alpha=1.0, executor=here, **TIGHT)
+    estimator = bf.MatrixCompletion(ridge=1.0, executor=here, **TIGHT)
     assert clone(estimator).executor is here
     assert estimator.fit(store).model_.result.problem is None
     again = pickle.loads(pickle.dumps(estimator))
@@ -232,7 +232,7 @@ def test_what_does_not_go_with_blocks_is_refused(estimator, options, said, tmp_p
 
 
 def test_what_needs_the_data_says_so(tmp_path):
-    fit = bf.MatrixCompletion(alpha=1.0, **TIGHT).fit(partition(entries(), tmp_path / "blocks"))
+    fit = bf.MatrixCompletion(ridge=1.0, **TIGHT).fit(partition(entries(), tmp_path / "blocks"))
     for call in (fit.complete, lambda: fit.partial_fit(np.ones((1, 60)))):
         with pytest.raises(InputError, match="not in memory"):
             call()
@@ -242,4 +242,4 @@ def test_what_needs_the_data_says_so(tmp_path):
     with open(path, "r+b") as file:
         file.truncate(100)
     with pytest.raises(FileError, match="block-00003"):
-        bf.MatrixCompletion(alpha=1.0).fit(tmp_path / "blocks")
+        bf.MatrixCompletion(ridge=1.0).fit(tmp_path / "blocks")

@@ -318,7 +318,7 @@ def test_new_rows_do_not_depend_on_it_at_all(threads_for_small_work):
     table = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 30))
     table[rng.random(table.shape) < 0.5] = np.nan
     with bf.threads(1):
-        model = bf.MatrixCompletion(n_components=2, alpha=0.1, random_state=0).fit(table)
+        model = bf.MatrixCompletion(n_components=2, ridge=0.1, random_state=0).fit(table)
         alone = model.transform(table)
     with bf.threads(3):
         np.testing.assert_array_equal(model.transform(table), alone)

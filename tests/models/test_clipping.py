@@ -125,7 +125,7 @@ def test_errors_do_not_grow_and_intervals_hold_as_often(shown, fitted, free):
 
 @pytest.mark.parametrize("clip", [True, (1, 5), [0.5, 5.5], (0, np.inf)], ids=str)
 def test_ranges_that_are_asked_for(shown, clip):
-    model = bf.MatrixCompletion(n_components=2, alpha=1.0, clip=clip, random_state=0).fit(shown)
+    model = bf.MatrixCompletion(n_components=2, ridge=1.0, clip=clip, random_state=0).fit(shown)
     assert model.clip_ == ((1, 5) if clip is True else tuple(clip))
     told = model.predict(*np.indices(SHAPE).reshape(2, -1))
     assert model.clip_[0] <= told.min()
@@ -154,14 +154,14 @@ def test_ranges_that_are_refused(shown, options, words):
 
 @pytest.mark.parametrize(("loss", "expected"), [("huber", (1, 5)), ("poisson", None)])
 def test_other_losses(shown, loss, expected):
-    assert bf.MatrixCompletion(n_components=1, alpha=5.0, loss=loss, random_state=0).fit(shown).clip_ == expected
+    assert bf.MatrixCompletion(n_components=1, ridge=5.0, loss=loss, random_state=0).fit(shown).clip_ == expected
 
 
 def test_values_that_are_all_alike_and_single_precision():
     same = bf.MatrixCompletion(n_components=1, clip=True).fit(np.full((5, 4), 2.5))
     assert same.clip_ == (2.5, 2.5)
     assert np.all(same.predict([0, 1], [1, 2]) == 2.5)
-    single = bf.MatrixCompletion(n_components=1, alpha=1.0).fit(grades()[0].astype(np.float32))
+    single = bf.MatrixCompletion(n_components=1, ridge=1.0).fit(grades()[0].astype(np.float32))
     told = single.predict(*np.indices(SHAPE).reshape(2, -1))
     assert told.dtype == np.float32
     assert told.max() <= 5
@@ -256,15 +256,15 @@ def shell(tmp_path, monkeypatch, shown):
 
 
 def test_the_shell_clips_too(shell):
-    done = shell("complete", "data.csv", "--rank", 2, "--alpha", 1, "--holdout", 0.3, "-o", "fit", "--json")
+    done = shell("complete", "data.csv", "--rank", 2, "--ridge", 1, "--holdout", 0.3, "-o", "fit", "--json")
     free = shell(
-        "complete", "data.csv", "--rank", 2, "--alpha", 1, "--holdout", 0.3, "--clip", "no", "-o", "free", "--json"
+        "complete", "data.csv", "--rank", 2, "--ridge", 1, "--holdout", 0.3, "--clip", "no", "-o", "free", "--json"
     )
     ours, theirs = (json.loads(run.stdout)["scores"]["held out"] for run in (done, free))
     assert ours["rmse"] < theirs["rmse"]
     assert ours["explained"] > theirs["explained"]
     assert json.loads(done.stdout)["fit"]["clip"] == [1, 5]
-    assert "1 to 5" in shell("complete", "data.csv", "--rank", 1, "--alpha", 1, "-o", "told").stdout
+    assert "1 to 5" in shell("complete", "data.csv", "--rank", 1, "--ridge", 1, "-o", "told").stdout
     told = json.loads(shell("predict", "fit", "data.csv", "--json").stdout)["predictions"]
     assert max(one["prediction"] for one in told) == 5
     told = json.loads(shell("predict", "free", "data.csv", "--json").stdout)["predictions"]
@@ -273,7 +273,7 @@ def test_the_shell_clips_too(shell):
 
 @pytest.mark.parametrize(("given", "kept"), [("0,4.5", [0, 4.5]), ("data", [1, 5]), ("0,inf", [0, None])])
 def test_ranges_of_the_shell(shell, given, kept):
-    done = shell("complete", "data.csv", "--rank", 1, "--alpha", 1, "--clip", given, "-o", "fit", "--json")
+    done = shell("complete", "data.csv", "--rank", 1, "--ridge", 1, "--clip", given, "-o", "fit", "--json")
     assert json.loads(done.stdout)["fit"]["clip"] == kept
 
 

@@ -35,7 +35,7 @@ def planted():
 
 
 def chosen(**options):
-    usual = {"loss": "squared", "n_components": 3, "alpha": None, "noise": "one", "offsets": True, "solver": None}
+    usual = {"loss": "squared", "n_components": 3, "ridge": None, "noise": "one", "offsets": True, "solver": None}
     usual |= {"max_iter": 200, "tol": 1e-6, "random_state": 0, "verbose": 0, "implicit_features": False}
     return settings(**(usual | options))
 

@@ -26,7 +26,7 @@ SHAPE = (25, 14)
 
 def chosen(**options):
     """Settings of a small fit."""
-    usual = {"loss": "squared", "n_components": 2, "alpha": 0.5, "offsets": True, "solver": None, "max_iter": 1000}
+    usual = {"loss": "squared", "n_components": 2, "ridge": 0.5, "offsets": True, "solver": None, "max_iter": 1000}
     return settings(**usual | {"tol": 1e-8, "random_state": 0, "verbose": 0} | options)
 
 
@@ -317,7 +317,7 @@ def test_all_forms_of_new_entries_give_the_same_rows(fit, tmp_path):
 
 def test_new_choices_need_no_values(tmp_path):
     clicks = lines().drop(columns="rating")
-    settings = {"n_components": 3, "unobserved": 0.2, "alpha": 0.1, "item_share": 0.3, "item_alpha": 5.0}
+    settings = {"n_components": 3, "unobserved": 0.2, "ridge": 0.1, "item_share": 0.3, "item_ridge": 5.0}
     bf.Recommender(**settings, random_state=0).fit_long(clicks).save(tmp_path / "fit")
     fit = bf.load(tmp_path / "fit")
     wanted = fit.fold_in(read(NEW, values=False))

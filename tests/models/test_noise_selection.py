@@ -126,7 +126,7 @@ def test_features_that_tell_much_are_used(told):
     assert [one.features for one in model.noise_choice_.candidates] == [True, True, False]
     assert min(model.noise_choice_.held_out[:2]) < 0.9 * model.noise_choice_.held_out[2]
     assert not completion().fit(table[:3, :9]).features_used_
-    assert completion(user_features=F, noise="auto", alpha=1.0).fit(table).features_used_
+    assert completion(user_features=F, noise="auto", ridge=1.0).fit(table).features_used_
     assert completion(user_features=F[:3, :1]).fit(table[:3, :9]).features_used_  # too few entries for a choice
 
 

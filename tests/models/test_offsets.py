@@ -31,12 +31,12 @@ def error(model, truth, X):
 
 
 CASES = {
-    "ridge": {"alpha": "auto", "n_components": 4},
-    "rank and ridge": {"alpha": "auto", "n_components": "auto"},
+    "ridge": {"ridge": "auto", "n_components": 4},
+    "rank and ridge": {"ridge": "auto", "n_components": "auto"},
     "huber": {"loss": "huber", "n_components": 4},
-    "pattern": {"alpha": "auto", "n_components": 3, "implicit_features": True},
-    "offsets alone": {"alpha": "auto", "n_components": 0},
-    "no offsets": {"alpha": "auto", "n_components": 3, "offsets": False},
+    "pattern": {"ridge": "auto", "n_components": 3, "implicit_features": True},
+    "offsets alone": {"ridge": "auto", "n_components": 0},
+    "no offsets": {"ridge": "auto", "n_components": 3, "offsets": False},
 }
 
 
@@ -47,11 +47,11 @@ def test_the_unit_of_numbers_does_not_matter(case, unit):
     one, other = (MatrixCompletion(random_state=0, **CASES[case]).fit(c * X) for c in (1, unit))
     assert other.n_components_ == one.n_components_
     np.testing.assert_allclose(other.complete() / unit, one.complete(), **ROUNDING)
-    assert other.alpha_ == pytest.approx(unit * one.alpha_, rel=1e-9)
+    assert other.ridge_ == pytest.approx(unit * one.ridge_, rel=1e-9)
     if case == "no offsets":
-        assert one.offset_alpha_ is None
+        assert one.offset_ridge_ is None
     else:
-        assert other.offset_alpha_ == pytest.approx(one.offset_alpha_, rel=1e-9)
+        assert other.offset_ridge_ == pytest.approx(one.offset_ridge_, rel=1e-9)
     if case == "huber":
         assert other.model_.loss.delta == pytest.approx(unit * one.model_.loss.delta, rel=1e-9)
     rows = np.where(np.random.default_rng(1).random((5, X.shape[1])) < 0.7, X[:5], np.nan)
@@ -62,12 +62,12 @@ def test_the_unit_of_numbers_does_not_matter(case, unit):
 @pytest.mark.parametrize(("loss", "same"), [("squared", "squared"), ("huber", "huber"), (Huber(0.7), Huber(0.7e5))])
 def test_a_given_ridge_has_the_unit_of_numbers(loss, same):
     _, X = table()
-    one = MatrixCompletion(n_components=3, loss=loss, alpha=2.0, random_state=0).fit(X)
-    other = MatrixCompletion(n_components=3, loss=same, alpha=2e5, random_state=0).fit(1e5 * X)
+    one = MatrixCompletion(n_components=3, loss=loss, ridge=2.0, random_state=0).fit(X)
+    other = MatrixCompletion(n_components=3, loss=same, ridge=2e5, random_state=0).fit(1e5 * X)
     np.testing.assert_allclose(other.complete() / 1e5, one.complete(), **ROUNDING)
-    assert (one.alpha_, other.alpha_) == (2.0, 2e5)
+    assert (one.ridge_, other.ridge_) == (2.0, 2e5)
     if loss == "squared":
-        assert one.offset_alpha_ == pytest.approx(2 / np.nanstd(X), rel=1e-9)
+        assert one.offset_ridge_ == pytest.approx(2 / np.nanstd(X), rel=1e-9)
 
 
 def test_a_given_delta_is_that_of_the_loss():
@@ -90,7 +90,7 @@ def test_units_do_not_matter_in_single_precision():
     truth, X = table()
 
     def fitted(c):
-        model = MatrixCompletion(n_components=3, alpha="auto", random_state=0).fit((c * X).astype(np.float32))
+        model = MatrixCompletion(n_components=3, ridge="auto", random_state=0).fit((c * X).astype(np.float32))
         path = model.ridge_path_
         return error(model, c * truth, X) / c, path.held_out.min() / c**2, path.standard_error.max() / c**2
 
@@ -111,9 +111,9 @@ def values(loss, X):
 def test_a_constant_times_the_weights_does_not_matter(loss):
     X = values(loss, table()[1])
     weights = np.random.default_rng(2).uniform(0.5, 2, X.shape[0])
-    settings = {"n_components": 3, "loss": loss, "alpha": "auto", "random_state": 0}
+    settings = {"n_components": 3, "loss": loss, "ridge": "auto", "random_state": 0}
     one, other = (MatrixCompletion(**settings).fit(X, sample_weight=c * weights) for c in (1, 1e3))
-    for name in ("alpha_", "offset_alpha_"):
+    for name in ("ridge_", "offset_ridge_"):
         assert getattr(other, name) == pytest.approx(1e3 * getattr(one, name), rel=1e-9)
     np.testing.assert_allclose(other.complete(), one.complete(), rtol=1e-7, atol=1e-7)
 
@@ -121,14 +121,14 @@ def test_a_constant_times_the_weights_does_not_matter(loss):
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
 def test_the_fit_is_stationary_under_both_ridges(loss):
     X = values(loss, table(shape=(30, 25))[1])
-    model = MatrixCompletion(n_components=2, loss=loss, alpha="auto", tol=1e-12, max_iter=5000, random_state=0).fit(X)
+    model = MatrixCompletion(n_components=2, loss=loss, ridge="auto", tol=1e-12, max_iter=5000, random_state=0).fit(X)
     i, j = np.nonzero(~np.isnan(X))
     G = np.zeros(X.shape)
     G[i, j] = model.model_.loss.gradient(model.model_.scores(i, j), X[i, j])
     U, V, size = model.row_factors_, model.components_.T, np.abs(G).sum(axis=1).max()
     for slopes, own, other, b in ((G, U, V, model.row_offsets_), (G.T, V, U, model.column_offsets_)):
-        np.testing.assert_allclose(slopes.sum(axis=1) + model.offset_alpha_ * b, 0, atol=0.02 * size)
-        np.testing.assert_allclose(slopes @ other + model.alpha_ * own, 0, atol=0.02 * size)
+        np.testing.assert_allclose(slopes.sum(axis=1) + model.offset_ridge_ * b, 0, atol=0.02 * size)
+        np.testing.assert_allclose(slopes @ other + model.ridge_ * own, 0, atol=0.02 * size)
 
 
 def labels(seed):
@@ -159,7 +159,7 @@ def test_numbers_are_predicted_about_as_well_as_by_offsets_alone(rank):
     for seed in range(3):
         truth, X = table(seed, shape=(120, 40), components=0.0, known=0.25, noise=0.8)
         for own in errors:
-            errors[own] += error(MatrixCompletion(n_components=own, alpha="auto", random_state=0).fit(X), truth, X)
+            errors[own] += error(MatrixCompletion(n_components=own, ridge="auto", random_state=0).fit(X), truth, X)
     assert errors[rank] < 1.15 * errors[0]
 
 
@@ -258,10 +258,10 @@ def test_a_constant_is_found_where_newton_steps_go_astray():
 def test_a_saved_fit_has_both_ridges(tmp_path):
     train, _ = labels(0)
     model = OneBitCompletion(n_components=2, random_state=0).fit(train)
-    assert model.offset_alpha_ < 0.5 * model.alpha_
+    assert model.offset_ridge_ < 0.5 * model.ridge_
     model.save(tmp_path / "fit")
     fit = bf.load(tmp_path / "fit")
-    assert (fit.model.ridge, fit.model.offset_ridge) == (model.alpha_, model.offset_alpha_)
+    assert (fit.model.ridge, fit.model.offset_ridge) == (model.ridge_, model.offset_ridge_)
     rows = np.full((3, 300), np.nan)
     rows[:, ::9] = np.where(np.random.default_rng(0).random((3, 34)) < 0.7, 1.0, 0.0)
     i, j = np.nonzero(~np.isnan(rows))
@@ -272,14 +272,14 @@ def test_a_saved_fit_has_both_ridges(tmp_path):
 def test_a_new_row_has_the_ridges_of_the_fit():
     """A row of the fit that is folded in again is found again, as its factors minimise the same function."""
     _, X = table(shape=(80, 30), components=0.4, known=0.3)
-    model = MatrixCompletion(n_components=2, alpha="auto", tol=1e-12, max_iter=5000, random_state=0).fit(X)
+    model = MatrixCompletion(n_components=2, ridge="auto", tol=1e-12, max_iter=5000, random_state=0).fit(X)
     np.testing.assert_allclose(model.transform(X)[:, 0], model.row_offsets_, atol=0.02)
     np.testing.assert_allclose(model.transform(X)[:, 1:], model.row_factors_, atol=0.02)
 
 
 def test_a_warm_start_continues_from_the_same_matrix():
     _, X = table()
-    model = MatrixCompletion(n_components=3, alpha=1.0, warm_start=True, tol=1e-9, random_state=0).fit(X)
+    model = MatrixCompletion(n_components=3, ridge=1.0, warm_start=True, tol=1e-9, random_state=0).fit(X)
     before, first = model.complete(), model.n_iter_
     model.fit(X)
     assert model.n_iter_ < first
@@ -290,9 +290,9 @@ def test_a_warm_start_continues_from_the_same_matrix():
 def test_shares_of_the_ridge_of_components_are_candidates(monkeypatch):
     """Where components explain most, the ridge that is best for offsets alone is too heavy."""
     truth, X = table(3, (70, 45), components=1.5, known=0.4)
-    settings = {"n_components": 3, "loss": "huber", "alpha": "auto", "random_state": 0}
+    settings = {"n_components": 3, "loss": "huber", "ridge": "auto", "random_state": 0}
     share = MatrixCompletion(**settings).fit(X)
     monkeypatch.setattr(hyperparameters, "SHARES", ())
     alone = MatrixCompletion(**settings).fit(X)
-    assert share.offset_alpha_ / share.alpha_ < 0.5 * alone.offset_alpha_ / alone.alpha_
+    assert share.offset_ridge_ / share.ridge_ < 0.5 * alone.offset_ridge_ / alone.ridge_
     assert error(share, truth, X) < 1.01 * error(alone, truth, X)

@@ -71,20 +71,20 @@ def test_the_imputer_fills_in_the_constant():
     assert np.all(bf.TableImputer(random_state=0).fit_transform(holed(0.1)) == 0.1)
 
 
-@pytest.mark.parametrize("alpha", [0.5, "auto"])
+@pytest.mark.parametrize("ridge", [0.5, "auto"])
 @pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "poisson"])
-def test_offsets_alone_are_those_of_a_ridge_regression(loss, alpha):
+def test_offsets_alone_are_those_of_a_ridge_regression(loss, ridge):
     """The problem is convex then, so that another method must find the same."""
     rng = np.random.default_rng(1)
     y = {"logistic": np.where(rng.random((20, 8)) < 0.6, 1.0, -1.0), "poisson": rng.poisson(3.0, (20, 8)).astype(float)}
     X = y.get(loss, rng.standard_normal((20, 8)) + np.arange(8))
     X[rng.random(X.shape) < 0.2] = np.nan
-    model = bf.MatrixCompletion(n_components=0, loss=loss, alpha=alpha, tol=1e-9, random_state=0).fit(X)
+    model = bf.MatrixCompletion(n_components=0, loss=loss, ridge=ridge, tol=1e-9, random_state=0).fit(X)
     assert model.n_components_ == 0
     rows, cols = np.nonzero(~np.isnan(X))
     slope = model.model_.loss.gradient(model.model_.scores(rows, cols), X[rows, cols])
     for side, index, offsets in ((0, rows, model.row_offsets_), (1, cols, model.column_offsets_)):
-        total = np.bincount(index, slope, X.shape[side]) + model.offset_alpha_ * offsets
+        total = np.bincount(index, slope, X.shape[side]) + model.offset_ridge_ * offsets
         np.testing.assert_allclose(total, 0, atol=1e-3)
 
 

@@ -62,7 +62,7 @@ def lines(values="numbers", dtype=np.float64):
 
 
 def made(frame=None, **options):
-    model = MatrixCompletion(**{"n_components": 2, "alpha": 0.5, "random_state": 0} | options)
+    model = MatrixCompletion(**{"n_components": 2, "ridge": 0.5, "random_state": 0} | options)
     return model.fit_long(lines() if frame is None else frame).fit_
 
 
@@ -133,9 +133,9 @@ def test_losses_by_their_names(tmp_path, name):
 
 
 @pytest.mark.parametrize("offsets", [True, False])
-@pytest.mark.parametrize("alpha", [0, 0.1 + 0.2, "auto"])
-def test_settings(tmp_path, offsets, alpha):
-    fit = made(offsets=offsets, alpha=alpha)
+@pytest.mark.parametrize("ridge", [0, 0.1 + 0.2, "auto"])
+def test_settings(tmp_path, offsets, ridge):
+    fit = made(offsets=offsets, ridge=ridge)
     assert same(fit, again(fit, tmp_path / "fit"))
 
 
@@ -181,7 +181,7 @@ def test_dates_are_found_in_any_dress(tmp_path, fit):
 
 def test_numbers_for_names(tmp_path):
     table = np.where(np.random.default_rng(0).random(SHAPE) < 0.7, 1.5, np.nan) * np.arange(SHAPE[1])
-    fit = MatrixCompletion(n_components=1, alpha=0.5, random_state=0).fit(table).fit_
+    fit = MatrixCompletion(n_components=1, ridge=0.5, random_state=0).fit(table).fit_
     assert same(fit, again(fit, tmp_path / "fit"))
 
 
@@ -190,7 +190,7 @@ def test_numbers_for_names(tmp_path):
 def test_classes_of_labels(tmp_path, link, coding):
     frame = lines("labels")
     frame["rating"] = np.where(frame["rating"] > 0, coding[1], coding[0])
-    model = OneBitCompletion(n_components=1, link=link, alpha=1.0, random_state=0).fit_long(frame)
+    model = OneBitCompletion(n_components=1, link=link, ridge=1.0, random_state=0).fit_long(frame)
     found = again(model.fit_, tmp_path / "fit")
     assert same(model.fit_, found)
     assert found.classes.tolist() == list(coding)
@@ -205,7 +205,7 @@ def test_rows_that_were_added_are_kept(tmp_path, fit):
     found = again(folded, tmp_path / "fit")
     assert same(folded, found)
     assert found.card["data"]["rows"] == SHAPE[0] + 1
-    estimator = MatrixCompletion(n_components=2, alpha=0.5, random_state=0).fit_long(lines())
+    estimator = MatrixCompletion(n_components=2, ridge=0.5, random_state=0).fit_long(lines())
     more = pd.DataFrame({"user": ["ann", "u1", "u2"], "item": [1, 99, 99], "rating": [1.0, -1.0, 0.5]})
     grown = estimator.partial_fit_long(more).fit_
     assert same(grown, again(grown, tmp_path / "grown"))
@@ -229,7 +229,7 @@ def test_the_folder_and_its_card(tmp_path, fit):
     fit.save(tmp_path / "fit")
     assert set(os.listdir(tmp_path / "fit")) == FILES
     card = json.loads((tmp_path / "fit" / "card.json").read_text(encoding="utf-8"))
-    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (6, 2, SHAPE[0])
+    assert (card["format"], card["fit"]["rank"], card["data"]["rows"]) == (7, 2, SHAPE[0])
     assert bf.load(str(tmp_path / "fit")).card == card
     replace(fit, card={"notes": ["ä"]}).save(str(tmp_path / "other"), report="<html>")
     assert set(os.listdir(tmp_path / "other")) == FILES | {"report.html"}
@@ -307,7 +307,7 @@ def test_names_that_are_not_text(tmp_path, fit):
 
 
 def test_nothing_is_replaced_unasked(tmp_path, fit):
-    other = made(alpha=2.0)
+    other = made(ridge=2.0)
     fit.save(tmp_path / "fit")
     before = {name: (tmp_path / "fit" / name).read_bytes() for name in FILES}
     with pytest.raises(InputError, match="fit already exists"):
@@ -360,7 +360,7 @@ def test_a_full_disk_leaves_things_as_they_were(tmp_path, fit, monkeypatch, wher
         if where == "rename":
             patch.setattr(exchange, "_exchanged", lambda new, old: False)
         with pytest.raises(FileError, match=r"fit was not written: No space left on device\. Nothing is left behind"):
-            made(alpha=2.0).save(target, force=force)
+            made(ridge=2.0).save(target, force=force)
     assert os.listdir(tmp_path) == (["fit"] if force else [])
     if force:
         assert {path.name: path.read_bytes() for path in target.iterdir()} == before
@@ -493,7 +493,7 @@ def test_models_that_are_damaged(folder, change):
 
 def test_a_store_whose_name_is_too_long_is_not_found(tmp_path):
     bf.data.partition(([0, 1, 1], [0, 0, 1], [1.0, 2.0, 3.0]), tmp_path / "blocks")
-    bf.MatrixCompletion(n_components=1, alpha=1.0).fit(tmp_path / "blocks").save(tmp_path / "fit")
+    bf.MatrixCompletion(n_components=1, ridge=1.0).fit(tmp_path / "blocks").save(tmp_path / "fit")
     path = tmp_path / "fit" / "card.json"
     card = json.loads(path.read_text())
     for name in ("x" * 5000, 10**400, "\0"):
@@ -674,7 +674,7 @@ def test_covariances_may_be_singular(sure):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_whose_squares_overflow_are_refused(tmp_path, dtype):
-    MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit_long(lines(dtype=dtype)).save(tmp_path / "fit")
+    MatrixCompletion(n_components=2, ridge=1.0, random_state=0).fit_long(lines(dtype=dtype)).save(tmp_path / "fit")
     path = tmp_path / "fit" / "factors.safetensors"
     arrays, metadata = files.read(path, "result")
     huge = float(np.finfo(arrays["U"].dtype).max)
@@ -690,7 +690,7 @@ def test_numbers_whose_squares_overflow_are_refused(tmp_path, dtype):
 
 def test_item_to_item_scores_are_tested(tmp_path):
     clicks = np.random.default_rng(0).random((12, 9)) < 0.4
-    settings = {"n_components": 2, "item_share": 0.3, "item_alpha": 3.0, "unobserved": 0.2, "alpha": 0.03}
+    settings = {"n_components": 2, "item_share": 0.3, "item_ridge": 3.0, "unobserved": 0.2, "ridge": 0.03}
     bf.Recommender(**settings, random_state=0).fit(1.0 * clicks).save(tmp_path / "fit")
     path = tmp_path / "fit" / "items.safetensors"
     arrays, metadata = files.read(path, "items")
@@ -752,7 +752,14 @@ def test_pairs_that_are_damaged(folder, change):
 
 @pytest.mark.parametrize(
     "name",
-    [*(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)), "clicks-4", "features-4", "clicks-5"],
+    [
+        *(f"{kind}-{k}" for kind in ("completion", "labels") for k in (1, 2, 3)),
+        "clicks-4",
+        "features-4",
+        "clicks-5",
+        "clicks-6",
+        "completion-6",
+    ],
 )
 def test_every_format_is_read(name, tmp_path):
     folder = FORMATS / name
@@ -764,7 +771,7 @@ def test_every_format_is_read(name, tmp_path):
     assert fit.recommend(expected["rows"][0], n=3)[0][0].tolist() == expected["recommended"]
     new = again(fit, tmp_path / "fit")
     assert same(fit, new)
-    assert new.card["format"] == 6
+    assert new.card["format"] == 7
     if "because" in expected:
         for one in (fit, new):
             names, parts, _ = one.explain(expected["rows"][0], expected["recommended"][0], n=3)

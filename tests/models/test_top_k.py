@@ -119,7 +119,7 @@ def test_after_new_rows_and_from_folders(fitted, tmp_path):
 @pytest.mark.parametrize("by", ["lower", "draw"])
 def test_a_ridge_has_no_doubts(by):
     with pytest.raises(InputError, match=f"by='{by}' needs a posterior, but this fit has a ridge"):
-        made(alpha=1.0, noise="auto").recommend(by=by)
+        made(ridge=1.0, noise="auto").recommend(by=by)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, np.nan, True, "0.9", None])

@@ -8,7 +8,7 @@ from bifactor.factors import Free
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 
-SHAPE, RANK, ALPHA, LAM = (12, 9), 3, 2.5, 0.7
+SHAPE, RANK, RIDGE, LAM = (12, 9), 3, 2.5, 0.7
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def is_half(objective, const, problem):
 
 
 def test_hu_koren_and_volinsky(clicks):
-    c = 1 + ALPHA * clicks[2]
+    c = 1 + RIDGE * clicks[2]
 
     def objective(x):
-        cells = over_all(clicks, x, lambda z, r: (1 + ALPHA * r) * (z - 1) ** 2, lambda z: z**2)
+        cells = over_all(clicks, x, lambda z, r: (1 + RIDGE * r) * (z - 1) ** 2, lambda z: z**2)
         return cells + LAM * sum(squares(x))
 
     is_half(objective, constant(c, 1.0), problem(clicks, c, 1.0, penalty=Ridge(LAM)))
@@ -64,10 +64,10 @@ def test_hu_koren_and_volinsky(clicks):
 def test_implicit(clicks):
     """Its confidence is αr, not 1 + αr; of a negative r the size is, and the preference is 0."""
     clicks[2][::4] *= -1
-    c, p = ALPHA * np.abs(clicks[2]), np.where(clicks[2] > 0, 1.0, 0.0)
+    c, p = RIDGE * np.abs(clicks[2]), np.where(clicks[2] > 0, 1.0, 0.0)
 
     def objective(x):
-        cells = over_all(clicks, x, lambda z, r: ALPHA * abs(r) * (z - (r > 0)) ** 2, lambda z: z**2)
+        cells = over_all(clicks, x, lambda z, r: RIDGE * abs(r) * (z - (r > 0)) ** 2, lambda z: z**2)
         return cells + LAM * sum(squares(x))
 
     is_half(objective, constant(c, 1.0, p), problem(clicks, c, 1.0, p, Ridge(LAM)))
@@ -77,11 +77,11 @@ def test_spark(clicks):
     """The ridge of a row is times its number of positive ratings."""
     i, j, r = clicks
     r[::4] *= -1
-    c, p = 1 + ALPHA * np.abs(r), np.where(r > 0, 1.0, 0.0)
+    c, p = 1 + RIDGE * np.abs(r), np.where(r > 0, 1.0, 0.0)
     a, b = (np.bincount(index[r > 0], minlength=k) for index, k in zip((i, j), SHAPE, strict=True))
 
     def objective(x):
-        cells = over_all(clicks, x, lambda z, r: (1 + ALPHA * abs(r)) * (z - (r > 0)) ** 2, lambda z: z**2)
+        cells = over_all(clicks, x, lambda z, r: (1 + RIDGE * abs(r)) * (z - (r > 0)) ** 2, lambda z: z**2)
         return cells + LAM * float(a @ np.sum(x.left**2, axis=1) + b @ np.sum(x.right**2, axis=1))
 
     is_half(objective, constant(c, 1.0, p), problem(clicks, c, 1.0, p, Ridge(LAM, rows=a, cols=b)))
@@ -138,7 +138,7 @@ def test_popular_negatives(clicks):
 def test_one_alternating_step_is_the_normal_equations(clicks):
     """Of a fit that has converged, each row solves Σ c vvᵀ + Σ_rest w₀ vvᵀ + λI, as in alternating least squares."""
     i, j, r = clicks
-    c = 1 + ALPHA * r
+    c = 1 + RIDGE * r
     fit = bf.solve(problem(clicks, c, 1.0, penalty=Ridge(LAM)), RANK, bf.solvers.Newton(), rng=0, tol=1e-12)
     W, P = np.ones(SHAPE), np.zeros(SHAPE)
     W[i, j], P[i, j] = c, 1.0

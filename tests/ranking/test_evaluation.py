@@ -118,7 +118,7 @@ def test_an_estimator_with_recommend_is_evaluated():
     rows, cols = data.nonzero()
     split = ranking.by_entry(sparse.csr_array((1 + (cols % 3) + 0.1 * (rows % 2), (rows, cols)), shape=data.shape))
     i, j = split.train.nonzero()
-    model = bf.MatrixCompletion(n_components=2, alpha=1.0, random_state=0).fit((i, j, split.train.data))
+    model = bf.MatrixCompletion(n_components=2, ridge=1.0, random_state=0).fit((i, j, split.train.data))
     found = ranking.evaluate(model, split, 3)
     assert 0 <= found["ndcg@3"] <= 1
 

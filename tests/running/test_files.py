@@ -30,7 +30,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def fit():
-    return bf.MatrixCompletion(n_components=1, alpha=1.0, random_state=0).fit(np.arange(12.0).reshape(4, 3)).fit_
+    return bf.MatrixCompletion(n_components=1, ridge=1.0, random_state=0).fit(np.arange(12.0).reshape(4, 3)).fit_
 
 
 def written(target):
@@ -394,7 +394,7 @@ if len(sys.argv) > 3:
 
 def fit(level):
     table = level + np.arange(12.0).reshape(4, 3)
-    return bf.MatrixCompletion(n_components=1, alpha=1.0, random_state=0).fit(table).fit_
+    return bf.MatrixCompletion(n_components=1, ridge=1.0, random_state=0).fit(table).fit_
 
 problem = bf.Problem("squared", bf.operators.Full((4, 3)), np.ones((4, 3)))
 def solved(iterations, **more):
@@ -416,7 +416,7 @@ def complete(level):
     data = os.path.join(os.path.dirname(folder), "data.csv")
     with open(data, "w") as file:
         file.write("\\n".join(lines))
-    done = CliRunner().invoke(main, ["complete", data, "-o", path, "--rank", "1", "--alpha", "1", "--force"])
+    done = CliRunner().invoke(main, ["complete", data, "-o", path, "--rank", "1", "--ridge", "1", "--force"])
     assert done.exit_code == 0, done.output
 
 WRITE = {

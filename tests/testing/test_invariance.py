@@ -101,7 +101,7 @@ def test_random_choices_may_change_the_answers_and_not_the_losses():
 
 @pytest.mark.parametrize("change", ["names", "sparse", "triples", "frame", "file", "blocks"])
 def test_completions_take_all_forms(change):
-    check_invariance(bf.MatrixCompletion(n_components=1, alpha=1.0, tol=1e-9), table(), change)
+    check_invariance(bf.MatrixCompletion(n_components=1, ridge=1.0, tol=1e-9), table(), change)
 
 
 @pytest.mark.parametrize("change", ["names", "triples", "frame", "file", "blocks"])
@@ -112,7 +112,7 @@ def test_others_take_tables_only(change):
 
 def test_features_move():
     features = np.random.default_rng(0).standard_normal((30, 2))
-    model = bf.MatrixCompletion(n_components=1, alpha=1.0, tol=1e-9, user_features=features)
+    model = bf.MatrixCompletion(n_components=1, ridge=1.0, tol=1e-9, user_features=features)
     check_invariance(model, table(), "order")
     with pytest.raises(InputError, match="has no features"):
         check_invariance(Means(), table(), "features")

@@ -10,5 +10,5 @@ counts = np.random.default_rng(0).poisson(2.0, (60, 30)).astype(float)
 from anndata import AnnData  # noqa: E402
 
 adata = AnnData(counts)
-bf.anndata.pca(adata, n_comps=2, alpha=1.0)
+bf.anndata.pca(adata, n_comps=2, ridge=1.0)
 print(adata.obsm["X_bifactor"].shape)  # (60, 2)

@@ -27,7 +27,7 @@ model = bf.MatrixCompletion(n_components=2, random_state=0).fit((rows, cols, pro
 plots.ObservedPredictedDisplay.from_estimator(model)
 
 # --- ScreeDisplay ---
-model = bf.LogisticPCA(2, alpha=1.0, random_state=0).fit((truth > 0).astype(float))
+model = bf.LogisticPCA(2, ridge=1.0, random_state=0).fit((truth > 0).astype(float))
 plots.ScreeDisplay.from_estimator(model)
 
 # --- ImageDisplay ---

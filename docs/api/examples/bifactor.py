@@ -101,17 +101,17 @@ scores = model.transform(table)
 print(model.n_components_, model.get_covariance().shape)
 
 # --- LogisticPCA ---
-scores = bf.LogisticPCA(2, alpha=1.0, random_state=0).fit_transform((truth > 0).astype(float))
+scores = bf.LogisticPCA(2, ridge=1.0, random_state=0).fit_transform((truth > 0).astype(float))
 
 # --- PoissonPCA ---
 counts = rng.poisson(np.exp(truth / 2))
-scores = bf.PoissonPCA(2, alpha=1.0, random_state=0).fit_transform(counts)
+scores = bf.PoissonPCA(2, ridge=1.0, random_state=0).fit_transform(counts)
 
 # --- Recommender ---
 from scipy import sparse  # noqa: E402
 
 clicks = sparse.csr_array((truth > 1) & (rng.random(truth.shape) < 0.7), dtype=float)
-model = bf.Recommender(n_components=4, unobserved=0.2, alpha=0.01, random_state=0).fit(clicks)
+model = bf.Recommender(n_components=4, unobserved=0.2, ridge=0.01, random_state=0).fit(clicks)
 items, scores = model.recommend([0, 1], n=5)
 similar, cosines = model.similar_items([3], n=5)
 

@@ -12,7 +12,7 @@ recommended = np.array([[3, 1, 2], [0, 5, 4]])  # for two users, best first
 held_out = sparse.csr_array(([1.0, 1.0, 1.0], ([0, 0, 1], [1, 7, 0])), shape=(2, 30))
 
 # --- evaluate ---
-model = bf.Recommender(n_components=4, unobserved=0.2, alpha=0.01, random_state=0).fit(
+model = bf.Recommender(n_components=4, unobserved=0.2, ridge=0.01, random_state=0).fit(
     split.train
 )
 print(bf.ranking.evaluate(model, split, n=10))

@@ -28,8 +28,8 @@ table = (
     rng.standard_normal((30, 1)) * rng.standard_normal(20) + rng.standard_normal((30, 20)) / 5
 )
 table[rng.random(table.shape) < 0.4] = np.nan
-model = bf.MatrixCompletion(n_components=1, alpha=1.0, tol=1e-9)
+model = bf.MatrixCompletion(n_components=1, ridge=1.0, tol=1e-9)
 bf.testing.check_invariance(model, table, "shift", by=100.0)
 bf.testing.check_invariance(model, table, "order")
 # a ridge has the unit of the weights
-bf.testing.check_invariance(model, table, "weights", by=10.0, settings={"alpha": 10.0})
+bf.testing.check_invariance(model, table, "weights", by=10.0, settings={"ridge": 10.0})

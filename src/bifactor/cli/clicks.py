@@ -40,7 +40,7 @@ from bifactor.running.result import Status
 from bifactor.solvers import PCG
 from bifactor.validation import counted
 
-DEFAULTS = {"rank": 128, "alpha": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
+DEFAULTS = {"rank": 128, "ridge": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
 """The defaults of `Recommender`, and the share of each user's choices that the first fit is judged by."""
 
 SHOWN = ("seed", "row", "col", "value", "weight", "wide", "workers")
@@ -147,7 +147,7 @@ def _settings(options: Mapping[str, Any], checkpoint: Path | None) -> Settings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("n_components", "alpha", "max_iter", "tol", "random_state")
+    wanted = ("n_components", "ridge", "max_iter", "tol", "random_state")
     given = {name: options[names.get(name, name)] for name in wanted}
     return replace(settings(loss="squared", offsets=False, solver=None, verbose=0, **given), checkpoint=checkpoint)
 
@@ -168,7 +168,7 @@ def _needed(data: Clicked, chosen: Settings, options: Mapping[str, Any]) -> int:
     if isinstance(data, BlockStore):
         problem = Objective(Partitioned("squared", BlockView(data, Chosen()), chosen.executor), Ridge(1.0))
         found = block_memory(problem, rank, PCG(), size, options["workers"]) + SPLIT * size * min(JUDGES, m) // m
-        if chosen.alpha is None or options["unobserved"] == "auto":
+        if chosen.ridge is None or options["unobserved"] == "auto":
             some = sample_memory(data.shape, size, ENOUGH, min(rank, TRIAL_RANK)) + 2 * SPLIT * min(size, ENOUGH)
             found = max(found, some)
     else:
@@ -181,7 +181,7 @@ def _fitted(
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
     """The fit to all choices, the first fit, and how well the first one ranked the held-out choices."""
     holdout, unobserved = options["holdout"], options["unobserved"]
-    given = Choices(None if unobserved == "auto" else float(unobserved), chosen.alpha)
+    given = Choices(None if unobserved == "auto" else float(unobserved), chosen.ridge)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
     parts = held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
@@ -207,8 +207,8 @@ def _same(model: Model) -> Choices:
     """The settings that were chosen for a model."""
     assert model.clicks is not None
     items = model.clicks.items
-    share, alpha = (0.0, 0.0) if items is None else (items.share, items.alpha)
-    return Choices(model.clicks.unobserved, model.ridge, share, alpha)
+    share, ridge = (0.0, 0.0) if items is None else (items.share, items.ridge)
+    return Choices(model.clicks.unobserved, model.ridge, share, ridge)
 
 
 def _size(data: Clicked) -> int:
@@ -233,9 +233,9 @@ def _run(data: Clicked, chosen: Settings, given: Choices, start: Model | None, n
 
 
 def _weights(choice: Mapping[str, Any]) -> str:
-    told = f"{choice['unobserved']:.3g} for items not chosen, 1 for chosen ones; ridge {choice['alpha']:.3g}"
+    told = f"{choice['unobserved']:.3g} for items not chosen, 1 for chosen ones; ridge {choice['ridge']:.3g}"
     if choice["item_share"]:
-        told += f"; {choice['item_share']:.0%} of scores are item-to-item, ridge {choice['item_alpha']:.3g}"
+        told += f"; {choice['item_share']:.0%} of scores are item-to-item, ridge {choice['item_ridge']:.3g}"
     trials = choice["trials"]
     if not trials:
         return told

@@ -61,7 +61,7 @@ Examples:
 )
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="squared", show_default=True, help="Loss function.")
 @click.option(
-    "--alpha", type=Auto(float), help="Ridge; 0 for none. By default, fits with squared loss have error bars instead."
+    "--ridge", type=Auto(float), help="Ridge; 0 for none. By default, fits with squared loss have error bars instead."
 )
 @click.option(
     "--noise", type=click.Choice(NOISES), default="auto", show_default=True, help="Noise model of fits with error bars."
@@ -171,7 +171,7 @@ def _settings(options: dict[str, Any]) -> Settings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
-    wanted = ("loss", "n_components", "alpha", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
+    wanted = ("loss", "n_components", "ridge", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
     checked = settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
     return replace(checked, checkpoint=checkpoint)
 
@@ -186,7 +186,7 @@ def _wide(entries: Observations | BlockStore) -> bool:
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    names = "rank loss alpha noise offsets clip holdout max_iter tol seed row col value weight wide"
+    names = "rank loss ridge noise offsets clip holdout max_iter tol seed row col value weight wide"
     clip = options["clip"]
     return {name: options[name] for name in names.split()} | (
         {"clip": stored_range(clip)} if isinstance(clip, tuple) else {}

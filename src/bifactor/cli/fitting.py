@@ -95,7 +95,7 @@ def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None, work
     problem = Objective(Partitioned(chosen.loss, data, chosen.executor), penalty, offsets=chosen.offsets)
     found = block_memory(problem, min(rank, *data.shape), solver or PCG(), size, workers)
     found += saved_memory(problem, min(rank, *data.shape)) if chosen.posterior else 0
-    if chosen.alpha is not None and chosen.n_components is not None and not chosen.loss.located:
+    if chosen.ridge is not None and chosen.n_components is not None and not chosen.loss.located:
         return found
     return max(found, sample_memory(data.shape, size, MANY if chosen.posterior else ENOUGH, rank, solver))
 
@@ -158,14 +158,14 @@ def _same(chosen: Settings, first: Model) -> Settings:
     """Settings with the rank, ridges and solver that an earlier fit has chosen."""
     solver = chosen.solver if first.choice is None else first.choice.chosen.solver
     chosen = after_choice(after_choice(chosen, first.choice), first.path)
-    chosen = replace(chosen, alpha=first.ridge, offset_ridge=first.offset_ridge)
+    chosen = replace(chosen, ridge=first.ridge, offset_ridge=first.offset_ridge)
     return replace(chosen, n_components=first.rank, solver=solver)
 
 
 def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) -> Model:
-    automatic = chosen.alpha is None or chosen.n_components is None
+    automatic = chosen.ridge is None or chosen.n_components is None
     what = "fitting all entries" if start is not None else "fitting"
-    before = "choosing the ridge" if chosen.alpha is None else "choosing the rank" if automatic else "starting"
+    before = "choosing the ridge" if chosen.ridge is None else "choosing the rank" if automatic else "starting"
     before = "choosing the noise" if chosen.posterior else before
     with warnings.catch_warnings(record=True) as caught, monitor.fitting(what, before, size_of(data)) as show:
         warnings.simplefilter("always")

@@ -361,7 +361,7 @@ def _require_error_bars(model: Fit, by: str) -> None:
     posterior = model.model.posterior
     if posterior is not None and posterior.rows.covariance is not None:
         return
-    why = "a fit with a ridge has none. Fit without --alpha"
+    why = "a fit with a ridge has none. Fit without --ridge"
     if model.model.clicks is not None:
         why = "a fit to clicks has none. Leave it out"
     elif posterior is not None:

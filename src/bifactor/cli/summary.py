@@ -85,7 +85,7 @@ def written(output: Path) -> str:
 
 
 def _shrinkage(fit: dict[str, Any]) -> str:
-    return "with error bars" if fit["alpha"] is None else f"ridge {fit['alpha']:.4g}"
+    return "with error bars" if fit["ridge"] is None else f"ridge {fit['ridge']:.4g}"
 
 
 def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:

@@ -39,7 +39,8 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     ----------
     source : path or data frame
         A file: csv, tsv or other delimited text, LIBMF triples, MatrixMarket or JSON lines, any of these gzipped;
-        parquet; or npz. Or a frame of pandas, polars (also lazy), pyarrow or any library that narwhals supports.
+        parquet; or npz. Or a frame of pandas, polars (also lazy), pyarrow or any library that narwhals supports; or
+        observations that were read before.
     row, col, value, weight : str, optional
         Columns, by name or by number from 1. Entries of weight 0 are left out.
     wide : bool, optional
@@ -63,6 +64,8 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     require_flag(wanted.text_names, "text_names")
     if wanted.weight is not None and not wanted.values:
         raise InputError("Pairs without values have no weights. Leave out weight.")
+    if isinstance(source, Observations):  # read before
+        return source.with_text_names() if wanted.text_names else source
     if not isinstance(source, (str, os.PathLike)):
         found = Frame(source).observations(wanted)
         if found.rows.size == 0:

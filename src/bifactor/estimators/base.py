@@ -298,7 +298,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
 
     def _note(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
-        self.result_, self.ridge_path_, self.alpha_ = model.result, model.path, model.ridge
+        self.result_, self.ridge_path_, self.ridge_ = model.result, model.path, model.ridge
         self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
         self.evidence_ = None if model.posterior is None else -model.result.objective
         self.noise_ = noise
@@ -483,7 +483,7 @@ class Completion(Completed, Factorised):
 
     def _note(self, model: Model, noise: float | None) -> None:
         super()._note(model, noise)
-        self.offset_alpha_ = model.offset_ridge
+        self.offset_ridge_ = model.offset_ridge
 
     @abstractmethod
     def _decoded(self, values: Array) -> Array:

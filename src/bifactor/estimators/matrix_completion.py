@@ -24,7 +24,7 @@ class MatrixCompletion(ErrorBars, Completion):
     """Completes a matrix from some known entries: μ + bᵢ + cⱼ + uᵢ·vⱼ, under a loss of your choice.
 
     Numbers such as ratings need no tuning: b, c, u and v have a posterior, whose priors and noise are estimated, so
-    that each prediction has an error bar. A ridge is used instead if `alpha` is passed, and for other losses; by
+    that each prediction has an error bar. A ridge is used instead if `ridge` is passed, and for other losses; by
     default it is the one that best predicts a held-out tenth of the entries.
 
     Parameters
@@ -36,11 +36,11 @@ class MatrixCompletion(ErrorBars, Completion):
         Type of the entries: numbers, numbers with outliers, ±1, counts, grades. The δ of "huber" is fitted to the
         residuals, unless you pass `losses.Huber(delta)`. For grades, `predict` returns the mean
         and `predict_proba` the probability of each; `model_.loss.median` of `decision_function` is the median.
-    alpha : float or "auto", optional
+    ridge : float or "auto", optional
         The ridge of u and v; 0 for none, "auto" for the one that predicts best. By default there is a posterior for
         squared errors, and "auto" for other losses. For numbers it has their unit: if y is multiplied by 10, so is the
         ridge of the same fit. With "auto", offsets have their own ridge if that predicts better; else theirs is
-        alpha/s, where s is the standard deviation of numbers, and 1 for losses with a link.
+        ridge/s, where s is the standard deviation of numbers, and 1 for losses with a link.
     noise : {"auto", "one", "columns", "rows", "both", "student"}
         Noise of the posterior: one variance for all entries, one for each column, row or both, or Student's t;
         see `bifactor.solvers.Variational`. "auto" takes the one that best predicts a held-out tenth of the entries.
@@ -99,7 +99,7 @@ class MatrixCompletion(ErrorBars, Completion):
         How the noise was chosen, and whether features help.
     features_used_ : bool
         Whether `user_features` and `item_features` are used: False if there are none, or if they do harm.
-    alpha_, offset_alpha_ : float or None
+    ridge_, offset_ridge_ : float or None
         The ridges used, of u and v, and of the offsets; None with a posterior, the second also without offsets.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
@@ -117,10 +117,10 @@ class MatrixCompletion(ErrorBars, Completion):
 
     def __init__(
         self,
-        *,
         n_components: int | str = 10,
+        *,
         loss: Any = "squared",
-        alpha: float | str | None = None,
+        ridge: float | str | None = None,
         noise: str = "auto",
         offsets: bool = True,
         clip: str | bool | tuple[float, float] = "auto",
@@ -139,7 +139,7 @@ class MatrixCompletion(ErrorBars, Completion):
     ):
         self.n_components = n_components
         self.loss = loss
-        self.alpha = alpha
+        self.ridge = ridge
         self.noise = noise
         self.offsets = offsets
         self.clip = clip
@@ -211,7 +211,7 @@ class MatrixCompletion(ErrorBars, Completion):
         return {"prediction": self.model_.predicted(z)}
 
     def _settings(self) -> Settings:
-        names = ["n_components", "loss", "alpha", "noise", "offsets", "clip", "solver", "max_iter", "tol"]
+        names = ["n_components", "loss", "ridge", "noise", "offsets", "clip", "solver", "max_iter", "tol"]
         names += ["verbose", "random_state", "keep_features", "implicit_features"]
         return settings(**{name: getattr(self, name) for name in names})
 
@@ -251,8 +251,8 @@ class OneBitCompletion(Completion):
         The rank, reduced to the smaller side of the matrix if necessary; 0 for offsets alone, which "auto" may choose.
     link : {"logistic", "probit"}
         The function σ: 1/(1 + e^{−z}), or the normal distribution function.
-    alpha : float or "auto"
-        The ridge: u, v, b and c are normal a priori, with variance 1/alpha; with "auto", b and c may have another
+    ridge : float or "auto"
+        The ridge: u, v, b and c are normal a priori, with variance 1/ridge; with "auto", b and c may have another
         variance than u and v. With 0, the fit may stop only at `max_iter`.
     offsets : bool
         Fit an intercept and an offset for every row and column.
@@ -287,7 +287,7 @@ class OneBitCompletion(Completion):
         μ, b and c; zero without offsets.
     n_components_ : int
         The rank of the fit.
-    alpha_, offset_alpha_ : float
+    ridge_, offset_ridge_ : float
         The ridges used, of u and v, and of b and c; the second is None without offsets.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
@@ -307,10 +307,10 @@ class OneBitCompletion(Completion):
 
     def __init__(
         self,
-        *,
         n_components: int | str = 10,
+        *,
         link: str = "logistic",
-        alpha: float | str = "auto",
+        ridge: float | str = "auto",
         offsets: bool = True,
         binarize: float | None = None,
         solver: Any = None,
@@ -324,7 +324,7 @@ class OneBitCompletion(Completion):
     ):
         self.n_components = n_components
         self.link = link
-        self.alpha = alpha
+        self.ridge = ridge
         self.offsets = offsets
         self.binarize = binarize
         self.solver = solver
@@ -365,7 +365,7 @@ class OneBitCompletion(Completion):
         if self.link not in LINKS:
             raise InputError(f"link={self.link!r} is unknown. Pass one of {', '.join(LINKS)}.")
         check_binarize(self.binarize)
-        names = ("n_components", "alpha", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
+        names = ("n_components", "ridge", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
         return settings(loss=self.link, **{name: getattr(self, name) for name in names})
 
     def _view(self, store: BlockStore) -> BlockView:

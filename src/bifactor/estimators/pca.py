@@ -39,10 +39,10 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
             raise InputError(
                 f"n_components={self.n_components!r} is not an integer ≥ 1. Pass the number of components, or 'auto'."
             )
-        names = ("n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state")
+        names = ("n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state")
         chosen = settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
-        if chosen.n_components is None and chosen.alpha == 0:
-            raise InputError("n_components='auto' needs a ridge, but alpha=0. Pass alpha='auto'.")
+        if chosen.n_components is None and chosen.ridge == 0:
+            raise InputError("n_components='auto' needs a ridge, but ridge=0. Pass ridge='auto'.")
         return chosen
 
     def _entries(self, X: Any, reset: bool) -> Any:
@@ -71,7 +71,7 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, table, chosen, start, fit_components)
         V = model.V[:, model.fixed_columns :]
-        self.model_, self.result_, self.ridge_path_, self.alpha_ = model, model.result, model.path, model.ridge
+        self.model_, self.result_, self.ridge_path_, self.ridge_ = model, model.result, model.path, model.ridge
         self._lengths = np.linalg.norm(V, axis=0).astype(V.dtype)
         self.components_ = np.divide(V, self._lengths, out=np.zeros_like(V), where=self._lengths > 0).T
         self.intercept_ = model.V[:, EFFECTS] + V.dtype.type(model.intercept)
@@ -118,16 +118,16 @@ class LogisticPCA(LossPCA):
     ----------
     n_components : int or "auto"
         Number of components. "auto" tries 1, 2, 3, 5, … 40, each with its own ridge, until the prediction of a held-out
-        tenth of the entries stops improving. If alpha is a number, "auto" keeps those of 40 that the ridge leaves.
-    alpha : float or "auto"
-        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/alpha.
+        tenth of the entries stops improving. If ridge is a number, "auto" keeps those of 40 that the ridge leaves.
+    ridge : float or "auto"
+        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/ridge.
         "auto" takes the one that maximises the likelihood of a held-out tenth of the entries. With 0, the fit may stop
         only at `max_iter`, as separable data drive the factors to infinity.
     binarize : float, optional
         Threshold: entries above it are 1, others 0. By default X must contain two values: 0 and 1, −1 and +1, booleans,
         or any two numbers.
     solver : Solver, optional
-        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If alpha is a number, and
+        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If ridge is a number, and
         nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
         Maximum number of iterations and tolerance of the fit.
@@ -154,7 +154,7 @@ class LogisticPCA(LossPCA):
         is there, they are shortened if that lowers the deviance.
     classes_ : array of two
         The lower and the upper value.
-    alpha_ : float
+    ridge_ : float
         The ridge used.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
@@ -174,7 +174,7 @@ class LogisticPCA(LossPCA):
         self,
         n_components: int | str = 2,
         *,
-        alpha: float | str = "auto",
+        ridge: float | str = "auto",
         binarize: float | None = None,
         solver: Any = None,
         max_iter: int = 1000,
@@ -185,7 +185,7 @@ class LogisticPCA(LossPCA):
         random_state: Any = None,
     ):
         self.n_components = n_components
-        self.alpha = alpha
+        self.ridge = ridge
         self.binarize = binarize
         self.solver = solver
         self.max_iter = max_iter
@@ -253,18 +253,18 @@ class PoissonPCA(LossPCA):
     ----------
     n_components : int or "auto"
         Number of components. "auto" tries 1, 2, 3, 5, … 40, each with its own ridge, until the prediction of a held-out
-        tenth of the entries stops improving. If alpha is a number, "auto" keeps those of 40 that the ridge leaves.
+        tenth of the entries stops improving. If ridge is a number, "auto" keeps those of 40 that the ridge leaves.
     exposure : {None, "total"}
         Exposures if none are passed: all 1, or the total of a row relative to that of an average row, over its known
         columns.
     dispersion : float or "auto"
         φ in the variance μ + φμ² of a count with mean μ. 0 is Poisson; "auto" maximises the likelihood, together with
         components under a conservative ridge. With a dispersion, large counts weigh less.
-    alpha : float or "auto"
-        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/alpha.
+    ridge : float or "auto"
+        The ridge: the factors u and v of t·w = u·v, which have equal length, are normal a priori with variance 1/ridge.
         "auto" takes the one that maximises the likelihood of a held-out tenth of the entries.
     solver : Solver, optional
-        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If alpha is a number, and
+        By default `solvers.PCG(exact=True)`, started where the choice of the ridge ended. If ridge is a number, and
         nothing is chosen, `solvers.RankContinuation(PCG(exact=True), stage_decrease=1e-4)`.
     max_iter, tol
         Maximum number of iterations and tolerance of the fit.
@@ -293,7 +293,7 @@ class PoissonPCA(LossPCA):
     explained_deviance_ratio_ : array, n_components
         Contributions of the components to that share, each ≥ 0, when they are added in their order. Until the last one
         is there, they are shortened if that lowers the deviance.
-    alpha_ : float
+    ridge_ : float
         The ridge used.
     ridge_path_ : RidgePath or None
         How the ridge was chosen.
@@ -315,7 +315,7 @@ class PoissonPCA(LossPCA):
         *,
         exposure: str | None = None,
         dispersion: float | str = 0.0,
-        alpha: float | str = "auto",
+        ridge: float | str = "auto",
         solver: Any = None,
         max_iter: int = 1000,
         tol: float = 1e-5,
@@ -327,7 +327,7 @@ class PoissonPCA(LossPCA):
         self.n_components = n_components
         self.exposure = exposure
         self.dispersion = dispersion
-        self.alpha = alpha
+        self.ridge = ridge
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol

@@ -46,12 +46,12 @@ class Recommender(ClickSettings, Factorised):
         Weight of an entry that was not chosen, where a single choice has the weight 1 unless `sample_weight` says
         otherwise. "auto" takes the one that best ranks held-out positives of held-out users, by NDCG; it is relative to
         the mean weight of choices.
-    alpha : float or "auto"
-        The ridge per entry: that of a row is alpha times the sum of its weights. "auto" chooses it in the same way.
+    ridge : float or "auto"
+        The ridge per entry: that of a row is ridge times the sum of its weights. "auto" chooses it in the same way.
     item_share : float or "auto"
         Share of item-to-item regression in the scores, at least 0 and below 1; it helps most if users have few choices
         among few items. "auto" chooses it in the same way, after the others; 0 turns it off.
-    item_alpha : float or "auto"
+    item_ridge : float or "auto"
         The ridge of that regression.
     solver : Solver, optional
         By default that of `bifactor.solve`.
@@ -83,7 +83,7 @@ class Recommender(ClickSettings, Factorised):
         The v of each column, as columns, and the u of each row. Item-to-item scores double their number.
     n_components_ : int
         Number of components.
-    unobserved_, alpha_, item_share_, item_alpha_ : float
+    unobserved_, ridge_, item_share_, item_ridge_ : float
         The values used.
     trials_ : tuple of Trial
         How they were chosen: settings, and the NDCG of held-out choices.
@@ -104,12 +104,12 @@ class Recommender(ClickSettings, Factorised):
 
     def __init__(
         self,
-        *,
         n_components: int = 128,
+        *,
         unobserved: float | str = "auto",
-        alpha: float | str = "auto",
+        ridge: float | str = "auto",
         item_share: float | str = "auto",
-        item_alpha: float | str = "auto",
+        item_ridge: float | str = "auto",
         solver: Any = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -123,9 +123,9 @@ class Recommender(ClickSettings, Factorised):
     ):
         self.n_components = n_components
         self.unobserved = unobserved
-        self.alpha = alpha
+        self.ridge = ridge
         self.item_share = item_share
-        self.item_alpha = item_alpha
+        self.item_ridge = item_ridge
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -282,8 +282,8 @@ class Recommender(ClickSettings, Factorised):
         return self.decision_function(rows, cols, unknown)
 
     def _settings(self) -> Settings:
-        require_settings(self.n_components, self.unobserved, self.alpha, self.item_share, self.item_alpha)
-        names = ["n_components", "alpha", "solver", "max_iter", "tol", "verbose", "random_state"]
+        require_settings(self.n_components, self.unobserved, self.ridge, self.item_share, self.item_ridge)
+        names = ["n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state"]
         return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
     def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
@@ -293,7 +293,7 @@ class Recommender(ClickSettings, Factorised):
         return fit_click_blocks(data.store, settings, start, self._choices())
 
     def _choices(self) -> Choices:
-        named = (self.unobserved, self.alpha, self.item_share, self.item_alpha)
+        named = (self.unobserved, self.ridge, self.item_share, self.item_ridge)
         return Choices(*(None if a == "auto" else float(a) for a in named))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:

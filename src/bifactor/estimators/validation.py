@@ -216,7 +216,9 @@ def given_factors(Z: Any, width: int) -> Array:
 
 
 def require_wide(X: Any) -> None:
-    """Raise `InputError` if X is a frame with one line per entry, which makes no sense as a table."""
+    """Raise `InputError` if X has one line per entry, which makes no sense as a table."""
+    if isinstance(X, Observations):
+        raise InputError("X holds observations, one per entry. Use fit_long, partial_fit_long, etc. for them.")
     header = frame_header(X)
     if header is None or len(header) > LONG:
         return
@@ -253,8 +255,8 @@ class ClickSettings:
         return 0.0 if self._items is None else self._items.share
 
     @property
-    def item_alpha_(self) -> float:
-        return 0.0 if self._items is None else self._items.alpha
+    def item_ridge_(self) -> float:
+        return 0.0 if self._items is None else self._items.ridge
 
     @property
     def _items(self) -> ItemToItem | None:
@@ -286,16 +288,16 @@ def is_long(X: Any) -> bool:
     return len(header) == 2 or (found[0] is not None and found[1] is not None)
 
 
-def require_settings(n_components: Any, unobserved: Any, alpha: Any, item_share: Any, item_alpha: Any) -> None:
+def require_settings(n_components: Any, unobserved: Any, ridge: Any, item_share: Any, item_ridge: Any) -> None:
     """Raise `InputError` unless these are valid settings of a `Recommender`."""
     if unobserved != "auto" and not (is_at_least_zero(unobserved) and float(unobserved) > 0):
         raise InputError(f"unobserved={unobserved!r} is not a number above 0. Pass such a number, or 'auto'.")
-    if alpha is None:
-        raise InputError("alpha=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
+    if ridge is None:
+        raise InputError("ridge=None is for numbers with a posterior. Pass a number ≥ 0, or 'auto'.")
     if item_share != "auto" and not (is_at_least_zero(item_share) and float(item_share) < 1):
         raise InputError(f"item_share={item_share!r} is not a number ≥ 0 and < 1. Pass such a number, or 'auto'.")
-    if item_alpha != "auto" and not (is_at_least_zero(item_alpha) and float(item_alpha) > 0):
-        raise InputError(f"item_alpha={item_alpha!r} is not a number above 0. Pass such a number, or 'auto'.")
+    if item_ridge != "auto" and not (is_at_least_zero(item_ridge) and float(item_ridge) > 0):
+        raise InputError(f"item_ridge={item_ridge!r} is not a number above 0. Pass such a number, or 'auto'.")
     if not is_count(n_components, 1):
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")
 

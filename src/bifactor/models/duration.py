@@ -18,14 +18,14 @@ SWEEPS = 40
 """Sweeps of a posterior. A sweep takes nearly as many passes as there are columns."""
 
 
-def expected_seconds(problem: Problem, n_components: int | None, alpha: float | None, posterior: bool) -> float:
+def expected_seconds(problem: Problem, n_components: int | None, ridge: float | None, posterior: bool) -> float:
     """Estimated seconds for the choice of settings and the fit, usually within a factor of three."""
     if posterior:
         columns = min(*problem.shape, ENOUGH["separate"] if n_components is None else n_components)
         choosing = len(CANDIDATES) * min(1.0, MANY / problem.y.size)
         return (1 + choosing) * SWEEPS * (columns + 1) * _pass_seconds(problem, columns)
     columns = min(*problem.shape, MOST if n_components is None else n_components)
-    choice = "nothing" if alpha is not None else "rank and ridge" if n_components is None else "ridge"
+    choice = "nothing" if ridge is not None else "rank and ridge" if n_components is None else "ridge"
     return PASSES[choice] * _pass_seconds(problem, columns)
 
 

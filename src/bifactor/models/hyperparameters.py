@@ -132,7 +132,7 @@ class Family:
 def tuned(
     problem: Objective,
     n_components: int | None,
-    alpha: float | None,
+    ridge: float | None,
     rng: np.random.Generator,
     start: Factors | None = None,
     penalty: Callable[[float], Penalty] = Ridge,
@@ -153,9 +153,9 @@ def tuned(
     start = problem.zero(0) if start is None else start
     most = min(*problem.shape, MOST if n_components is None else n_components)
     many = (problem.f.seen or 0) >= FEW
-    if alpha is not None:
-        left_open = alpha == 0 and n_components is None and many
-        return Tuned(_free_rank(problem, rng) if left_open else most, alpha)
+    if ridge is not None:
+        left_open = ridge == 0 and n_components is None and many
+        return Tuned(_free_rank(problem, rng) if left_open else most, ridge)
     first = steepest(problem, start)
     if not many or first == 0:
         return Tuned(most, CAUTIOUS * first)

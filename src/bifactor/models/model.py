@@ -269,7 +269,7 @@ class Model:
 
     def posterior_or_advice(self) -> Posterior:
         if self.posterior is None:
-            raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without alpha.")
+            raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without ridge.")
         return self.posterior
 
     def with_item_scores(self, own: Array, new: Observations, side: int = 0) -> Array:

@@ -104,11 +104,11 @@ def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
     few = max(CELLS // n, FEWEST_ROWS)
     with settings.choosing as stage:
         if m <= few:
-            return tuned(problem, settings.n_components, settings.alpha, rng, start, component_ridge, stage)
+            return tuned(problem, settings.n_components, settings.ridge, rng, start, component_ridge, stage)
         part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
         here = part.zero(0)
         here.right[:, EFFECTS] = start.right[:, EFFECTS]
-        rank, ridge, path, x, _ = tuned(part, settings.n_components, settings.alpha, rng, here, component_ridge, stage)
+        rank, ridge, path, x, _ = tuned(part, settings.n_components, settings.ridge, rng, here, component_ridge, stage)
     if path is None or x is None:
         return Tuned(rank, ridge)
     U = best_rows(table, x.right, sum(FIXED), ridge)

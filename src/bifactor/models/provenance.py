@@ -71,8 +71,8 @@ def about_fit(model: Model) -> dict[str, Any]:
     return {
         "rank": model.rank - item_rank,
         "item_rank": item_rank,
-        "alpha": model.ridge,
-        "offset_alpha": model.offset_ridge,
+        "ridge": model.ridge,
+        "offset_ridge": model.offset_ridge,
         "noise": about_noise(model),
         "clip": stored_range(model.clip),
         "status": result.status.name,

@@ -14,6 +14,8 @@ format. Formats and their additions:
 6. For a fit to a block store, its location; seen.safetensors then contains the numbers of observations of rows and
    columns. For features of rows that were a matrix, their zeros and units. The ridge of offsets, which is that of the
    components in earlier formats.
+7. card.json calls ridges `ridge`, `offset_ridge` and `item_ridge`; before, they were `alpha`, `offset_alpha` and
+   `item_alpha`.
 """
 
 import errno
@@ -61,7 +63,7 @@ REPORT = "report.html"
 OURS = frozenset({FACTORS, IDS, SEEN, CARD, REPORT, POSTERIOR, SIDE, ITEMS})
 """Files in the folder of a fit; a folder with other files is never replaced."""
 
-FORMAT = 6
+FORMAT = 7
 
 
 def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | None, error_bars: bool) -> None:
@@ -204,7 +206,7 @@ def _stored_clicks(clicks: Clicks | None) -> dict[str, float | None]:
     return {
         "unobserved": None if clicks is None else clicks.unobserved,
         "item_share": None if items is None else items.share,
-        "item_alpha": None if items is None else items.alpha,
+        "item_ridge": None if items is None else items.ridge,
     }
 
 
@@ -214,15 +216,16 @@ def _clicks(core: dict[str, Any], result: Result, folder: Path) -> Clicks | None
     clicks = Clicks(_number(core, "unobserved"))
     if core.get("item_share") is None:
         return clicks
-    share, alpha = _number(core, "item_share"), _number(core, "item_alpha")
-    if not (0 < share < 1 and alpha > 0):
-        raise ValueError(f"item_share is {share} and item_alpha {alpha}")
+    name = "item_ridge" if "item_ridge" in core else "item_alpha"  # before format 7
+    share, ridge = _number(core, "item_share"), _number(core, name)
+    if not (0 < share < 1 and ridge > 0):
+        raise ValueError(f"item_share is {share} and {name} {ridge}")
     carried = files.read(folder / ITEMS, "items")[0].get("carried")
     if carried is None or carried.ndim != 2 or len(carried) != result.shape[1] or carried.shape[1] > result.rank:
         raise FileError(f"{folder / ITEMS} does not belong to {folder / FACTORS}. Fit again.")
     if carried.dtype != result.V.dtype or not np.all(np.isfinite(carried)):
         raise FileError(f"{folder / ITEMS} is damaged: it is not finite numbers of type {result.V.dtype}. Fit again.")
-    return replace(clicks, items=ItemToItem(share, alpha, carried))
+    return replace(clicks, items=ItemToItem(share, ridge, carried))
 
 
 def _number(core: dict[str, Any], name: str) -> float:

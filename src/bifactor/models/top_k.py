@@ -119,7 +119,7 @@ def order(model: Model, rows: Array | None, by: str, level: float, random_state:
     if by == "mean":
         return Order(model.U if rows is None else model.U[rows], model.V)
     if model.posterior is None:
-        raise InputError(f"by={by!r} needs a posterior, but this fit has a ridge. Fit numbers without alpha.")
+        raise InputError(f"by={by!r} needs a posterior, but this fit has a ridge. Fit numbers without ridge.")
     places = np.arange(len(model.U)) if rows is None else rows
     if by == "draw":
         return _drawn(model, model.posterior, places, random_state)

@@ -19,7 +19,7 @@ from bifactor.validation import counted
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3
 """Numbers of trials, popular items, users, recommendations per user, and reasons per recommendation that are shown."""
 
-SETTINGS = ("unobserved", "alpha", "item_share", "item_alpha")
+SETTINGS = ("unobserved", "ridge", "item_share", "item_ridge")
 
 
 def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
@@ -54,7 +54,7 @@ def _figures(card: dict[str, Any]) -> str:
             "components" + (", the smaller side" if fit["rank"] < card["settings"]["rank"] else ", given"),
         ),
         (f"{choice['unobserved']:.3g}", "weight of items not chosen"),
-        (f"{choice['alpha']:.3g}", "ridge"),
+        (f"{choice['ridge']:.3g}", "ridge"),
         (f"{choice['item_share']:.0%}", "of scores are item-to-item"),
         (f"{card['timings']['all']:.1f} s", "total time"),
     ]

@@ -44,7 +44,7 @@ def _figures(card: dict[str, Any]) -> str:
     figures = [
         *(_scores(card["scores"]) or _score_of_choice(card)),
         (str(fit["rank"]), f"rank, {_how_rank(card)}"),
-        (f"{fit['alpha']:.4g}", _ridge(card)) if noise is None else (f"±{noise['std']:.3g}", "noise, estimated"),
+        (f"{fit['ridge']:.4g}", _ridge(card)) if noise is None else (f"±{noise['std']:.3g}", "noise, estimated"),
         (f"{data['entries']:,}", "entries"),
         (f"{data['rows']:,} × {data['cols']:,}", "rows × columns"),
         (f"{100 * data['observed']:.3g} %", "of the matrix is known"),
@@ -85,7 +85,7 @@ def _how_rank(card: dict[str, Any]) -> str:
 def _ridge(card: dict[str, Any]) -> str:
     if card["path"] is not None:
         return "ridge, chosen on held-out entries"
-    return "ridge, too few entries to choose it" if card["settings"]["alpha"] in (None, "auto") else "ridge, given"
+    return "ridge, too few entries to choose it" if card["settings"]["ridge"] in (None, "auto") else "ridge, given"
 
 
 def _charts(card: dict[str, Any], held_out: tuple[Array, Array] | None) -> list[str]:

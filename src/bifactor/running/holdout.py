@@ -110,7 +110,7 @@ class HeldCells(Held):
         self.y, self.weights = table.sheet.at(*self.places)
         counts = self.weights > 0
         if not counts.any():
-            raise InputError(f"Too few of the {m}×{n} cells are known to hold some out. Pass alpha.")
+            raise InputError(f"Too few of the {m}×{n} cells are known to hold some out. Pass ridge.")
         self.places = self.places[0][counts], self.places[1][counts]
         self.y, self.weights = self.y[counts], self.weights[counts]
         self.operator, self.table = Entries(*self.places, table.shape), table

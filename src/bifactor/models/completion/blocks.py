@@ -143,9 +143,9 @@ def _tuned(data: BlockView, intercept: float, settings: Settings, scale: float) 
     """
     most = min(data.shape) if settings.n_components is None else min(*data.shape, settings.n_components)
     given = None
-    if settings.alpha is not None and (settings.alpha > 0 or settings.n_components is not None):
-        own = settings.alpha if settings.offset_ridge is None else settings.offset_ridge * scale
-        given = Choice(most, settings.alpha, own)
+    if settings.ridge is not None and (settings.ridge > 0 or settings.n_components is not None):
+        own = settings.ridge if settings.offset_ridge is None else settings.offset_ridge * scale
+        given = Choice(most, settings.ridge, own)
         if not settings.fits_loss:
             return given
     rng = np.random.default_rng(settings.seed)
@@ -155,7 +155,7 @@ def _tuned(data: BlockView, intercept: float, settings: Settings, scale: float) 
     if given is not None:
         return given._replace(fitted=fitted)
     with settings.choosing as stage:
-        found = tuned(part, settings.n_components, settings.alpha, rng, stage=stage)
+        found = tuned(part, settings.n_components, settings.ridge, rng, stage=stage)
     factor = _spread(*data.store.marginals) / _spread(np.bincount(some.rows), np.bincount(some.cols))
     path = None if found.path is None else replace(found.path, ridges=found.path.ridges * factor)
     ridge = found.ridge * factor

@@ -69,7 +69,7 @@ class Settings:
     loss: Loss
     n_components: int | None
     """None for as many as the data justify."""
-    alpha: float | None
+    ridge: float | None
     """None for the one that predicts best."""
     posterior: bool
     """Whether factors have a posterior, with priors instead of a ridge."""
@@ -99,7 +99,7 @@ class Settings:
     keep_features: bool = False
     """Whether features are used even if a posterior predicts held-out entries clearly worse with them."""
     offset_ridge: float | None = None
-    """Ridge of the offsets if `alpha` is given; None for α/s, see `models.offsets`."""
+    """Ridge of the offsets if `ridge` is given; None for ridge/s, see `models.offsets`."""
     fits_loss: bool = False
     """Whether parameters of the loss are fitted, as thresholds always are."""
 
@@ -119,7 +119,7 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
     sides = None if settings.posterior else Sides(data, bool(settings.implicit))
     problem = as_problem(data, settings, intercept, sides=sides)
     if settings.expect is not None:
-        settings.expect(expected_seconds(problem, settings.n_components, settings.alpha, settings.posterior))
+        settings.expect(expected_seconds(problem, settings.n_components, settings.ridge, settings.posterior))
     if sides is None:
         model = _with_posterior(data, problem, intercept, settings, start)
     else:
@@ -144,7 +144,7 @@ def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Sett
     rng = np.random.default_rng(settings.seed)
     problem = with_fitted_loss(with_scale(problem, spread(problem, settings.loss)), settings)
     with settings.choosing as stage:
-        found = tuned(problem, settings.n_components, settings.alpha, rng, stage=stage)
+        found = tuned(problem, settings.n_components, settings.ridge, rng, stage=stage)
     settings = after_choice(settings, found.path)
     scale = root_of(problem) ** 2
     offset_ridge = found.ridge if found.offset_ridge is None else found.offset_ridge
@@ -408,7 +408,7 @@ def settings(
     *,
     loss: Any,
     n_components: Any,
-    alpha: Any,
+    ridge: Any,
     noise: Any = "auto",
     offsets: Any,
     solver: Any,
@@ -426,12 +426,12 @@ def settings(
     if n_components != "auto" and not is_count(n_components, least):
         alone = "0 fits offsets alone." if offsets else "Without offsets, at least one component is needed."
         raise InputError(f"n_components={n_components!r} is not an integer ≥ {least}, nor 'auto'. {alone}")
-    if alpha is not None and alpha != "auto" and not is_at_least_zero(alpha):
-        raise InputError(f"alpha={alpha!r} is not a number ≥ 0. Pass such a number, 'auto' or None.")
+    if ridge is not None and ridge != "auto" and not is_at_least_zero(ridge):
+        raise InputError(f"ridge={ridge!r} is not a number ≥ 0. Pass such a number, 'auto' or None.")
     if solver is not None:
         require_instance(solver, Solver, "solver")
     seen_through = loss_of(loss)
-    posterior = _wants_posterior(seen_through, alpha, noise, solver)
+    posterior = _wants_posterior(seen_through, ridge, noise, solver)
     if not (implicit_features == "auto" or isinstance(implicit_features, bool)):
         raise InputError(f"implicit_features={implicit_features!r} is unknown. Pass True, False or 'auto'.")
     require_flag(keep_features, "keep_features")
@@ -440,7 +440,7 @@ def settings(
     return Settings(
         loss=seen_through,
         n_components=None if n_components == "auto" else int(n_components),
-        alpha=None if alpha is None or alpha == "auto" else float(alpha),
+        ridge=None if ridge is None or ridge == "auto" else float(ridge),
         posterior=posterior,
         noise=None if noise == "auto" else noise,
         offsets=bool(offsets),
@@ -455,18 +455,18 @@ def settings(
     )
 
 
-def _wants_posterior(loss: Loss, alpha: Any, noise: Any, solver: Solver | None) -> bool:
+def _wants_posterior(loss: Loss, ridge: Any, noise: Any, solver: Solver | None) -> bool:
     """Whether to fit a posterior, with error bars; not with a ridge, another loss or another solver."""
     if noise not in NOISES:
         raise InputError(f"noise={noise!r} is unknown. Pass one of {', '.join(map(repr, NOISES))}.")
     given = isinstance(solver, Variational)
-    possible = isinstance(loss, Squared) and alpha is None and (solver is None or given)
+    possible = isinstance(loss, Squared) and ridge is None and (solver is None or given)
     if given and not possible:
-        raise InputError("Variational needs loss='squared' and no ridge. Leave out alpha, or the solver.")
+        raise InputError("Variational needs loss='squared' and no ridge. Leave out ridge, or the solver.")
     if noise != "auto" and given:
         raise InputError(f"noise={noise!r} cannot be combined with a solver. Pass Variational({noise!r}).")
     if noise != "auto" and not possible:
-        raise InputError(f"noise={noise!r} needs loss='squared', without alpha or a solver. Leave them out.")
+        raise InputError(f"noise={noise!r} needs loss='squared', without ridge or a solver. Leave them out.")
     return possible
 
 

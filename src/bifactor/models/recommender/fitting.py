@@ -36,15 +36,15 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
     clicks = Clicks(best.unobserved, tuple(found.tried), found.interrupted)
     if not sides.none:
         clicks = replace(clicks, known=Pairs.of(data).known(data.shape[1]))
-    problem = clicks_problem(data, clicks, best.alpha, sides)
+    problem = clicks_problem(data, clicks, best.ridge, sides)
     init = resumed(None if start is None else start.alone(), problem, rank, sides)
     result = run(problem, rank, settings.solver, init, after_choice(settings, clicks))
     U, V, side = sides.unfolded(problem.kind.pair(result.U, result.V))
-    model = Model(settings.loss, 0.0, (0, 0), best.alpha, U, V, result, clicks=clicks, side=side)
+    model = Model(settings.loss, 0.0, (0, 0), best.ridge, U, V, result, clicks=clicks, side=side)
     if best.item_share == 0:
         return model
     together = Cooccurrence.of(data, most, model)
-    return with_items(model, data, together, best.item_share / (1 - best.item_share), best.item_alpha)
+    return with_items(model, data, together, best.item_share / (1 - best.item_share), best.item_ridge)
 
 
 # Models of clicks for data in blocks: weights are chosen with some users in memory, then all blocks are fitted.
@@ -52,7 +52,7 @@ def fit_clicks(data: Observations, settings: Settings, start: Model | None, give
 
 def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None, given: Choices) -> Model:
     """`fit_clicks` for data in blocks, without item-to-item scores, which need all data in memory."""
-    if given.item_share or (given.item_share is None and given.item_alpha is not None):
+    if given.item_share or (given.item_share is None and given.item_ridge is not None):
         raise InputError("Item-to-item scores need all data in memory, but these are in blocks. Pass item_share=0.")
     given = replace(given, item_share=0.0)
     f = Partitioned("squared", BlockView(store, Chosen()), settings.executor)
@@ -62,12 +62,12 @@ def fit_click_blocks(store: BlockStore, settings: Settings, start: Model | None,
     best, (m, n) = found.best, store.shape
     clicks = Clicks(best.unobserved, tuple(found.tried), found.interrupted)
     paid = rows + best.unobserved * n, cols + best.unobserved * m
-    penalty = Ridge(best.alpha, rows=paid[0], cols=paid[1]) if best.alpha > 0 else None
+    penalty = Ridge(best.ridge, rows=paid[0], cols=paid[1]) if best.ridge > 0 else None
     problem = Objective(f, penalty) + all_cells(best.unobserved)
     rank = min(m, n, settings.n_components or 0)
     result = run(problem, rank, settings.solver, resumed(start, problem, rank), after_choice(settings, clicks))
     result = replace(result, U=host(result.U), V=host(result.V), problem=None)
-    return Model(settings.loss, 0.0, (0, 0), best.alpha, result.U, result.V, result, clicks=clicks)
+    return Model(settings.loss, 0.0, (0, 0), best.ridge, result.U, result.V, result, clicks=clicks)
 
 
 def _some_users(store: BlockStore, settings: Settings) -> Observations:

@@ -22,13 +22,13 @@ Pair = tuple[float, float]
 Fixed = tuple[float | None, float | None]
 """Given numbers; None for those to be chosen."""
 
-UNOBSERVED, ALPHA = 0.2, 0.01
+UNOBSERVED, RIDGE = 0.2, 0.01
 """w₀ and λ if there are too few data to choose them."""
 
-ODDS, ITEM_ALPHA = 0.3, 200.0
+ODDS, ITEM_RIDGE = 0.3, 200.0
 """Odds of item-to-item scores, and the ridge of their regression, if one is given and the other cannot be chosen."""
 
-STARTS = ((UNOBSERVED, ALPHA), (0.1, 0.03), (0.02, 0.1))
+STARTS = ((UNOBSERVED, RIDGE), (0.1, 0.03), (0.02, 0.1))
 """Starting points of a search for w₀ and λ: good pairs lie along this line."""
 
 STEPS = (2.0, 1.6), (1.4, 1.25)
@@ -36,7 +36,7 @@ STEPS = (2.0, 1.6), (1.4, 1.25)
 
 LEAST, LARGEST = (1e-4, 1e-4), (30.0, 30.0)
 
-ITEM_STARTS = ((ODDS, ITEM_ALPHA), (3.0, 50.0))
+ITEM_STARTS = ((ODDS, ITEM_RIDGE), (3.0, 50.0))
 ITEM_STEP = 2.0, 2.0
 ITEM_LEAST, ITEM_LARGEST = (0.05, 1.0), (20.0, 1e4)
 """The same for the odds and ridge of item-to-item scores."""
@@ -68,14 +68,14 @@ class Choices:
     """Settings of a model of clicks; None for those to be chosen."""
 
     unobserved: float | None = None
-    alpha: float | None = None
+    ridge: float | None = None
     item_share: float | None = None
-    item_alpha: float | None = None
+    item_ridge: float | None = None
 
     @property
     def complete(self) -> bool:
-        items = self.item_share == 0 or None not in (self.item_share, self.item_alpha)
-        return items and None not in (self.unobserved, self.alpha)
+        items = self.item_share == 0 or None not in (self.item_share, self.item_ridge)
+        return items and None not in (self.unobserved, self.ridge)
 
 
 @dataclass
@@ -114,15 +114,15 @@ def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choi
     starts: tuple[Pair, ...] = STARTS
     for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
         seen = len(found.tried)
-        like = replace(found.best, item_share=0.0, item_alpha=0.0, users=_users(used))
+        like = replace(found.best, item_share=0.0, item_ridge=0.0, users=_users(used))
 
         def note(pair: Pair, ndcg: float, like: Trial = like, first: int = seen) -> None:
-            found.tried.append(replace(like, unobserved=pair[0], alpha=pair[1], ndcg=ndcg))
+            found.tried.append(replace(like, unobserved=pair[0], ridge=pair[1], ndcg=ndcg))
             found.best = max(found.tried[first:], key=_ndcg)
             _tell(settings, "choosing weights", len(found.tried), first + MOST)
 
         _tell(settings, "choosing weights", seen, seen + MOST)
-        search = _Search(used, _Fold.ndcg, (given.unobserved, given.alpha), (LEAST, LARGEST), MOST, note)
+        search = _Search(used, _Fold.ndcg, (given.unobserved, given.ridge), (LEAST, LARGEST), MOST, note)
         starts = (search.best(starts, step),)
     if given.item_share != 0:
         _choose_items(found, folds, settings, given)
@@ -131,17 +131,17 @@ def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choi
 def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
     best, seen, share = found.best, len(found.tried), given.item_share
     _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
-    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.alpha) for fold in folds])))
+    alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.ridge) for fold in folds])))
     first = seen if share is None else seen + 1  # no item-to-item scores is a choice, unless a share is given
     found.tried.append(alone)
 
     def note(pair: Pair, ndcg: float) -> None:
         odds, ridge = pair
-        found.tried.append(replace(alone, item_share=odds / (1 + odds), item_alpha=ridge, ndcg=ndcg))
+        found.tried.append(replace(alone, item_share=odds / (1 + odds), item_ridge=ridge, ndcg=ndcg))
         found.best = max(found.tried[first:], key=_ndcg)
         _tell(settings, "choosing item-to-item scores", len(found.tried) - seen - 1, ITEM_MOST)
 
-    fixed = None if share is None else share / (1 - share), given.item_alpha
+    fixed = None if share is None else share / (1 - share), given.item_ridge
     _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
 
 
@@ -162,10 +162,10 @@ def _usual(given: Choices) -> Trial:
     """The given settings, and defaults for the others."""
     share = given.item_share
     if share is None:
-        share = 0.0 if given.item_alpha is None else ODDS / (1 + ODDS)
-    item_alpha = ITEM_ALPHA if given.item_alpha is None else given.item_alpha
-    alpha = ALPHA if given.alpha is None else given.alpha
-    return Trial(given.unobserved or UNOBSERVED, alpha, share, item_alpha if share else 0.0, np.nan, 0)
+        share = 0.0 if given.item_ridge is None else ODDS / (1 + ODDS)
+    item_ridge = ITEM_RIDGE if given.item_ridge is None else given.item_ridge
+    ridge = RIDGE if given.ridge is None else given.ridge
+    return Trial(given.unobserved or UNOBSERVED, ridge, share, item_ridge if share else 0.0, np.nan, 0)
 
 
 def _splits(data: Observations, seed: int, unit: float) -> Iterator[Split]:
@@ -201,13 +201,13 @@ class _Fold:
         self.settings = replace(settings, tol=TRIAL_TOL, progress=False, callback=None, checkpoint=None)
         self.last: Init | None = None
 
-    def ndcg(self, unobserved: float, alpha: float) -> float:
-        return self._judged(self._model(unobserved, alpha))
+    def ndcg(self, unobserved: float, ridge: float) -> float:
+        return self._judged(self._model(unobserved, ridge))
 
-    def hold(self, unobserved: float, alpha: float) -> float:
+    def hold(self, unobserved: float, ridge: float) -> float:
         """Fit again at full rank, to add item-to-item scores: with fewer components these would seem better."""
         self.last, self.rank = None, min(self.most, *self.data.shape)
-        self.model = self._model(unobserved, alpha)
+        self.model = self._model(unobserved, ridge)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
         self.own = Strangers(self.model).factors(self.split.known)
         return self._judged(self.model)
@@ -215,13 +215,13 @@ class _Fold:
     def mixed(self, odds: float, ridge: float) -> float:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
 
-    def _model(self, unobserved: float, alpha: float) -> Model:
-        problem = clicks_problem(self.data, Clicks(unobserved), alpha)
+    def _model(self, unobserved: float, ridge: float) -> Model:
+        problem = clicks_problem(self.data, Clicks(unobserved), ridge)
         result = run(problem, self.rank, None, self.last, self.settings)
         if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
             raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
-        return Model(self.settings.loss, 0.0, (0, 0), alpha, result.U, result.V, result, clicks=Clicks(unobserved))
+        return Model(self.settings.loss, 0.0, (0, 0), ridge, result.U, result.V, result, clicks=Clicks(unobserved))
 
     def _judged(self, model: Model, own: Array | None = None) -> float:
         return evaluate(Strangers(model, own), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]

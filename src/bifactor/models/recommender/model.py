@@ -21,12 +21,12 @@ from bifactor.problems.objective import Problem
 from bifactor.ranking import Split, by_entry, evaluate
 
 
-def clicks_problem(data: Observations, clicks: Clicks, alpha: float, sides: Sides | None = None) -> Problem:
+def clicks_problem(data: Observations, clicks: Clicks, ridge: float, sides: Sides | None = None) -> Problem:
     rows, cols = paid(data, clicks.unobserved)
     operator: Operator = Entries(data.rows, data.cols, data.shape)
     if sides is not None:
         operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
-    penalty = Ridge(alpha, rows=rows, cols=cols) if alpha > 0 else None
+    penalty = Ridge(ridge, rows=rows, cols=cols) if ridge > 0 else None
     cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
     return Problem("squared", operator, data.values, data.weights, penalty) + cells
 

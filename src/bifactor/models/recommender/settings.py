@@ -14,9 +14,9 @@ class Trial:
     """Settings of a model of clicks, and how well it ranked held-out choices."""
 
     unobserved: float
-    alpha: float
+    ridge: float
     item_share: float
-    item_alpha: float
+    item_ridge: float
     ndcg: float
     users: int
     """Number of held-out users; first guesses are evaluated with some of them."""
@@ -28,7 +28,7 @@ class ItemToItem:
 
     share: float
     """Their share in the scores, at least 0 and below 1."""
-    alpha: float
+    ridge: float
     """The ridge of the regression."""
     carried: Array
     """Contribution of each column to the last factors of the rows that have chosen it."""
