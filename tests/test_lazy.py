@@ -11,7 +11,7 @@ THREADS = """
 import threading
 import bifactor as bf
 
-names = ["solve", "MatrixCompletion", "Problem", "losses", "tables", "load", "StateTomography", "testing"]
+names = ["solve", "MatrixCompletion", "Problem", "losses", "data", "load", "StateTomography", "testing"]
 begin, failed = threading.Barrier(len(names)), []
 
 def use(name):

@@ -355,7 +355,7 @@ def interrupted_at(folder, *arguments):
     script = (
         "import os, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may start us with Ctrl-C turned off
-        "from bifactor.cli import watch\n"
+        "from bifactor.cli import monitor\n"
         "from contextlib import contextmanager\n"
         "@contextmanager\n"
         "def fitting(what, first, observations=0):\n"
@@ -366,7 +366,7 @@ def interrupted_at(folder, *arguments):
         "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "    def ended(self, status):\n"
         "        pass\n"
-        "watch.fitting = fitting\n"
+        "monitor.fitting = fitting\n"
         "from bifactor.cli.main import main\n"
         "main()\n"
     )

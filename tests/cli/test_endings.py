@@ -61,7 +61,7 @@ def run(arguments, before="", **options):
 
 WATCHED = """
 from contextlib import contextmanager
-from bifactor.cli import watch
+from bifactor.cli import monitor
 
 class Watched:
     stage = expect = None
@@ -74,7 +74,7 @@ class Watched:
 def fitting(what, first, observations=0):
     yield Watched()
 
-watch.fitting = fitting
+monitor.fitting = fitting
 """
 
 FSYNC = "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGTERM)"

@@ -185,8 +185,8 @@ def test_works_after_a_fork():
         warnings.simplefilter("ignore")
         import numpy as np
         import bifactor as bf
-        from bifactor.kernels import pool
-        pool.SMALL = 0
+        from bifactor.kernels import threading
+        threading.SMALL = 0
         rng = np.random.default_rng(0)
         op = bf.operators.Entries(rng.integers(300, size=5000), rng.integers(200, size=5000), (300, 200))
         U, V = rng.standard_normal((300, 3)), rng.standard_normal((200, 3))

@@ -30,7 +30,20 @@ def test_a_small_fit_loads_neither_numba_nor_scikit_learn(labels):
 
 
 @pytest.mark.parametrize(
-    "operation", ["entries", "blocks", "losses", "passes", "rows", "transforms", "pauli", "plate", "lanes", "trees"]
+    "operation",
+    [
+        "entries",
+        "row_blocks",
+        "losses",
+        "rows",
+        "transforms",
+        "blas",
+        "pictures.plate",
+        "models.factor_analysis.lanes",
+        "models.imputation.trees",
+        "data.hash",
+        "data.store.codec",
+    ],
 )
 def test_compiled_and_reference_kernels_have_the_same_names(operation, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", 100)

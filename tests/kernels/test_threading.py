@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.kernels import threading as module
-from bifactor.kernels import threading as pool
 from bifactor.kernels.threading import blas_at_most, thread_count, usable_cores
 
 
@@ -26,16 +25,17 @@ from bifactor.kernels.threading import blas_at_most, thread_count, usable_cores
 def plain_environment(monkeypatch):
     for name in module.VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    cores = module.usable_cores  # which tests replace
     module._default.cache_clear()
-    module.usable_cores.cache_clear()
+    cores.cache_clear()
     yield
     module._default.cache_clear()
-    module.usable_cores.cache_clear()
+    cores.cache_clear()
 
 
 @pytest.fixture
 def threads_for_small_work(monkeypatch):
-    monkeypatch.setattr(pool, "SMALL", 0)
+    monkeypatch.setattr(module, "SMALL", 0)
 
 
 def in_thread(function):
@@ -92,7 +92,7 @@ def test_each_thread_of_python_may_have_its_own_number():
     def look(n):
         with bf.threads(n):
             together.wait()
-            seen[n] = thread_count(), len(pool.shares(100, pool.SMALL))
+            seen[n] = thread_count(), len(module.shares(100, module.SMALL))
             together.wait()
 
     others = [threading.Thread(target=look, args=(n,)) for n in (2, 5)]
@@ -105,8 +105,10 @@ def test_each_thread_of_python_may_have_its_own_number():
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_kernels_use_at_most_so_many(n, threads_for_small_work, monkeypatch):
-    sizes, plain = [], pool._Workers.offer
-    monkeypatch.setattr(pool._Workers, "offer", lambda self, parts: (sizes.append(1 + len(parts)), plain(self, parts)))
+    sizes, plain = [], module._Workers.offer
+    monkeypatch.setattr(
+        module._Workers, "offer", lambda self, parts: (sizes.append(1 + len(parts)), plain(self, parts))
+    )
     with bf.threads(n):
         for problem in PROBLEMS.values():
             fit(problem, max_iter=2)
@@ -116,7 +118,7 @@ def test_kernels_use_at_most_so_many(n, threads_for_small_work, monkeypatch):
 @pytest.mark.parametrize("work", [0, 1, 1.5, 2, 3.9, 4, 5, 1e9])
 def test_no_thread_has_a_small_share(work):
     with bf.threads(4):
-        count = pool.threads_for(work * pool.SMALL)
+        count = module.threads_for(work * module.SMALL)
     assert count == max(1, min(4, int(work)))
 
 
@@ -329,7 +331,7 @@ def test_new_rows_do_not_depend_on_it_at_all(threads_for_small_work):
 
 def test_results_come_in_order_and_one_part_is_the_callers():
     with bf.threads(3):
-        found = pool.run(lambda k: (k, threading.get_ident()), [(k,) for k in range(20)])
+        found = module.run(lambda k: (k, threading.get_ident()), [(k,) for k in range(20)])
     assert [k for k, _ in found] == list(range(20))
     assert found[0][1] == threading.get_ident()
 
@@ -346,14 +348,14 @@ def test_an_error_in_a_part_is_raised_when_nobody_is_at_work_any_more():
         return k
 
     with pytest.raises(ValueError, match="first"):
-        pool.run(part, [(0,), (1,)])
+        module.run(part, [(0,), (1,)])
     assert done == [1]
     with pytest.raises(ZeroDivisionError):
-        pool.run(lambda k: 1 // k, [(1,), (0,)])
+        module.run(lambda k: 1 // k, [(1,), (0,)])
 
 
 def test_what_nobody_has_begun_is_not_begun_after_an_error(monkeypatch):
-    monkeypatch.setattr(pool._workers, "offer", lambda parts: None)
+    monkeypatch.setattr(module._workers, "offer", lambda parts: None)
     done = []
 
     def part(k):
@@ -362,36 +364,36 @@ def test_what_nobody_has_begun_is_not_begun_after_an_error(monkeypatch):
         done.append(k)
 
     with pytest.raises(KeyError):
-        pool.run(part, [(0,), (1,)])
+        module.run(part, [(0,), (1,)])
     assert done == []
 
 
 def test_work_inside_work_does_not_wait_for_itself():
     def outer(k):
-        return sum(pool.run(lambda a, b: a * b, [(k, j) for j in range(8)]))
+        return sum(module.run(lambda a, b: a * b, [(k, j) for j in range(8)]))
 
-    assert pool.run(outer, [(k,) for k in range(8)]) == [28 * k for k in range(8)]
+    assert module.run(outer, [(k,) for k in range(8)]) == [28 * k for k in range(8)]
 
 
 def test_without_threads_the_caller_does_it_all(monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
-    workers = pool._Workers()
-    monkeypatch.setattr(pool, "_workers", workers)
+    workers = module._Workers()
+    monkeypatch.setattr(module, "_workers", workers)
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert pool.run(lambda k: k + 1, [(k,) for k in range(5)]) == [1, 2, 3, 4, 5]
+    assert module.run(lambda k: k + 1, [(k,) for k in range(5)]) == [1, 2, 3, 4, 5]
     assert workers.parts.empty()
 
 
 def test_there_are_no_more_workers_than_cores_or_parts(monkeypatch):
-    workers = pool._Workers()
-    monkeypatch.setattr(pool, "_workers", workers)
-    monkeypatch.setattr(pool, "usable_cores", lambda: 2)
+    workers = module._Workers()
+    monkeypatch.setattr(module, "_workers", workers)
+    monkeypatch.setattr(module, "usable_cores", lambda: 2)
 
     def many():
         for _ in range(20):
-            pool.run(lambda k: k, [(0,), (1,), (2,)])
+            module.run(lambda k: k, [(0,), (1,), (2,)])
 
     callers = [threading.Thread(target=many) for _ in range(6)]
     for thread in callers:
@@ -399,19 +401,19 @@ def test_there_are_no_more_workers_than_cores_or_parts(monkeypatch):
     for thread in callers:
         thread.join()
     assert workers.started == 2
-    pool.run(lambda k: k, [(k,) for k in range(6)])
+    module.run(lambda k: k, [(k,) for k in range(6)])
     assert workers.started == 5
 
 
 def test_errstate_holds_in_all_parts():
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
-        pool.run(lambda x: np.float64(1) / x, [(np.float64(1),), (np.float64(0),)])
+        module.run(lambda x: np.float64(1) / x, [(np.float64(1),), (np.float64(0),)])
 
 
 def test_parts_let_go_of_their_arguments():
     array = np.zeros(3)
     before = sys.getrefcount(array)
-    pool.run(lambda a, k: k, [(array, k) for k in range(4)])
+    module.run(lambda a, k: k, [(array, k) for k in range(4)])
     assert sys.getrefcount(array) == before
 
 
@@ -491,7 +493,7 @@ def in_child(look):
 def side_by_side():
     """Whether two parts of work meet, which takes two threads."""
     together = threading.Barrier(2, timeout=10)
-    pool.run(together.wait, [(), ()])
+    module.run(together.wait, [(), ()])
     return 2
 
 
@@ -499,7 +501,7 @@ def side_by_side():
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_starts_threads_of_its_own():
     assert side_by_side() == 2
-    with pool._workers.lock:  # as if another thread were about to hand out work
+    with module._workers.lock:  # as if another thread were about to hand out work
         assert in_child(side_by_side) == 2
 
 

@@ -14,9 +14,6 @@ import pytest
 import bifactor as bf
 from bifactor.errors import FileError, InputError
 from bifactor.running import files
-from bifactor.running import files as exchange
-from bifactor.running import files as places
-from bifactor.running import files as temporaries
 from bifactor.running.files import sweep, temporary_for
 
 LONG = "ü" * 127
@@ -34,7 +31,7 @@ def fit():
 
 
 def written(target):
-    with places.new_file(target, force=True) as temporary:
+    with files.new_file(target, force=True) as temporary:
         temporary.write_text("new")
 
 
@@ -79,7 +76,7 @@ def test_a_link_that_leads_nowhere(tmp_path, result, target):
     with pytest.raises(FileError, match="link"):
         result.save(tmp_path / "link")
     with pytest.raises(InputError, match="link"):
-        places.require_free(tmp_path / "link", True)
+        files.require_free(tmp_path / "link", True)
     with pytest.raises(FileError, match="link"):
         written(tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]
@@ -132,7 +129,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path, result, fit, make_problem, 
         target.symlink_to(real)
     before = os.stat(real)
     for call in (
-        lambda: places.require_free(target, True),
+        lambda: files.require_free(target, True),
         lambda: files.require_writable(target),
         lambda: bf.solve(make_problem(), 2, rng=0, checkpoint=target),
     ):
@@ -150,7 +147,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path, result, fit, make_problem, 
 
 def test_a_folder_is_no_file(tmp_path, result):
     (tmp_path / "x").mkdir()
-    for call in (lambda: places.require_free(tmp_path / "x", True), lambda: files.require_writable(tmp_path / "x")):
+    for call in (lambda: files.require_free(tmp_path / "x", True), lambda: files.require_writable(tmp_path / "x")):
         with pytest.raises(InputError, match="is a folder"):
             call()
     for call in (lambda: result.save(tmp_path / "x"), lambda: written(tmp_path / "x")):
@@ -200,7 +197,7 @@ def test_long_names(tmp_path, write, fit):
 def test_names_that_are_too_long(tmp_path, result, fit):
     for name in ("x" * 256, LONG + "ü"):
         with pytest.raises(InputError, match="has more than 255 bytes"):
-            places.require_free(tmp_path / name, False)
+            files.require_free(tmp_path / name, False)
         with pytest.raises(InputError, match="has more than 255 bytes"):
             fit.save(tmp_path / name)
         with pytest.raises(FileError, match="Cannot write"):
@@ -247,14 +244,14 @@ def test_what_the_dead_have_left_is_swept(tmp_path, name, result):
 def test_what_other_machines_write_is_left_alone(tmp_path, monkeypatch):
     theirs = left_behind(tmp_path / "fit", dead())
     theirs.write_text("half")
-    monkeypatch.setattr(temporaries.platform, "node", lambda: "elsewhere")
+    monkeypatch.setattr(files.platform, "node", lambda: "elsewhere")
     sweep(tmp_path / "fit")
     assert theirs.exists()
 
 
 def test_what_was_put_aside_is_put_back(tmp_path, fit, result):
     fit.save(tmp_path / "fit")
-    aside = tmp_path / temporaries.aside_of(tmp_path / "fit").name.replace(f"{os.getpid():010d}", f"{dead():010d}")
+    aside = tmp_path / files.aside_of(tmp_path / "fit").name.replace(f"{os.getpid():010d}", f"{dead():010d}")
     (tmp_path / "fit").rename(aside)
     with pytest.raises(InputError, match="already exists"):
         fit.save(tmp_path / "fit")
@@ -271,7 +268,7 @@ def test_what_was_put_aside_is_put_back(tmp_path, fit, result):
 def write_late(new, target, force, *theirs):
     """Make something appear at `target` while something else is written for it."""
     with new(target, force) as temporary:
-        (temporary / "mine" if new is places.new_folder else temporary).write_text("mine")
+        (temporary / "mine" if new is files.new_folder else temporary).write_text("mine")
         for path in theirs:
             path.parent.mkdir(exist_ok=True)
             path.write_text("theirs")
@@ -280,14 +277,14 @@ def write_late(new, target, force, *theirs):
 def test_what_appears_in_the_meantime_is_not_replaced_unasked(tmp_path):
     target = tmp_path / "x"
     with pytest.raises(FileError, match=r"x was not written: File exists\. .*; choose another name\."):
-        write_late(places.new_file, target, False, target)
+        write_late(files.new_file, target, False, target)
     assert target.read_text() == "theirs"
-    write_late(places.new_file, target, True, target)
+    write_late(files.new_file, target, True, target)
     assert target.read_text() == "mine"
     with pytest.raises(FileError, match=r"y was not written: Directory not empty\. .*; choose another name\."):
-        write_late(places.new_folder, tmp_path / "y", False, tmp_path / "y" / "a")
+        write_late(files.new_folder, tmp_path / "y", False, tmp_path / "y" / "a")
     assert os.listdir(tmp_path / "y") == ["a"]
-    write_late(places.new_folder, tmp_path / "y", True, tmp_path / "y" / "a")
+    write_late(files.new_folder, tmp_path / "y", True, tmp_path / "y" / "a")
     assert os.listdir(tmp_path / "y") == ["mine"]
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
 
@@ -317,11 +314,11 @@ def test_what_the_disk_refuses_is_told_in_a_sentence(tmp_path, write, monkeypatc
 @pytest.mark.parametrize("atomic", [True, False])
 def test_folders_change_places(tmp_path, monkeypatch, atomic):
     if not atomic:
-        monkeypatch.setattr(exchange, "_exchanged", lambda new, old: False)
+        monkeypatch.setattr(files, "_exchanged", lambda new, old: False)
     for name in "ab":
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    exchange.exchange(tmp_path / "a", tmp_path / "b")
+    files.exchange(tmp_path / "a", tmp_path / "b")
     assert (os.listdir(tmp_path / "a"), os.listdir(tmp_path / "b")) == (["b"], ["a"])
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
@@ -330,8 +327,8 @@ def test_folders_change_places(tmp_path, monkeypatch, atomic):
 def test_linux_does_it_in_one_step(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
-    assert exchange._exchanged(tmp_path / "a", tmp_path / "b")
-    assert not exchange._exchanged(tmp_path / "a", tmp_path / "none")
+    assert files._exchanged(tmp_path / "a", tmp_path / "b")
+    assert not files._exchanged(tmp_path / "a", tmp_path / "none")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere it takes three steps")
@@ -363,7 +360,7 @@ import os, sys
 import numpy as np
 import bifactor as bf
 from pathlib import Path
-from bifactor.running import exchange, places
+from bifactor.running import files
 from bifactor.running.files import sweep
 
 operation, folder = sys.argv[1:3]
@@ -388,9 +385,9 @@ def heard(event, arguments):
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.listdir", "os.scandir", "shutil.rmtree"}
 sys.addaudithook(heard)
 os.fsync = before(os.fsync)
-places.exchange = before(exchange.exchange)
+files.exchange = before(files.exchange)
 if len(sys.argv) > 3:
-    exchange._exchanged = lambda new, old: False
+    files._exchanged = lambda new, old: False
 
 def fit(level):
     table = level + np.arange(12.0).reshape(4, 3)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import click
 
 from bifactor.cli import monitor
-from bifactor.cli.options import INPUT, force_option, json_option, seed_option
+from bifactor.cli.options import INPUT, force_option, json_option, safe, safe_cells_option, seed_option
 from bifactor.cli.output import notes as noted
-from bifactor.cli.output import safe, safe_cells_option, tell
+from bifactor.cli.output import tell
 from bifactor.data.column_types import KEEP, KINDS, NUMBER, ORDINAL, ColumnHint, Form
 from bifactor.data.columns import parquet_columns
 from bifactor.data.text import require_file

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from bifactor.cli.output import JSON
+from bifactor.data.text import number_of
 from bifactor.models.fit import UNKNOWN
 from bifactor.validation import LARGEST, SMALLEST
 
@@ -134,3 +135,17 @@ def columns(options: dict[str, Any]) -> dict[str, Any]:
     """The options of `column_options`, as arguments of `data.read`."""
     names = ("row", "col", "value", "weight", "delimiter", "header", "wide", "decimal", "text_names")
     return {name: options[name] for name in names if name in options}
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of cells that a spreadsheet runs as formulas; it skips tabs and carriage returns before them."""
+
+safe_cells_option = click.option(
+    "--safe-cells", is_flag=True, help="Put ' before names that a spreadsheet would run as formulas."
+)
+
+
+def safe(cell: Any) -> Any:
+    """The cell, with a quote in front where a spreadsheet would take it for a formula; numbers stay as they are."""
+    formula = isinstance(cell, str) and cell.startswith(FORMULA) and number_of(cell) is None
+    return f"'{cell}" if formula else cell

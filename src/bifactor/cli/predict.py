@@ -13,8 +13,17 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.inputs import history_option
-from bifactor.cli.options import INPUT, column_options, columns, force_option, json_option, unknown_option
-from bifactor.cli.output import Lines, emit_json, safe, safe_cells_option, stderr, wants_json
+from bifactor.cli.options import (
+    INPUT,
+    column_options,
+    columns,
+    force_option,
+    json_option,
+    safe,
+    safe_cells_option,
+    unknown_option,
+)
+from bifactor.cli.output import Lines, emit_json, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
 from bifactor.data import Names, Observations, read
 from bifactor.data.names import listed

@@ -16,8 +16,8 @@ from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.inputs import history_option, names_in, titles_of
-from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
-from bifactor.cli.output import Screen, emit_json, safe, safe_cells_option, say, stderr, wants_json
+from bifactor.cli.options import INPUT, Within, force_option, json_option, safe, safe_cells_option, seed_option
+from bifactor.cli.output import Screen, emit_json, say, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, pyarrow, require_parquet
 from bifactor.data.names import listed
 from bifactor.errors import InputError

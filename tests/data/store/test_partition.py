@@ -141,7 +141,7 @@ def test_triples_keep_their_numbers(shape, weighted, tmp_path):
     for array in triples:
         array.setflags(write=False)
     store = bf.data.partition(triples, tmp_path / "blocks", dtype="float64")
-    data = bf.data.matrices.from_triples(triples[:3], triples[3] if weighted else None)
+    data = bf.data.observations.from_triples(triples[:3], triples[3] if weighted else None)
     require_same(store, data)
     assert store.weighted == weighted
     assert store.dtype == np.float64
@@ -156,7 +156,7 @@ def test_wide_tiles_and_compiled_kernels(tmp_path):
     store = bf.data.partition((rows, cols, np.ones(60_000, np.float32)), tmp_path / "blocks")
     assert store.parts[0].header.width > 1 << 16
     assert store.ones
-    require_same(store, bf.data.matrices.from_triples((rows, cols, np.ones(60_000))))
+    require_same(store, bf.data.observations.from_triples((rows, cols, np.ones(60_000))))
 
 
 @pytest.mark.parametrize("distinct", [256, 257])
@@ -174,7 +174,7 @@ def test_many_values_are_written_as_they_are(distinct, tmp_path):
     if store.levels is not None:
         np.testing.assert_array_equal(store.levels, np.arange(distinct) / 8)
         assert store.level_counts.sum() == size
-    require_same(store, bf.data.matrices.from_triples((rows, cols, values)))
+    require_same(store, bf.data.observations.from_triples((rows, cols, values)))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_held_out_observations_are_the_same_in_memory_and_in_blocks_of_either_si
             assert view.size == np.count_nonzero(mine)
             np.testing.assert_array_equal(view.marginals[0], np.bincount(triples[0][mine], minlength=store.shape[0]))
             assert view.mean == pytest.approx(values[mine].mean())
-            data = bf.data.matrices.from_triples(triples)
+            data = bf.data.observations.from_triples(triples)
             np.testing.assert_array_equal(data.held_out(0.2, 11), aside)
             assert view.fingerprint != store.fingerprint
     with pytest.raises(InputError, match="between 0 and 1"):
@@ -427,7 +427,7 @@ def test_arrays_may_be_mapped_files_or_strided(small_pieces, tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
         mapped.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
     store = bf.data.partition(tuple(mapped), tmp_path / "mapped")
-    require_same(store, bf.data.matrices.from_triples((rows, cols, values)))
+    require_same(store, bf.data.observations.from_triples((rows, cols, values)))
     strided = tuple(np.column_stack([array, array])[:, 1] for array in (rows, cols, values))
     assert bf.data.partition(strided, tmp_path / "strided").fingerprint == store.fingerprint
 
