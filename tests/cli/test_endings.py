@@ -394,15 +394,15 @@ def test_names_of_files_that_are_not_unicode(folder):
 
 
 SEARCH = """
-from bifactor.models import noise_choice
-before = noise_choice._fitted
+from bifactor.models.completion import noise_selection
+before = noise_selection._fitted
 counts = []
 def interrupted(*arguments):
     counts.append(1)
     if len(counts) == 2:
         raise KeyboardInterrupt
     return before(*arguments)
-noise_choice._fitted = interrupted
+noise_selection._fitted = interrupted
 """
 
 

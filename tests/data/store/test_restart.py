@@ -81,9 +81,9 @@ def test_it_goes_on_after_every_stop(source, tmp_path):
 KILLED = """
 import os, signal, sys
 import bifactor as bf
-from bifactor.data.store import plan, sources
+from bifactor.data.store import partition, sources
 
-sources.PIECE, plan.SMALL = 300, 100
+sources.PIECE, partition.SMALL = 300, 100
 source, place = sys.argv[1:]
 for at in (1, 5, 6, 8, 10, 11, 14, 18):
     folder, calls, child = f"{place}{at}", [], os.fork()
