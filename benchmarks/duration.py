@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness.data import movielens
 from benchmarks.harness.rows import Row, or_skipped, row
 from bifactor.data import Observations
-from bifactor.models.completion.fitting import fit_model, settings
+from bifactor.models.completion.fitting import fit_model, validate_settings
 
 CHOICES: dict[str, dict[str, Any]] = {
     "posterior, rank left open": {"n_components": "auto", "ridge": None},
@@ -40,7 +40,7 @@ def fits(name: str, data: Observations, loss: str = "squared") -> Iterator[Row]:
             continue
         said: list[float] = []
         options = {"offsets": True, "max_iter": 500, "tol": 1e-5, "random_state": 0, "solver": None, "verbose": 0}
-        chosen = replace(settings(loss=loss, **given, **options), expect=said.append)
+        chosen = replace(validate_settings(loss=loss, **given, **options), expect=said.append)
         started = time.perf_counter()
         fit_model(data, chosen)
         seconds = time.perf_counter() - started

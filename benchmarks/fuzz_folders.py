@@ -24,7 +24,7 @@ from benchmarks.harness.children import outcomes
 from benchmarks.harness.mutations import changed, changed_array
 from benchmarks.harness.rows import Row, row
 from bifactor.data.store.block_file import HEADER, Header, digest
-from bifactor.data.store.manifest import signed, unsigned
+from bifactor.data.store.manifest import read_checked, with_checksum
 from bifactor.errors import BifactorError, InputError
 from bifactor.running import files
 
@@ -105,13 +105,13 @@ def fuller(root: Path) -> None:
 
 def change_manifest(rng: np.random.Generator, path: Path) -> None:
     """Another field, with a right checksum."""
-    path.write_bytes(signed(changed_json(rng, unsigned(path))))
+    path.write_bytes(with_checksum(changed_json(rng, read_checked(path))))
 
 
 def change_block(rng: np.random.Generator, path: Path) -> None:
     """Other numbers in a block of a store, with right checksums in its header and in the manifest."""
     manifest = path.with_name("manifest.json")
-    content = unsigned(manifest)
+    content = read_checked(manifest)
     number = int(path.stem.rpartition("-")[2])
     header, blob = Header(*content["blocks"][number]), bytearray(path.read_bytes())
     name = list(header.sections)[int(rng.integers(len(header.sections)))]
@@ -124,7 +124,7 @@ def change_block(rng: np.random.Generator, path: Path) -> None:
     header = header._replace(fingerprint=digest(header, [memoryview(blob)[HEADER:]]))
     path.write_bytes(header.pack() + blob[HEADER:])
     content["blocks"][number] = list(header)
-    manifest.write_bytes(signed(content))
+    manifest.write_bytes(with_checksum(content))
 
 
 def changed_json(rng: np.random.Generator, tree: Any) -> Any:

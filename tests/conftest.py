@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 import bifactor as bf
 from bifactor import kernels
-from bifactor.arrays import gaussian, host
+from bifactor.arrays import gaussian, to_numpy
 from bifactor.factors import Factors
 from bifactor.problems.state import State
 from bifactor.solvers import PCG, AltMin, Newton, Race, RankContinuation, Refitted, RidgeHomotopy, ScaledGD, SoftImpute
@@ -110,8 +110,8 @@ def check_objective(problem: bf.Objective, state: State) -> None:
         return
     terms = [term.value(x) for term in problem.terms]
     if isinstance(problem, bf.Problem) and problem.f.data is problem.f:
-        losses = host(problem.f.fit.losses(problem.operator.forward(x.left, x.right)))
-        losses = (losses if problem.weights is None else host(problem.weights) * losses).astype(np.float64)
+        losses = to_numpy(problem.f.fit.losses(problem.operator.forward(x.left, x.right)))
+        losses = (losses if problem.weights is None else to_numpy(problem.weights) * losses).astype(np.float64)
     else:
         losses = np.array([problem.f.value(x)])
     allowed = rounding(problem, x, np.abs(losses).sum() + np.abs(terms).sum())

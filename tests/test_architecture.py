@@ -51,21 +51,21 @@ PUBLIC = {
     ),
     "bifactor.anndata": "pca",
     "bifactor.extend": (
-        "Array Blocks COUNTS Dense Exact Factors Footprint Free InputError LinearMap LowRankPlus Measured "
-        "MeasuredCurve Moving NUMBERS Nothing Path Phase Point Provisional SIGNS Settled Shared Staged Stalled State "
-        "Step Value conj herm inner is_complex matrix_shape namespace norm power_norm_squared preconditioned "
+        "Array Blocks COUNTS Dense Exact FactorCurve Factors Footprint Free InputError LinearMap LowRankPlus Measured "
+        "MeasuredCurve Moving NUMBERS Nothing Phase Point Provisional SIGNS Settled Shared Staged Stalled State "
+        "Step Value backtrack conj herm inner is_complex matrix_shape namespace norm power_norm_squared preconditioned "
         "probed_mean_square reciprocal require_explicit require_finite require_flag require_free "
         "require_instance require_measurements require_no_fixed require_numpy require_plain require_ridge require_rows "
-        "require_symmetric run_memory search_memory settle_nonnegative settle_positive shortened"
+        "require_symmetric run_memory search_memory settle_nonnegative settle_positive"
     ),
     "bifactor.losses": (
         "DataFit ExpectedCounts Huber Logistic Loss NegativeBinomial Ordinal Poisson Probit Shifted Squared Targets"
     ),
     "bifactor.operators": (
-        "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full Gaussian Hadamard Linear "
-        "Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled Table pattern"
+        "Bound Comparisons Curve DCT DataBound Entries Evaluated Featured Fourier Full FullTable Gaussian Hadamard "
+        "Linear Noiselet Operator Partitioned Pauli RankOne Recomputed Scaled Stacked Subsampled pattern"
     ),
-    "bifactor.executors": "Dask Executor Gathered Loaded Part Passed Streamed Workspace",
+    "bifactor.executors": "Block BlockData BlockResult Dask Executor PassResult Streamed Workspace",
     "bifactor.penalties": "Penalty Ridge Term Weights balance",
     "bifactor.penalties.balance": "Balance Elementwise Frobenius",
     "bifactor.steps": "Backtracking Constant CurveSearch Semidefinite Smooth StepSize StronglyConvex",

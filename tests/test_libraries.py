@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import LOSSES, targets
 
 import bifactor as bf
-from bifactor.arrays import backends, beside, dtype_of, host, is_foreign
+from bifactor.arrays import backends, dtype_of, is_foreign, to_device_of, to_numpy
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.solvers.preconditioner import Curvature
@@ -51,7 +51,7 @@ def to(request) -> To:
 
 
 def far(got: Any, wanted: Any) -> float:
-    got, wanted = host(got), host(wanted)
+    got, wanted = to_numpy(got), to_numpy(wanted)
     return float(np.linalg.norm(got - wanted) / (np.linalg.norm(wanted) + 1e-300))
 
 
@@ -169,10 +169,10 @@ def test_a_run_is_resumed_there(to, tmp_path):
         resumed = bf.solve(
             there, RANK, bf.solvers.PCG(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run"
         )
-    np.testing.assert_array_equal(host(resumed.U), host(whole.U))
+    np.testing.assert_array_equal(to_numpy(resumed.U), to_numpy(whole.U))
     assert is_there(resumed.U, to)
     whole.save(tmp_path / "result")
-    np.testing.assert_array_equal(bf.Result.load(tmp_path / "result").U, host(whole.U))
+    np.testing.assert_array_equal(bf.Result.load(tmp_path / "result").U, to_numpy(whole.U))
 
 
 def test_integers_become_floating_and_data_are_copied(to):
@@ -182,7 +182,7 @@ def test_integers_become_floating_and_data_are_copied(to):
     data = to(np.ones(300))
     there = bf.Problem(bf.losses.Squared(), bf.operators.Full((20, 15)), data)
     data[0] = 7.0
-    assert float(host(there.y)[0]) == 1.0
+    assert float(to_numpy(there.y)[0]) == 1.0
 
 
 def test_libraries_do_not_mix(to):
@@ -274,7 +274,7 @@ def test_tensors_on_the_host_are_never_copied_to_numpy_and_back(operator, monkey
 
     there = problem(torch.asarray, operator)
     state = bf.solvers.PCG().init(there, bf.inits.Random()(there, RANK, np.random.default_rng(0)), RANK)
-    for name, function in (("host", host), ("beside", beside)):
+    for name, function in (("host", to_numpy), ("beside", to_device_of)):
         for module in [backends, *MODULES_THAT_CROSS]:
             if getattr(module, name, None) is function:
                 monkeypatch.setattr(module, name, watched(function))

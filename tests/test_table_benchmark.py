@@ -13,7 +13,7 @@ from benchmarks.harness.imputers import IMPUTERS, Encoded
 from benchmarks.harness.rows import Absent
 from benchmarks.harness.table_data import DEVELOPMENT, MASKS, UNSEEN, MixedTable, hide
 
-from bifactor.data.column_types import Form
+from bifactor.data.column_types import ColumnSpec
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def table():
     )
     kinds = {"x": "number", "grade": "ordinal", "flag": "boolean", "word": "category"}
     levels = {"x": (), "grade": (0.0, 1.0, 2.0, 3.0), "flag": (False, True), "word": ("a", "b", "c")}
-    forms = [Form(name, kind, levels[name]) for name, kind in kinds.items()]
+    forms = [ColumnSpec(name, kind, levels[name]) for name, kind in kinds.items()]
     return MixedTable(frame, forms, MixedTable(frame, forms, np.empty((0, 0))).codes_of(frame))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness import data
 from benchmarks.harness.rivals import library
 from benchmarks.harness.rows import Absent
-from bifactor.pictures.files import kept, read_picture, shrunk
+from bifactor.pictures.files import random_mask, read_picture, shrunk
 
 SIDE = 256
 SEGMENTS = 5
@@ -116,7 +116,7 @@ Mask = Callable[[Shape, np.random.Generator], np.ndarray]
 
 def scattered(missing: float) -> Mask:
     """So large a share of the pixels, at random."""
-    return lambda shape, rng: kept(shape, 1 - missing, int(rng.integers(2**32)))
+    return lambda shape, rng: random_mask(shape, 1 - missing, int(rng.integers(2**32)))
 
 
 def scratches(shape: Shape, rng: np.random.Generator, share: float = 0.03) -> np.ndarray:

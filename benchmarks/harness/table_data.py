@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from benchmarks.harness.rivals import library
-from bifactor.data.column_types import CATEGORY, KEEP, NUMBER, ORDINAL, Form
+from bifactor.data.column_types import CATEGORY, KEEP, NUMBER, ORDINAL, ColumnSpec
 from bifactor.models.imputation.frames import cells_of, declared
 
 ROWS, LEVELS = 1500, 25
@@ -76,7 +76,7 @@ class MixedTable:
     """A frame of pandas, what its columns are, and their codes: numbers, and places of levels."""
 
     frame: Any
-    forms: list[Form]
+    forms: list[ColumnSpec]
     codes: np.ndarray
 
     @property
@@ -133,7 +133,7 @@ def read(name: str, rows: int = ROWS) -> MixedTable:
         if series.dtype.is_temporal():
             continue
         cells = cells_of(series, column)
-        form = Form.of(column, cells, None, declared(series))
+        form = ColumnSpec.of(column, cells, None, declared(series))
         places = form.codes(cells) if form.kind != KEEP else np.full(len(cells), np.nan)
         few = form.kind != CATEGORY or len(form.levels) <= LEVELS
         if few and len(np.unique(places[~np.isnan(places)])) > 1:

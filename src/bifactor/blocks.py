@@ -12,13 +12,11 @@ from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import (
     Array,
-    beside,
     cast,
     columns,
     dtype_of,
     epsilon,
     herm,
-    host,
     is_numpy,
     largest_of,
     mean_of,
@@ -26,6 +24,8 @@ from bifactor.arrays import (
     on_host,
     real,
     spread,
+    to_device_of,
+    to_numpy,
 )
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul, some_rows
@@ -132,7 +132,7 @@ class Shared(Blocks):
 
     def damped(self, damping: float) -> "Shared":
         """The same with `damping` added to the eigenvalues of each B, so that division by small ones stays bounded."""
-        return Shared(tuple((a, raised(B, damping)) for a, B in self.pairs), self.ridge)
+        return Shared(tuple((a, add_to_diagonal(B, damping)) for a, B in self.pairs), self.ridge)
 
     @property
     def largest(self) -> float:
@@ -153,7 +153,7 @@ class Shared(Blocks):
         dtype = np.finfo(dtype_of(rows)).dtype
         total = _column(self.ridge, dtype) * rows
         for a, B in self.pairs:
-            total = total + _column(a, dtype) * matmul(rows, beside(B.astype(dtype_of(rows)), rows))
+            total = total + _column(a, dtype) * matmul(rows, to_device_of(B.astype(dtype_of(rows)), rows))
         return total
 
     def part(self, rows: slice) -> "Shared":
@@ -193,14 +193,14 @@ class Shared(Blocks):
         P, Q = _combined(first, matrices), _combined(second, matrices)
         total = P + Q
         least = max(10 * eps * float(np.trace(total).real), 1e6 * float(np.finfo(dtype_of(rows)).tiny))
-        L = np.linalg.cholesky(raised(total, least))
+        L = np.linalg.cholesky(add_to_diagonal(total, least))
         half = scipy.linalg.solve_triangular(L, P, lower=True)
         values, turn = np.linalg.eigh(scipy.linalg.solve_triangular(L, herm(half), lower=True))
         T = scipy.linalg.solve_triangular(herm(L), turn, lower=False).astype(dtype_of(rows))
         T = _among(T, chosen, rows.shape[1])
         values = np.clip(values, 0.0, 1.0 - 10 * eps)  # so that the divisor is positive where p is 0
-        more = q if isinstance(q, float) else beside(q, rows)
-        return _turned(rows, T, herm(T), beside(p - q, rows), values, more)  # pΛ + q(I − Λ)
+        more = q if isinstance(q, float) else to_device_of(q, rows)
+        return _turned(rows, T, herm(T), to_device_of(p - q, rows), values, more)  # pΛ + q(I − Λ)
 
 
 def _combined(weights: list[float], matrices: list[Array]) -> Array:
@@ -222,14 +222,14 @@ def _part(a: Any, rows: slice) -> Weight:
     return a if isinstance(a, float) else a[rows]
 
 
-def raised(B: Array, number: float) -> Array:
+def add_to_diagonal(B: Array, number: float) -> Array:
     """B + number·I."""
     raised = np.array(B)
     raised.flat[:: len(B) + 1] += number
     return raised
 
 
-def filled(a: Array) -> Array:
+def fill_zero_weights(a: Array) -> Array:
     """Weights to divide by, with the mean weight for rows that have none."""
     return np.where(a > 0, a, a.mean())
 
@@ -237,7 +237,7 @@ def filled(a: Array) -> Array:
 def _turned(rows: Array, before: Array, after: Array, a: Weight, values: Array, more: Weight) -> Array:
     """rows·before·(a·values + more)⁻¹·after, with one number for each row and column in the middle factor."""
     dtype = np.finfo(dtype_of(rows)).dtype
-    own, each = _column(a, dtype), beside(values.astype(dtype), rows)
+    own, each = _column(a, dtype), to_device_of(values.astype(dtype), rows)
     if is_numpy(rows):
         added, out = _column(more, dtype), empty(rows.shape, np.result_type(rows, before))
         for some in some_rows(rows):
@@ -273,8 +273,8 @@ class Exact(Blocks):
         first, second = triangle(self.rank)
         total = np.array(self.packed)
         for a, B in other.pairs:
-            total += np.multiply.outer(np.asarray(host(a), total.dtype), B[first, second].astype(total.dtype))
-        total[:, first == second] += np.asarray(host(other.ridge), total.dtype)[..., None]
+            total += np.multiply.outer(np.asarray(to_numpy(a), total.dtype), B[first, second].astype(total.dtype))
+        total[:, first == second] += np.asarray(to_numpy(other.ridge), total.dtype)[..., None]
         return Exact(total, self.rank)
 
     def __rmul__(self, number: float) -> "Exact":

@@ -12,7 +12,7 @@ from bifactor.linear_map import Dense, LinearMap, LowRankPlus
 from bifactor.losses.base import COUNTS, NUMBERS, SIGNS
 from bifactor.operators.base import matrix_shape, power_norm_squared, probed_mean_square
 from bifactor.operators.bound import Footprint, Measured, MeasuredCurve
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory, search_memory
 from bifactor.problems.state import Moving, Nothing, Phase, Point, Provisional, Settled, Staged, Stalled, State, Value
 from bifactor.solvers.preconditioner import preconditioned
@@ -24,7 +24,7 @@ from bifactor.solvers.requirements import (
     require_plain,
     require_ridge,
 )
-from bifactor.steps.base import Step, reciprocal, shortened
+from bifactor.steps.base import Step, backtrack, reciprocal
 from bifactor.validation import (
     require_finite,
     require_flag,
@@ -43,6 +43,7 @@ __all__ = [
     "Blocks",
     "Dense",
     "Exact",
+    "FactorCurve",
     "Factors",
     "Footprint",
     "Free",
@@ -53,7 +54,6 @@ __all__ = [
     "MeasuredCurve",
     "Moving",
     "Nothing",
-    "Path",
     "Phase",
     "Point",
     "Provisional",
@@ -64,6 +64,7 @@ __all__ = [
     "State",
     "Step",
     "Value",
+    "backtrack",
     "conj",
     "herm",
     "inner",
@@ -91,5 +92,4 @@ __all__ = [
     "search_memory",
     "settle_nonnegative",
     "settle_positive",
-    "shortened",
 ]

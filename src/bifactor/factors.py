@@ -13,9 +13,8 @@ import numpy as np
 
 from bifactor._compat import cached_property
 from bifactor.arrays import (
-    HERE,
+    HOST_ARRAY,
     Array,
-    beside,
     cast,
     columns,
     contiguous,
@@ -23,18 +22,19 @@ from bifactor.arrays import (
     epsilon,
     gaussian,
     herm,
-    host,
     hstack,
     is_numpy,
     orthonormal,
     product_norm,
     thin_svd,
+    to_device_of,
+    to_numpy,
     triangular,
     zeros,
 )
 from bifactor.blocks import Blocks
 from bifactor.errors import InputError
-from bifactor.kernels.blas import difference, gram, inner, matmul, norm, plus, reversed_onto, scaled, total, wide_gram
+from bifactor.kernels.blas import difference, gram, inner, matmul, negated_axpy_, norm, plus, scaled, total, wide_gram
 from bifactor.linear_map import LinearMap
 from bifactor.svd import truncated_eigh, truncated_svd
 from bifactor.validation import require_flag
@@ -49,7 +49,7 @@ LONGEST = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class GramStep:
     """U′ = U + aD and V′ = V + aE, given by the Gram matrices of x, of x with d, and of d."""
 
     step: float
@@ -67,11 +67,11 @@ class Moved:
         return left, right
 
 
-class Carried:
+class GramCache:
     """The step that led to factors, stored outside the fields, so that `replace` drops it."""
 
     @property
-    def moved(self) -> Moved | None:
+    def moved(self) -> GramStep | None:
         """The step that led to these factors, if it is known."""
         return self.__dict__.get("_moved")
 
@@ -80,7 +80,7 @@ class Carried:
         """The number of consecutive steps in which Gram matrices were updated."""
         return self.__dict__.get("_carried", 0)
 
-    def known_as(self, moved: Moved) -> None:
+    def known_as(self, moved: GramStep) -> None:
         """Store the step that led to these factors, and update Gram matrices, unless this was done too often."""
         self.__dict__["_moved"] = moved
         if moved.age < LONGEST:
@@ -102,7 +102,7 @@ Sides = Callable[[int], Blocks]
 
 
 @dataclass(frozen=True, eq=False)
-class Factors(Carried):
+class Factors(GramCache):
     """A pair of thin matrices, `left` (m×r) and `right` (n×r), of one kind."""
 
     left: Array
@@ -215,7 +215,7 @@ class Factors(Carried):
 
     def reversed_onto(self, a: float, d: "Factors") -> "Factors":
         """−x + a·d, in the memory of x if possible: x must not be used afterwards."""
-        return self.each(lambda x, y: reversed_onto(x, a, y), d)
+        return self.each(lambda x, y: negated_axpy_(x, a, y), d)
 
     def divided(self, blocks: Sides) -> "Factors":
         """Each row divided by its block; fixed columns stay zero."""
@@ -262,15 +262,15 @@ class Kind(ABC):
             )
         return self.start(U, V)
 
-    def zero(self, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE) -> Factors:
+    def zero(self, shape: tuple[int, int], width: int, dtype: Any, like: Array = HOST_ARRAY) -> Factors:
         """X = 0 with this many columns besides the fixed ones, in the library of another array."""
         return self.start(*(zeros((k, width), dtype, like) for k in shape))
 
     def random(
-        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE
+        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HOST_ARRAY
     ) -> Factors:
         """Gaussian columns, without fixed ones; drawn on the host, so that a seed gives the same numbers everywhere."""
-        U, V = (beside(gaussian(rng, (k, width), dtype), like) for k in shape)
+        U, V = (to_device_of(gaussian(rng, (k, width), dtype), like) for k in shape)
         return Factors(U, V, self)
 
     def distinct(self, x: Factors) -> tuple[Array, ...]:
@@ -325,7 +325,7 @@ class Kind(ABC):
             left, right = (zeros((F.shape[0], 1), dtype_of(F), F) for F in (A, B))
             return Factors(left, right, self)
         root = np.sqrt(s).astype(s.dtype)
-        return Factors(contiguous(A * beside(root, A)), contiguous(B * beside(root, B)), self)
+        return Factors(contiguous(A * to_device_of(root, A)), contiguous(B * to_device_of(root, B)), self)
 
     def unknowns(self, shape: tuple[int, int], rank: int) -> int:
         """The degrees of freedom of an X of this rank."""
@@ -388,9 +388,9 @@ class Symmetric(Kind):
         return self.pair(U, U)
 
     def random(
-        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HERE
+        self, rng: np.random.Generator, shape: tuple[int, int], width: int, dtype: Any, like: Array = HOST_ARRAY
     ) -> Factors:
-        U = beside(gaussian(rng, (shape[0], width), dtype), like)
+        U = to_device_of(gaussian(rng, (shape[0], width), dtype), like)
         return self.pair(U, U)
 
     def distinct(self, x: Factors) -> tuple[Array, ...]:
@@ -487,8 +487,8 @@ class Fixed(Kind):
 
     def start(self, U: Array, V: Array) -> Factors:
         (k, both), dtype = self._places, np.result_type(dtype_of(U), dtype_of(V))
-        left = [beside(self.L, U), zeros((U.shape[0], both - k), dtype, U), U]
-        right = [zeros((V.shape[0], k), dtype, V), beside(self.R, V), V]
+        left = [to_device_of(self.L, U), zeros((U.shape[0], both - k), dtype, U), U]
+        right = [zeros((V.shape[0], k), dtype, V), to_device_of(self.R, V), V]
         U, V = (hstack(*(cast(a, dtype) for a in side)) for side in (left, right))
         return Factors(U, V, self)
 
@@ -496,7 +496,7 @@ class Fixed(Kind):
         if V is None or U.shape[1] != V.shape[1] or U.shape[1] == rank:
             return super().given(U, V, rank)
         k, both = self._places
-        if not (np.array_equal(host(U)[:, :k], self.L) and np.array_equal(host(V)[:, k:both], self.R)):
+        if not (np.array_equal(to_numpy(U)[:, :k], self.L) and np.array_equal(to_numpy(V)[:, k:both], self.R)):
             raise InputError("The fixed columns of the start are not those of the problem. Leave them out.")
         return self.pair(U, V)
 

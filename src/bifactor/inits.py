@@ -9,13 +9,13 @@ import scipy
 from bifactor.arrays import (
     Array,
     DistributedArray,
-    beside,
     dtype_of,
     floating,
     gaussian,
     namespace,
     norm,
     same_library,
+    to_device_of,
     where,
 )
 from bifactor.errors import InputError
@@ -91,7 +91,7 @@ class Given(Init):
     def _factor(factor: Array, name: str, rows: int, rank: int, extra: int, like: Array) -> Array:
         F = floating(factor, name)
         if isinstance(like, DistributedArray) and type(F) is np.ndarray:  # one of the two is divided into blocks
-            F = beside(F, like)
+            F = to_device_of(F, like)
         elif not same_library(F, like):
             raise InputError(f"{name} is in {where(F)}, but y is in {where(like)}. Pass both in the same library.")
         if F.ndim != 2 or F.shape[0] != rows or F.shape[1] not in (rank, rank + extra):
@@ -141,7 +141,7 @@ class Spectral(Init):
     def __call__(self, problem: Objective, rank: int, rng: np.random.Generator) -> Factors:
         m, n = problem.shape
         G = problem.f.data.gradient(problem.zero())  # a term on all entries has no gradient at 0
-        right, left = (beside(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
+        right, left = (to_device_of(gaussian(rng, (k, 1), problem.dtype), G.like) for k in (n, m))
         seen = G.products(left, right)
         if not all(np.isfinite(norm(side)) for side in seen):
             raise InputError("The gradient at X = 0 is not finite, so no spectral start exists. Rescale the data.")
@@ -221,10 +221,10 @@ def start_faint(x: Factors, absent: Array, seen: tuple[Array, Array], rng: np.ra
 def _filled(factor: Array, absent: Array, seen: Array, rng: np.random.Generator) -> Array:
     xp = namespace(factor)
     rows = xp.linalg.vector_norm(factor, axis=1, keepdims=True)
-    empty = beside(absent, factor) | (rows <= 1e-10 * xp.max(rows))
+    empty = to_device_of(absent, factor) | (rows <= 1e-10 * xp.max(rows))
     lacking = empty & (seen != 0)
     if not xp.any(lacking):
         return factor
     fill = gaussian(rng, tuple(factor.shape), dtype_of(factor))
     fill *= FAINT**0.5 * norm(factor[:, :1]) / np.linalg.norm(fill, axis=0)
-    return xp.where(lacking, beside(fill, factor), factor)
+    return xp.where(lacking, to_device_of(fill, factor), factor)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from bifactor import kernels
-from bifactor.arrays import HERE, Array, beside, conj, dtype_of, none_of, on_host
+from bifactor.arrays import HOST_ARRAY, Array, conj, dtype_of, empty_of, on_host, to_device_of
 from bifactor.kernels import blas
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.validation import require_rows
 
 
@@ -21,7 +21,7 @@ class LinearMap(ABC):
     shape: tuple[int, int]
     dtype: Any
     """The NumPy dtype."""
-    like: Array = HERE
+    like: Array = HOST_ARRAY
     """An array of the library of the matrices that it multiplies."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Dense(LinearMap):
         self.matrix = matrix
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self.dtype = dtype_of(matrix)
-        self.like = HERE if sparse.issparse(matrix) else none_of(matrix)
+        self.like = HOST_ARRAY if sparse.issparse(matrix) else empty_of(matrix)
 
     def matmul(self, V: Array) -> Array:
         return blas.matmul(self.matrix, V)
@@ -99,7 +99,7 @@ class LowRank(LinearMap):
 
     def __init__(self, U: Array, V: Array):
         self.U, self.V = U, V
-        self.shape, self.like = (int(U.shape[0]), int(V.shape[0])), none_of(U)
+        self.shape, self.like = (int(U.shape[0]), int(V.shape[0])), empty_of(U)
         self.dtype = np.result_type(dtype_of(U), dtype_of(V))
 
     def matmul(self, V: Array) -> Array:
@@ -170,7 +170,8 @@ class RowsAndColumns(LinearMap):
         real = np.finfo(G.dtype).dtype
         self.G, self.shape, self.dtype, self.like = G, G.shape, G.dtype, G.like
         self.a, self.b = (
-            beside(np.broadcast_to(w, k).astype(real)[:, None], G.like) for w, k in zip((a, b), G.shape, strict=True)
+            to_device_of(np.broadcast_to(w, k).astype(real)[:, None], G.like)
+            for w, k in zip((a, b), G.shape, strict=True)
         )
 
     @property
@@ -196,10 +197,10 @@ class RowsAndColumns(LinearMap):
 class Sampled(LinearMap):
     """The sparse n_outer × n_inner matrix that holds `w` at the coordinates of a layout."""
 
-    def __init__(self, layout: Layout, w: Array):
+    def __init__(self, layout: EntryLayout, w: Array):
         self.layout = layout
         self.w = w
-        self.shape, self.like = (layout.n_outer, layout.n_inner), none_of(w)
+        self.shape, self.like = (layout.n_outer, layout.n_inner), empty_of(w)
         self.dtype = dtype_of(w)
 
     def matmul(self, V: Array) -> Array:

@@ -9,13 +9,13 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.errors import BifactorError, InputError
-from bifactor.estimators.validation import held
+from bifactor.estimators.validation import require_in_memory
 from bifactor.metrics import triplets
 from bifactor.models.hyperparameters import RidgePath
 from bifactor.operators import Entries
 from bifactor.problems.objective import Problem
 from bifactor.running.result import RankPath, Result
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 __all__ = [
     "ConvergenceDisplay",
@@ -49,7 +49,7 @@ def matplotlib_or_advice() -> Any:
     return matplotlib
 
 
-def fitted(estimator: Any, name: str) -> Any:
+def fitted_attribute(estimator: Any, name: str) -> Any:
     """An attribute of a fitted estimator."""
     if not hasattr(estimator, name):
         raise InputError(f"{type(estimator).__name__} has no {name}. Fit it first, or draw from another object.")
@@ -93,7 +93,7 @@ class ConvergenceDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, against: str = "iterations", ax: Any = None) -> Self:
         """Draw the history of a fit."""
-        return cls.from_result(fitted(estimator, "result_"), against=against, ax=ax)
+        return cls.from_result(fitted_attribute(estimator, "result_"), against=against, ax=ax)
 
     def plot(self, ax: Any = None, *, against: str = "iterations") -> Self:
         """Draw against "iterations" or "seconds"; the right axis is `right_ax_`."""
@@ -104,7 +104,9 @@ class ConvergenceDisplay:
         mark = "o" if x.size <= 40 else None
         self.ax_.plot(x, self.objective, color=FIRST, marker=mark, markersize=3)
         self.ax_.set(xlabel="iteration" if against == "iterations" else "seconds")
-        self.ax_.set_title(f"{self.status.lower().replace('_', ' ')}, {counted(self.objective.size - 1, 'iteration')}")
+        self.ax_.set_title(
+            f"{self.status.lower().replace('_', ' ')}, {pluralize(self.objective.size - 1, 'iteration')}"
+        )
         self.ax_.set_ylabel("objective", color=FIRST)
         if np.all(self.objective > 0):
             self.ax_.set_yscale("log")
@@ -153,7 +155,7 @@ class ImageDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, truth: Array | None = None, ax: Any = None) -> Self:
         """Draw the known entries of a fit, and its completed matrix."""
-        data = held(fitted(estimator, "observations_"))
+        data = require_in_memory(fitted_attribute(estimator, "observations_"))
         before = np.full(data.shape, np.nan)
         before[data.rows, data.cols] = data.values
         return cls(before, estimator.complete(), truth).plot(ax)
@@ -218,7 +220,7 @@ class ObservedPredictedDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the known entries of a fit."""
-        data, model = held(fitted(estimator, "observations_")), estimator.model_
+        data, model = require_in_memory(fitted_attribute(estimator, "observations_")), estimator.model_
         return cls(data.values, model.predicted(model.scores(data.rows, data.cols))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -233,7 +235,7 @@ class ObservedPredictedDisplay:
         both = [min(self.observed.min(), self.predicted.min()), max(self.observed.max(), self.predicted.max())]
         self.ax_.plot(both, both, color=SECOND, linestyle="--", linewidth=1)
         self.ax_.set(
-            xlabel="predicted", ylabel="observed", title=f"{counted(self.observed.size, 'pair')}, RMSE {error:.4g}"
+            xlabel="predicted", ylabel="observed", title=f"{pluralize(self.observed.size, 'pair')}, RMSE {error:.4g}"
         )
         return self
 
@@ -275,7 +277,7 @@ class RankPathDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw how the ridge was chosen."""
-        path = fitted(estimator, "ridge_path_")
+        path = fitted_attribute(estimator, "ridge_path_")
         if path is None:
             fact = "This fit has no ridge_path_: the ridge was given, or there are too few data."
             raise InputError(f"{fact} Pass ridge='auto'.")
@@ -316,7 +318,7 @@ class ScreeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw `explained_deviance_ratio_` of a `LogisticPCA` or `PoissonPCA`."""
-        return cls(fitted(estimator, "explained_deviance_ratio_")).plot(ax)
+        return cls(fitted_attribute(estimator, "explained_deviance_ratio_")).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -366,7 +368,7 @@ class SpectrumDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the spectrum of a fit, without offsets."""
-        model = fitted(estimator, "model_")
+        model = fitted_attribute(estimator, "model_")
         return cls.from_factors(model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :], ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import (
-    HERE,
+    HOST_ARRAY,
     Array,
-    beside,
     cast,
     column_norms,
     epsilon,
@@ -20,6 +19,7 @@ from bifactor.arrays import (
     hstack,
     orthonormal,
     thin_svd,
+    to_device_of,
 )
 from bifactor.kernels.blas import gram, matmul
 from bifactor.linear_map import LinearMap
@@ -110,13 +110,13 @@ def top_eigenpairs(
     tol: float,
     restarts: int,
     start: Array | None = None,
-    like: Array = HERE,
+    like: Array = HOST_ARRAY,
 ) -> tuple[Array, Array]:
     """The largest eigenvalues of a Hermitian map on n-vectors, and their eigenvectors."""
     block = min(n, rank + OVERSAMPLE)
     tol = max(tol, 20 * float(np.finfo(dtype).eps))
     if DEPTH * block >= n:
-        eye = beside(np.eye(n, dtype=dtype), like)
+        eye = to_device_of(np.eye(n, dtype=dtype), like)
         # In blocks, because the other side may be large.
         image = hstack(*(apply(eye[:, start : min(start + block, n)]) for start in range(0, n, block)))
         return _ritz(eye, image, min(rank, n))[:2]
@@ -126,7 +126,7 @@ def top_eigenpairs(
         depth = max(WARM_DEPTH, min(DEPTH, COLUMNS // block)) if start is None else WARM_DEPTH
         values, Q, AQ = _ritz(*_krylov(apply, Q, AQ, depth), block)
         # In double precision: for a Gram matrix these are fourth powers, which exceed the range of single precision.
-        off = cast(AQ[:, :rank] - Q[:, :rank] * beside(values[:rank], Q), np.result_type(dtype, np.float64))
+        off = cast(AQ[:, :rank] - Q[:, :rank] * to_device_of(values[:rank], Q), np.result_type(dtype, np.float64))
         if column_norms(off).max() <= tol * float(np.abs(values).max()):
             break
     return values[:rank], Q[:, :rank]
@@ -142,7 +142,7 @@ def _sketched(G: LinearMap, rank: int, rng: np.random.Generator, start: Array | 
 
 def _begun(rng: np.random.Generator, n: int, rank: int, dtype: Any, start: Array | None, like: Array) -> Array:
     """The initial basis of a search: the start, and random columns to find directions that it lacks."""
-    Q = beside(gaussian(rng, (n, min(n, rank + OVERSAMPLE)), dtype), like)
+    Q = to_device_of(gaussian(rng, (n, min(n, rank + OVERSAMPLE)), dtype), like)
     if start is not None:
         known = min(int(start.shape[1]), rank)
         Q = hstack(start[:, :known], Q[:, known:])

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, host, is_foreign
+from bifactor.arrays import Array, is_foreign, to_numpy
 from bifactor.errors import InputError
 
 # Counts in text and in JSON.
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """A number with its noun: 1 entry, 1,200 entries."""
     several = noun.removesuffix("y") + "ies" if noun.endswith("ry") else noun + "s"
     return f"{count:,} {noun if count == 1 else several}"
@@ -22,13 +22,13 @@ def whole(number: float) -> int | float:
     return int(number) if float(number).is_integer() else float(number)
 
 
-SMALLEST, LARGEST = 1e-100, 1e100
+MIN_SETTING, MAX_SETTING = 1e-100, 1e100
 """Settings beyond these are mistakes: their squares would overflow or underflow."""
 
 
 def positive(value: Any, name: str, advice: str) -> float:
     """A real number > 0 within range, as a Python float: NumPy scalars would change the precision of arrays."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not SMALLEST <= float(value) <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, Real) or not MIN_SETTING <= float(value) <= MAX_SETTING:
         raise InputError(f"{name}={value!r} is not a finite number > 0. {advice}")
     return float(value)
 
@@ -40,9 +40,9 @@ def settle_positive(settings: Any, name: str, advice: str, optional: bool = Fals
         object.__setattr__(settings, name, positive(value, name, advice))
 
 
-def weights_of(values: Any, name: str) -> Array:
+def weight_vector(values: Any, name: str) -> Array:
     """One weight ≥ 0 for each row, column or component, in double precision."""
-    there = host(values) if is_foreign(values) else values
+    there = to_numpy(values) if is_foreign(values) else values
     w = np.array(there, dtype=np.float64)  # a copy, because the caller may change it later
     if w.ndim != 1 or w.size == 0 or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         raise InputError(f"{name} must be a vector of finite weights ≥ 0, not all zero. Leave it out for ones.")
@@ -82,7 +82,7 @@ def require_rows(factor: Array, rows: int) -> None:
     """Require a matrix with this many rows; compiled loops do not check bounds, so this is done before them."""
     if factor.ndim != 2 or factor.shape[0] != rows or factor.shape[1] == 0:
         raise InputError(
-            f"A factor has shape {tuple(factor.shape)}. Pass a matrix of {counted(rows, 'row')} for that side of X."
+            f"A factor has shape {tuple(factor.shape)}. Pass a matrix of {pluralize(rows, 'row')} for that side of X."
         )
 
 
@@ -104,7 +104,7 @@ def require_measurements(w: Array, size: int) -> None:
 
 def indices(values: Array, name: str, size: int) -> Array:
     """A vector of integers from 0 to size − 1; `InputError` if it is anything else."""
-    index = np.asarray(host(values) if hasattr(values, "shape") else values)
+    index = np.asarray(to_numpy(values) if hasattr(values, "shape") else values)
     if index.size == 0:
         return np.empty(0, dtype=np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu":
@@ -122,9 +122,9 @@ def indices(values: Array, name: str, size: int) -> Array:
 
 def require_finite(array: Array, what: str, advice: str) -> None:
     """Raise `InputError` with the number of NaN and infinite values, if there are any."""
-    bad = int(np.count_nonzero(~np.isfinite(host(array))))
+    bad = int(np.count_nonzero(~np.isfinite(to_numpy(array))))
     if bad:
-        raise InputError(f"{what} holds {counted(bad, 'NaN or infinite value')}. {advice}")
+        raise InputError(f"{what} holds {pluralize(bad, 'NaN or infinite value')}. {advice}")
 
 
 def is_count(value: Any, least: int) -> bool:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from bifactor import arrays
-from bifactor.executors.row_array import Placement, Rows, mapped, spread
+from bifactor.executors.row_array import RowArray, RowPlacement, map_parts, spread
 from bifactor.kernels.blas import gram, matmul, wide_gram
 
 
-class Nearby(Placement):
+class Nearby(RowPlacement):
     """Parts in a list."""
 
     def __init__(self, cuts):
@@ -37,7 +37,9 @@ def pairs(request):
 def close(found, known):
     assert found.dtype == known.dtype
     assert found.shape == known.shape
-    np.testing.assert_allclose(arrays.host(found), known, rtol=1e-5 if known.dtype == np.float32 else 1e-12, atol=1e-6)
+    np.testing.assert_allclose(
+        arrays.to_numpy(found), known, rtol=1e-5 if known.dtype == np.float32 else 1e-12, atol=1e-6
+    )
 
 
 def test_arithmetic(pairs):
@@ -70,19 +72,19 @@ def test_what_comes_out_small_is_numpys(pairs):
 def test_orthonormal_columns(pairs):
     _, (a, _), (A, _) = pairs
     Q, R = arrays.orthonormal(A)
-    assert isinstance(Q, Rows)
+    assert isinstance(Q, RowArray)
     np.testing.assert_allclose(gram(Q, Q), np.eye(3), atol=1e-5)
-    np.testing.assert_allclose(arrays.host(Q) @ R, a, atol=1e-5)
+    np.testing.assert_allclose(arrays.to_numpy(Q) @ R, a, atol=1e-5)
     np.testing.assert_allclose(np.abs(arrays.triangular(A)), np.abs(np.linalg.qr(a, mode="r")), atol=1e-5)
 
 
 def test_only_arrays_as_long_as_all_parts_are_spread(pairs):
     _, _, (A, _) = pairs
-    assert isinstance(arrays.beside(np.ones(30), A), Rows)
-    assert isinstance(arrays.beside(np.ones((29, 2)), A), np.ndarray)
-    assert isinstance(arrays.zeros((30, 2), np.float32, A), Rows)
+    assert isinstance(arrays.to_device_of(np.ones(30), A), RowArray)
+    assert isinstance(arrays.to_device_of(np.ones((29, 2)), A), np.ndarray)
+    assert isinstance(arrays.zeros((30, 2), np.float32, A), RowArray)
     assert isinstance(arrays.zeros((3, 2), np.float32, A), np.ndarray)
-    assert arrays.none_of(A).shape[0] == 0
+    assert arrays.empty_of(A).shape[0] == 0
     assert arrays.dtype_of(arrays.zeros((30, 2), np.float32, A)) == np.float32
 
 
@@ -113,7 +115,7 @@ def test_functions_run_when_a_number_is_asked_for(pairs):
 def test_what_is_held_is_made_once_and_what_is_not_is_not_kept(pairs):
     _, (a, b), (A, B) = pairs
     calls = []
-    held = mapped(counted(calls), A)
+    held = map_parts(counted(calls), A)
     calls.clear()  # of its shape
     for _ in range(2):
         np.testing.assert_allclose(arrays.inner(held * 2 - B, B), arrays.inner(2 * (a + 1) - b, b), rtol=1e-4)
@@ -124,8 +126,8 @@ def test_what_is_held_is_made_once_and_what_is_not_is_not_kept(pairs):
 
 def test_sums_that_are_foreseen_come_together_and_are_known_from_then_on(pairs):
     near, (a, b), (A, B) = pairs
-    arrays.foresee_inners((A, B), (B, B), (a, b))
-    arrays.foresee_grams((A, B), (A, B))
+    arrays.prefetch_inners((A, B), (B, B), (a, b))
+    arrays.prefetch_grams((A, B), (A, B))
     for _ in range(2):
         np.testing.assert_allclose(arrays.inner(A, A), arrays.inner(a, a), rtol=1e-5)
         np.testing.assert_allclose(arrays.inner(A, B), arrays.inner(a, b), rtol=1e-5)
@@ -136,7 +138,7 @@ def test_sums_that_are_foreseen_come_together_and_are_known_from_then_on(pairs):
 
 def test_sums_of_arrays_that_are_gone_are_not_asked_for(pairs):
     near, _, (A, B) = pairs
-    arrays.foresee_inners((A, A + B), (A + B, A))
+    arrays.prefetch_inners((A, A + B), (A + B, A))
     assert [one.noted for one in near.foreseen] == [None, None]
     assert arrays.inner(A, A + A) == arrays.inner(A, A + A) != arrays.inner(A, A + B)
 
@@ -146,4 +148,4 @@ def test_small_operands_may_be_written_to_afterwards(pairs):
     small = np.eye(3, dtype=a.dtype)
     product = A @ small
     small[:] = 7
-    np.testing.assert_array_equal(arrays.host(product), a)
+    np.testing.assert_array_equal(arrays.to_numpy(product), a)

@@ -265,7 +265,7 @@ def test_ctrl_c_ends_a_fit_with_the_best_so_far(monkeypatch, holdout):
 
         return show
 
-    monkeypatch.setattr(monitor.Fitting, "iterations", iterations)
+    monkeypatch.setattr(monitor.FitMonitor, "iterations", iterations)
     options = ("--implicit", *QUICK, "--holdout", holdout, "-o", "f", "--json")
     told = json.loads(invoke("complete", "clicks.csv", *options, code=130).stdout)
     assert told["fit"]["status"] == "INTERRUPTED"

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from bifactor.cli.main import main
-from bifactor.cli.output import shown
+from bifactor.cli.output import escape_controls
 
 EVIL = "\x1b[31m\x1b]2x\x07\x9b31m\x7f\b\u202e"
 """A colour, a title of the window, a colour once more, deletions, and the reversal of all that follows."""
@@ -122,10 +122,10 @@ def test_lines_of_csv_on_a_terminal(folder):
 
 def test_every_control_character_is_shown():
     every = "".join(map(chr, range(0x300))) + "\u2028\u2029\u202a\u202e\u2066\u2069"
-    assert {letter for letter in controls(shown(every)) if letter != "\xad"} == set()
-    assert "\n" not in shown(every)
-    assert "\\x1b" in shown(every)
-    assert re.sub(r"\\(x..|u....|[tnr])", "", shown(every)) == "".join(
+    assert {letter for letter in controls(escape_controls(every)) if letter != "\xad"} == set()
+    assert "\n" not in escape_controls(every)
+    assert "\\x1b" in escape_controls(every)
+    assert re.sub(r"\\(x..|u....|[tnr])", "", escape_controls(every)) == "".join(
         letter for letter in every if letter.isprintable() or letter in "\xa0\xad"
     )
-    assert shown("Amélie – ночь 夜 ‏עברית") == "Amélie – ночь 夜 ‏עברית"
+    assert escape_controls("Amélie – ночь 夜 ‏עברית") == "Amélie – ночь 夜 ‏עברית"

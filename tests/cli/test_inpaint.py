@@ -13,7 +13,7 @@ from PIL import Image
 
 import bifactor.cli.inpaint
 from bifactor.cli.main import main
-from bifactor.pictures.files import format_of, kept, read_picture, write_picture
+from bifactor.pictures.files import format_of, random_mask, read_picture, write_picture
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_pictures_of_16_bits_stay_so(pictures, name, channels):
     full = read_picture(Path(f"out-{name}")).pixels
     assert answer["kind"] == "uint16"
     assert full.dtype == np.uint16
-    known = kept((36, 48), 0.5, 0)
+    known = random_mask((36, 48), 0.5, 0)
     np.testing.assert_array_equal(full[known], deep[known])
     assert answer["psnr"] == pytest.approx(-10 * np.log10(np.mean((full / 65535 - deep / 65535) ** 2)), abs=1e-3)
     assert answer["psnr_hidden_blur"] < answer["psnr_hidden"] < answer["psnr"]
@@ -235,7 +235,7 @@ def test_pictures_of_16_bits_stay_so(pictures, name, channels):
 @pytest.mark.parametrize("kind", [np.int32, np.float32])
 def test_numbers_without_a_white(pictures, kind):
     """Decibels are of the range, so that units do not matter."""
-    values, known = (1000 * pictures[:, :, 0].astype(float) - 50_000).astype(kind), kept((36, 48), 0.5, 0)
+    values, known = (1000 * pictures[:, :, 0].astype(float) - 50_000).astype(kind), random_mask((36, 48), 0.5, 0)
     answers = []
     for factor in (1, 100):
         Image.fromarray(values * kind(factor)).save("numbers.tif")

@@ -79,7 +79,7 @@ def test_ranking_needs_the_memory_of_a_block_of_scores():
     columns, scores = best_columns(U, V, 5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= 1.1 * top_k.SCORE * top_k.BLOCK
+    assert peak <= 1.1 * top_k.SCORE * top_k.SCORES_PER_BLOCK
     z = U[[0, 4_000, 8_999]] @ V.T
     np.testing.assert_array_equal(columns[[0, 4_000, 8_999]], np.argsort(-z, axis=1)[:, :5])
     np.testing.assert_allclose(scores[[0, 4_000, 8_999]], -np.sort(-z, axis=1)[:, :5])

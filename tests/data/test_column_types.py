@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bifactor.data.column_types import ColumnHint, Declared, Form
+from bifactor.data.column_types import ColumnHint, ColumnSpec, Declared
 from bifactor.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -33,7 +33,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_kinds(case):
     cells, kind = CASES[case]
-    form = Form.of("c", cells)
+    form = ColumnSpec.of("c", cells)
     assert form.kind == kind
     codes = form.codes(cells)
     if kind not in ("keep", "number"):
@@ -43,17 +43,17 @@ def test_kinds(case):
 
 def test_declared_levels_come_in_their_order():
     cells = objects(["low", None, "high"])
-    form = Form.of("c", cells, None, Declared(["low", "mid", "high"], True))
+    form = ColumnSpec.of("c", cells, None, Declared(["low", "mid", "high"], True))
     assert (form.kind, form.levels) == ("ordinal", ("low", "mid", "high"))
     np.testing.assert_array_equal(form.codes(cells), [0, np.nan, 2])
-    assert Form.of("c", cells, None, Declared(["low", "mid", "high"])).kind == "category"
+    assert ColumnSpec.of("c", cells, None, Declared(["low", "mid", "high"])).kind == "category"
 
 
 @pytest.mark.parametrize(("unit", "step"), [("D", 86_400_000_000), ("m", 60_000_000), ("s", 1_000_000), ("us", 1)])
 def test_times_are_as_fine_as_those_that_are_known(unit, step):
     times = np.array(["2020-01-01", "2020-05-01", "2021-01-01"], "M8[us]").astype(float)
     times[2] += np.timedelta64(1, unit) / np.timedelta64(1, "us")
-    form = Form.of("c", np.append(times, np.nan), None, Declared(like=np.datetime64("2020-01-01", "us")))
+    form = ColumnSpec.of("c", np.append(times, np.nan), None, Declared(like=np.datetime64("2020-01-01", "us")))
     assert (form.kind, form.step) == ("number", step)
     told = form.values(np.array([times.mean() + 0.3]))
     assert told[0] % step == 0
@@ -62,13 +62,13 @@ def test_times_are_as_fine_as_those_that_are_known(unit, step):
 
 def test_what_is_told_goes_first():
     numbers = RNG.integers(1, 4, 30).astype(float)
-    assert Form.of("c", numbers, ColumnHint.of("c", "category")).kind == "category"
-    assert Form.of("c", numbers, ColumnHint.of("c", "number")).kind == "number"
-    assert Form.of("c", numbers, ColumnHint.of("c", [3, 1, 2])).levels == (3, 1, 2)
+    assert ColumnSpec.of("c", numbers, ColumnHint.of("c", "category")).kind == "category"
+    assert ColumnSpec.of("c", numbers, ColumnHint.of("c", "number")).kind == "number"
+    assert ColumnSpec.of("c", numbers, ColumnHint.of("c", [3, 1, 2])).levels == (3, 1, 2)
     with pytest.raises(InputError, match="distinct levels in order"):
         ColumnHint.of("c", [1, 1])
 
 
 def test_grades_between_levels_are_taken_for_the_nearest():
-    form = Form.of("c", np.array([1.0, 2.0, 5.0] * 4))
+    form = ColumnSpec.of("c", np.array([1.0, 2.0, 5.0] * 4))
     np.testing.assert_array_equal(form.codes(np.array([1.4, 4.0, 9.0, np.nan])), [0, 2, 2, np.nan])

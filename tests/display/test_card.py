@@ -54,7 +54,7 @@ def test_a_problem_shows_its_sizes(problem):
 def test_functions_and_objectives_have_cards():
     f = bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (3, 4))
     assert repr(f) == "Function(3×4, float64)"
-    table = bf.operators.Table("poisson", np.ones((3, 4)))
+    table = bf.operators.FullTable("poisson", np.ones((3, 4)))
     assert repr(table) == "Table(3×4, float64)"
     for shown in (f, table, bf.Objective(f), bf.Objective(table)):
         require_sound(shown._repr_html_())

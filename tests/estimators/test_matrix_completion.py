@@ -16,7 +16,7 @@ from bifactor.errors import InputError
 from bifactor.estimators import base, validation
 from bifactor.estimators.matrix_completion import MatrixCompletion, OneBitCompletion
 from bifactor.losses import Huber, Ordinal
-from bifactor.models.metrics import explained
+from bifactor.models.metrics import deviance_explained
 from bifactor.solvers import Newton
 
 SHAPE, RANK, NOISE = (120, 60), 3, 0.1
@@ -541,8 +541,8 @@ def test_the_score_of_counts_is_1_for_the_counts_themselves():
     y = np.random.default_rng(2).poisson(3.0, 40).astype(float)
     data = Observations(np.zeros(40, int), np.arange(40), y, (1, 40))
     model = make(loss="poisson", n_components=1).fit(y[None, :]).model_
-    assert explained(model, data, np.log(np.maximum(y, 1e-12))) == pytest.approx(1.0)
-    assert explained(model, data, np.full(40, np.log(y.mean()))) == pytest.approx(0.0, abs=1e-9)
+    assert deviance_explained(model, data, np.log(np.maximum(y, 1e-12))) == pytest.approx(1.0)
+    assert deviance_explained(model, data, np.full(40, np.log(y.mean()))) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import bifactor as bf
 from bifactor.data import BlockStore, Observations, partition
 from bifactor.data.store import partition as plan
-from bifactor.data.store.block_store import is_held_out, picked
+from bifactor.data.store.block_store import is_held_out, load_rows
 from bifactor.errors import FileError, InputError
 
 
@@ -198,7 +198,7 @@ def test_entries_are_held_out_by_the_same_hash(data, store):
     rows, cols, y = data
     held = is_held_out(rows, cols, 0.2, 7)
     assert 0.1 < held.mean() < 0.3
-    there = picked(store.held(0.2, 7), np.ones(store.shape[0], bool))
+    there = load_rows(store.held(0.2, 7), np.ones(store.shape[0], bool))
     order = np.lexsort((there.cols, there.rows)), np.lexsort((cols[held], rows[held]))
     for ours, theirs in ((there.rows, rows), (there.cols, cols), (there.values, y)):
         assert np.array_equal(ours[order[0]], theirs[held][order[1]])

@@ -14,7 +14,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError, LostError
-from bifactor.executors import Passed, remote
+from bifactor.executors import BlockResult, remote
 from bifactor.losses import Huber
 from bifactor.operators import Partitioned
 
@@ -146,7 +146,7 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
 
     def nap(opened, tall, shared, seconds):
         time.sleep(seconds)
-        return Passed(sums=(1,))
+        return BlockResult(sums=(1,))
 
     bf.executors.Dask(two).over(store.parts, operator.is_, nap, settings=(0.0,))  # workers import what they need
     began = time.monotonic()
@@ -170,7 +170,7 @@ def test_tasks_of_a_worker_have_no_more_threads_than_it_has(store):
     def timed(opened, tall, shared):
         began = time.monotonic()
         time.sleep(0.05)
-        return Passed(each=(began, time.monotonic()))
+        return BlockResult(each=(began, time.monotonic()))
 
     def most_at_once(threads):
         times = bf.executors.Dask(client, threads=threads).over(store.parts, operator.is_, timed).each

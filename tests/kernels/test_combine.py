@@ -21,10 +21,10 @@ def test_sums_in_place(dtype):
     assert blas.accumulated(own, lambda rows: 3.0 * b[rows]) is own
     np.testing.assert_array_equal(own, wanted)
     own = a.copy()
-    assert blas.reversed_onto(own, 3.0, b) is own
+    assert blas.negated_axpy_(own, 3.0, b) is own
     np.testing.assert_array_equal(own, turned)
     own = a.copy()
-    np.testing.assert_array_equal(blas.reversed_onto(own, 0.0, own), -a)
+    np.testing.assert_array_equal(blas.negated_axpy_(own, 0.0, own), -a)
 
 
 def test_what_is_read_only_is_left_alone():

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 
 from bifactor.kernels import memory
-from bifactor.kernels.memory import LARGE, empty, recycled, zeros
+from bifactor.kernels.memory import REUSED_BYTES, empty, recycle_buffers, zeros
 
-SIZE = LARGE // 8
+SIZE = REUSED_BYTES // 8
 
 
 def address(a):
@@ -15,7 +15,7 @@ def address(a):
 
 
 def test_memory_comes_back():
-    with recycled():
+    with recycle_buffers():
         a = empty(SIZE, np.float64)
         where = address(a)
         del a
@@ -26,7 +26,7 @@ def test_memory_comes_back():
 
 
 def test_what_is_held_is_left_alone():
-    with recycled():
+    with recycle_buffers():
         held = [empty(SIZE, np.float64) for _ in range(3)]
         for k, a in enumerate(held):
             a[:] = k
@@ -41,7 +41,7 @@ def test_what_is_held_is_left_alone():
 
 
 def test_other_sizes_small_arrays_and_outside_are_plain():
-    with recycled():
+    with recycle_buffers():
         a = empty(SIZE, np.float64)
         where = address(a)
         del a
@@ -53,8 +53,8 @@ def test_other_sizes_small_arrays_and_outside_are_plain():
 
 
 def test_arrays_outlive_the_context():
-    with recycled():
-        with recycled():
+    with recycle_buffers():
+        with recycle_buffers():
             a = zeros(SIZE, np.float64)
             a += 7
         b = empty(SIZE, np.float64)
@@ -64,7 +64,7 @@ def test_arrays_outlive_the_context():
 
 def test_threads_do_not_share():
     found = []
-    with recycled():
+    with recycle_buffers():
         kept = empty(SIZE, np.float64)
         where = address(kept)
         del kept
@@ -75,7 +75,7 @@ def test_threads_do_not_share():
 
 
 def test_memory_of_sizes_that_nobody_asks_for_any_more_is_let_go():
-    with recycled():
+    with recycle_buffers():
         pool = memory._buffers.get()
         kept = zeros(SIZE, np.float64)
         for k in range(3 * memory.IDLE):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import bifactor as bf
 from bifactor.cli.main import main
 from bifactor.errors import FileError, InputError
-from bifactor.models.completion.clipping import grade_range, in_words, restored_range, stored_range
+from bifactor.models.completion.clipping import describe_range, grade_range, restored_range, stored_range
 
 SHAPE = (60, 40)
 
@@ -238,7 +238,7 @@ def test_damaged_ranges_are_refused(stored, tmp_path, free):
     ("limits", "words"), [((1, 5), "1 to 5"), ((0, np.inf), "at least 0"), ((-np.inf, 9.5), "at most 9.5")]
 )
 def test_ranges_in_words(limits, words):
-    assert in_words(limits) == words
+    assert describe_range(limits) == words
 
 
 @pytest.fixture

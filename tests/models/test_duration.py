@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bifactor.cli.output import in_time
+from bifactor.cli.output import duration_in_words
 from bifactor.data import Observations
 from bifactor.models import duration
 from bifactor.models.completion import noise_selection
-from bifactor.models.completion.fitting import as_problem, fit_model, settings
+from bifactor.models.completion.fitting import as_problem, fit_model, validate_settings
 from bifactor.models.duration import PASSES, expected_seconds
 
 OPTIONS = {"loss": "squared", "offsets": True, "max_iter": 5, "tol": 1e-3, "random_state": 0, "solver": None}
@@ -34,15 +34,15 @@ def clock(monkeypatch):
     [(None, None, "rank and ridge"), (3, None, "ridge"), (3, 1.0, "nothing"), (None, 1.0, "nothing")],
 )
 def test_seconds_are_those_of_one_pass_times_their_number(data, clock, n_components, ridge, choice):
-    problem = as_problem(data, settings(**OPTIONS, n_components=3, ridge=1.0, verbose=0), 0.0)
+    problem = as_problem(data, validate_settings(**OPTIONS, n_components=3, ridge=1.0, verbose=0), 0.0)
     assert expected_seconds(problem, n_components, ridge, False) == PASSES[choice]
 
 
 def test_a_posterior_takes_as_many_passes_as_columns_in_each_sweep(data, clock, monkeypatch):
-    problem = as_problem(data, settings(**OPTIONS, n_components=3, ridge=None, verbose=0), 0.0)
+    problem = as_problem(data, validate_settings(**OPTIONS, n_components=3, ridge=None, verbose=0), 0.0)
     fits = 1 + len(noise_selection.CANDIDATES)
     assert expected_seconds(problem, 3, None, True) == fits * duration.SWEEPS * 4
-    monkeypatch.setattr(duration, "MANY", data.values.size / 2)
+    monkeypatch.setattr(duration, "MAX_NOISE_SELECTION_ENTRIES", data.values.size / 2)
     assert expected_seconds(problem, 3, None, True) == (1 + (fits - 1) / 2) * duration.SWEEPS * 4
 
 
@@ -52,7 +52,7 @@ def test_more_to_choose_takes_longer():
 
 def test_a_fit_tells_before_it_begins_and_is_the_same_one(data):
     said = []
-    chosen = settings(**OPTIONS, n_components=2, ridge="auto", verbose=0)
+    chosen = validate_settings(**OPTIONS, n_components=2, ridge="auto", verbose=0)
     told = replace(chosen, expect=said.append, stage=lambda *step: said.append(step))
     assert np.array_equal(fit_model(data, told).U, fit_model(data, chosen).U)
     assert isinstance(said[0], float)
@@ -74,4 +74,4 @@ def test_a_fit_tells_before_it_begins_and_is_the_same_one(data):
     ],
 )
 def test_seconds_in_words(seconds, words):
-    assert in_time(seconds) == words
+    assert duration_in_words(seconds) == words

@@ -13,7 +13,15 @@ from bifactor.models.factor_analysis import lanes_reference, updates
 from bifactor.models.factor_analysis import model as fitted_model
 from bifactor.models.factor_analysis.fit import best_rank, fit_factors
 from bifactor.models.factor_analysis.model import FactorModel
-from bifactor.models.factor_analysis.updates import Table, best_turn, bound, extrapolated, improved, start, tidied
+from bifactor.models.factor_analysis.updates import (
+    BlockedTable,
+    bound,
+    extrapolated,
+    optimal_rotation,
+    sort_components,
+    start,
+    update_columns,
+)
 
 NAN = np.nan
 
@@ -150,11 +158,11 @@ def test_rows_in_blocks_are_those_at_once(monkeypatch):
 
 def test_rows_that_share_holes_are_as_those_that_do_not(monkeypatch):
     Y = TABLES["few patterns"]
-    assert Table(Y).repeated is not None
+    assert BlockedTable(Y).repeated is not None
     model = fit_factors(Y, tol=1e-6)
     rows = model.rows(Y)
     monkeypatch.setattr(updates, "ALIKE", np.inf)
-    assert Table(Y).repeated is None
+    assert BlockedTable(Y).repeated is None
     other = fit_factors(Y, tol=1e-6)
     assert other.bound == pytest.approx(model.bound, rel=1e-6)
     np.testing.assert_allclose(model.rows(Y).means, rows.means, atol=1e-10)
@@ -164,12 +172,12 @@ def test_rows_that_share_holes_are_as_those_that_do_not(monkeypatch):
 def test_a_turn_is_where_the_bound_is_largest():
     """No other coordinates of scores and loadings, with the best ridges there, have a larger bound."""
     Y = TABLES["planted"]
-    table = Table(Y)
+    table = BlockedTable(Y)
     state = start(table, 4, False)
     for age in range(2):
-        state = improved(table, state, table.collect(state.columns), age, False)
+        state = update_columns(table, state, table.collect(state.columns), age, False)
     sums = table.collect(state.columns)
-    turn = best_turn(state, sums, None)
+    turn = optimal_rotation(state, sums, None)
     K = lanes_reference.matrices(state.columns.moments.sum(axis=1)[:, None], 5)[0]
     M = lanes_reference.matrices(sums.total[:, None], 5)[0]
 
@@ -193,12 +201,12 @@ def test_a_turn_is_where_the_bound_is_largest():
 
 def test_a_rotation_at_the_end_is_counted_in_the_bound():
     Y = TABLES["planted"]
-    table = Table(Y)
+    table = BlockedTable(Y)
     state = start(table, 5, False)
     for age in range(5):
-        state = improved(table, state, table.collect(state.columns), age, False)
+        state = update_columns(table, state, table.collect(state.columns), age, False)
     value = bound(table, state, table.collect(state.columns), False)
-    tidy, promised = tidied(state, value)
+    tidy, promised = sort_components(state, value)
     assert promised == pytest.approx(bound(table, tidy, table.collect(tidy.columns), False), rel=1e-10)
     assert promised >= value
     K = tidy.columns.moments.sum(axis=1)
@@ -209,10 +217,10 @@ def test_a_rotation_at_the_end_is_counted_in_the_bound():
 
 def test_a_step_of_length_one_is_the_round_itself():
     Y = TABLES["planted"]
-    table = Table(Y)
+    table = BlockedTable(Y)
     state = start(table, 4, False)
     for age in range(3):
-        state = improved(table, state, table.collect(state.columns), age, False)
+        state = update_columns(table, state, table.collect(state.columns), age, False)
     same = extrapolated(state, 1.0)
     np.testing.assert_allclose(same.columns.means, state.columns.means)
     np.testing.assert_allclose(same.columns.noise, state.columns.noise)

@@ -10,10 +10,10 @@ import bifactor as bf
 from bifactor.data import Names, Observations
 from bifactor.errors import FileError, InputError
 from bifactor.models.completion import noise_selection
-from bifactor.models.completion.fitting import fit_model, settings
-from bifactor.models.completion.noise_selection import some_rows
+from bifactor.models.completion.fitting import fit_model, validate_settings
+from bifactor.models.completion.noise_selection import subsample_observations
 from bifactor.models.fit import Fit
-from bifactor.models.partial_fit import updated
+from bifactor.models.partial_fit import update_model
 from bifactor.running import files
 from bifactor.solvers import Variational
 
@@ -37,7 +37,7 @@ def planted():
 def chosen(**options):
     usual = {"loss": "squared", "n_components": 3, "ridge": None, "noise": "one", "offsets": True, "solver": None}
     usual |= {"max_iter": 200, "tol": 1e-6, "random_state": 0, "verbose": 0, "implicit_features": False}
-    return settings(**(usual | options))
+    return validate_settings(**(usual | options))
 
 
 @pytest.fixture(scope="module")
@@ -172,17 +172,17 @@ def test_more_data_for_a_model(planted, model):
     data, truth = planted
     features = sparse.csr_array(sparse.vstack([data.row_features, data.row_features[M - 1 :]]))
     new = Observations(np.array([M, 2]), np.array([0, 1]), truth[[M - 1, 2], [0, 1]], (M + 1, N), row_features=features)
-    longer, every = updated(model, data, new)
+    longer, every = update_model(model, data, new)
     assert longer.U.shape[0] == every.shape[0] == M + 1
     assert longer.scores(np.array([M]), np.array([7]))[0] == pytest.approx(truth[M - 1, 7], abs=0.5)
     wider = Observations(np.array([0]), np.array([N]), np.array([3.0]), (M, N + 1))
-    assert np.all(np.isfinite(updated(model, data, wider)[0].V))
+    assert np.all(np.isfinite(update_model(model, data, wider)[0].V))
 
 
 def test_of_many_entries_features_are_cut_alike(planted, monkeypatch):
     data, _ = planted
-    monkeypatch.setattr(noise_selection, "MANY", 500)
-    some = some_rows(data, np.random.default_rng(0))
+    monkeypatch.setattr(noise_selection, "MAX_NOISE_SELECTION_ENTRIES", 500)
+    some = subsample_observations(data, np.random.default_rng(0))
     assert some.row_features.shape == (some.shape[0], 3)
     first = data.values == some.values[0]
     assert np.array_equal(some.row_features[some.rows[:1]].toarray(), data.row_features[data.rows[first][:1]].toarray())

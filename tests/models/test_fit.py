@@ -17,7 +17,7 @@ from bifactor.data.observations import from_triples
 from bifactor.errors import InputError
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.models import Fit
-from bifactor.models.completion.fitting import fit_model, settings
+from bifactor.models.completion.fitting import fit_model, validate_settings
 from bifactor.models.completion.labels import signs, two_classes
 from bifactor.models.seen_items import Pairs
 
@@ -27,7 +27,7 @@ SHAPE = (25, 14)
 def chosen(**options):
     """Settings of a small fit."""
     usual = {"loss": "squared", "n_components": 2, "ridge": 0.5, "offsets": True, "solver": None, "max_iter": 1000}
-    return settings(**usual | {"tol": 1e-8, "random_state": 0, "verbose": 0} | options)
+    return validate_settings(**usual | {"tol": 1e-8, "random_state": 0, "verbose": 0} | options)
 
 
 def made(loss="squared", dtype=np.float64, **options):

@@ -5,7 +5,7 @@ import pytest
 
 import bifactor as bf
 from bifactor.models import hyperparameters
-from bifactor.models.hyperparameters import Family, Steps, Walk, steepest, tuned
+from bifactor.models.hyperparameters import Family, PathState, RidgePathSearch, largest_ridge, select_rank_and_ridge
 from bifactor.penalties import Ridge
 from bifactor.running.holdout import Holdout
 
@@ -23,7 +23,7 @@ def walk():
     given = problem()
     holdout = Holdout(given, np.random.default_rng(0))
     start = given.zero(0)
-    return Walk(holdout, Family(Ridge, start, steepest(given, start)), None), Steps(start)
+    return RidgePathSearch(holdout, Family(Ridge, start, largest_ridge(given, start)), None), PathState(start)
 
 
 def test_a_wider_path_begins_where_the_narrow_one_ran_out_of_columns(walk):
@@ -59,14 +59,14 @@ def test_each_path_is_walked_once(monkeypatch):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(hyperparameters, "_fitted", counted)
-    rank, ridge, path, *_ = tuned(problem(offsets=False), None, None, np.random.default_rng(0))
+    rank, ridge, path, *_ = select_rank_and_ridge(problem(offsets=False), None, None, np.random.default_rng(0))
     assert widths == sorted(widths)
     assert len(set(widths)) == 3
     assert ridge == path.chosen
     assert rank in widths
     alone = widths.count(max(widths))
     widths.clear()
-    tuned(problem(offsets=False), 40, None, np.random.default_rng(0))
+    select_rank_and_ridge(problem(offsets=False), 40, None, np.random.default_rng(0))
     assert alone < len(widths)  # the beginning was there
 
 
@@ -82,7 +82,7 @@ def test_ctrl_c_takes_the_best_so_far(monkeypatch, offsets):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(hyperparameters, "_fitted", stopped)
-    _, ridge, path, *_ = tuned(problem(offsets=offsets), None, None, np.random.default_rng(0))
+    _, ridge, path, *_ = select_rank_and_ridge(problem(offsets=offsets), None, None, np.random.default_rng(0))
     assert path.interrupted
     assert (len(path.ridges), ridge) == (3, path.chosen)
 
@@ -96,7 +96,7 @@ def test_ctrl_c_during_the_choice_of_offsets_takes_one_ridge(monkeypatch):
         return fitted(problem, x, columns)
 
     monkeypatch.setattr(hyperparameters, "_fitted", stopped)
-    _, ridge, path, _, offset_ridge = tuned(problem(), 5, None, np.random.default_rng(0))
+    _, ridge, path, _, offset_ridge = select_rank_and_ridge(problem(), 5, None, np.random.default_rng(0))
     assert path.interrupted
     assert (offset_ridge, ridge) == (None, path.chosen)
 
@@ -107,4 +107,4 @@ def test_ctrl_c_before_any_choice_is_raised(monkeypatch):
 
     monkeypatch.setattr(hyperparameters, "_fitted", stopped)
     with pytest.raises(KeyboardInterrupt):
-        tuned(problem(), None, None, np.random.default_rng(0))
+        select_rank_and_ridge(problem(), None, None, np.random.default_rng(0))

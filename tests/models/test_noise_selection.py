@@ -9,8 +9,8 @@ from scipy import sparse
 import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.models.completion import noise_selection
-from bifactor.models.completion.noise_selection import Trials, Watch, blind_sides, candidates
-from bifactor.running.holdout import HeldLines, Holdout
+from bifactor.models.completion.noise_selection import EarlyStopping, Trials, candidates, harmful_features
+from bifactor.running.holdout import Holdout, LineHoldout
 from bifactor.solvers import Variational
 
 M, N, COLD = 60, 40, 5
@@ -74,7 +74,7 @@ def test_features_stay_unless_they_do_harm_and_the_pattern_is_taken_where_it_hel
 
     monkeypatch.setattr(Trials, "scored", scored)
     given = (np.ones((M, 1)) if told else None, None)
-    choice = noise_selection.noise_choice(problem, tried, rng, None, given, pattern is not None, keep)
+    choice = noise_selection.select_noise_model(problem, tried, rng, None, given, pattern is not None, keep)
     wanted = (taken[0] or (keep and told), taken[1])
     assert (choice.chosen.features, choice.chosen.solver.implicit) == wanted
     assert choice.chosen.solver.noise == tried[1].solver.noise
@@ -83,7 +83,7 @@ def test_features_stay_unless_they_do_harm_and_the_pattern_is_taken_where_it_hel
 
 def test_a_candidate_that_falls_behind_is_given_up(problem):
     holdout = Holdout(problem, np.random.default_rng(0))
-    watches = (Watch(holdout, best, turning=False) for best in (0.0, np.inf))
+    watches = (EarlyStopping(holdout, best, turning=False) for best in (0.0, np.inf))
     behind, ahead = (noise_selection._fitted(watch, Variational(tol=0), 3) for watch in watches)
     assert behind.status is bf.Status.CALLBACK
     assert behind.n_iter < noise_selection.SWEEPS == ahead.n_iter
@@ -112,7 +112,7 @@ class Losses:
     ],
 )
 def test_a_fit_with_features_counts_as_it_was_at_its_best(problem, looks, end, sweeps, loss):
-    watch, state = Watch(Losses(*looks, end), best=0.0, turning=True), bf.solve(problem, 1, max_iter=1, rng=0)
+    watch, state = EarlyStopping(Losses(*looks, end), best=0.0, turning=True), bf.solve(problem, 1, max_iter=1, rng=0)
     stopped = [watch(sweep, state) for sweep in range(1, 10 * len(looks) + 1)]
     assert stopped.index(True) == 39 if len(looks) == 4 else not any(stopped)
     losses, best = watch.ended(state)
@@ -156,13 +156,13 @@ def test_features_are_for_rows_without_entries_if_they_predict_whole_rows(proble
     F, G = rng.standard_normal((M, 2)), rng.standard_normal((N, 2))
     y = (F @ [1.0, -1.0])[operator.rows] + (G @ [1.0, 1.0])[operator.cols] + 0.3 * problem.y
     told = bf.Problem("squared", operator, y, offsets=True)
-    lines = HeldLines(told, np.random.default_rng(0))
+    lines = LineHoldout(told, np.random.default_rng(0))
     one = replace(candidates("one", 2, (M, N))[0], features=True)
-    assert blind_sides(lines, one, (F, G)) == ((False, False), True)
+    assert harmful_features(lines, one, (F, G)) == ((False, False), True)
     wrong = [F.copy(), G.copy()]
     hidden = np.unique((operator.rows, operator.cols)[side][lines.hidden[side]])
     wrong[side][hidden] *= -1
-    assert blind_sides(lines, one, tuple(wrong)) == ((side == 0, side == 1), True)
+    assert harmful_features(lines, one, tuple(wrong)) == ((side == 0, side == 1), True)
     assert not set(lines.of(side)) & set(np.flatnonzero(lines.hidden[1 - side]))
 
 
@@ -172,12 +172,12 @@ def test_where_no_entries_would_be_left_features_are_used():
     star = bf.Problem("squared", entries, np.ones(30), np.where(np.arange(30) < 20, 1.0, 0.0))
     for seed in range(30):  # in some, the row with all entries is held out
         one = replace(candidates("one", 1, (11, 20))[0], features=True)
-        assert blind_sides(HeldLines(star, np.random.default_rng(seed)), one, (np.ones((11, 1)), None))[1]
+        assert harmful_features(LineHoldout(star, np.random.default_rng(seed)), one, (np.ones((11, 1)), None))[1]
 
 
 def test_rows_without_entries_are_like_unknown_ones_where_features_do_not_predict_them(told, monkeypatch, tmp_path):
     table, F = told
-    monkeypatch.setattr(noise_selection, "blind_sides", lambda *_: ((True, False), True))
+    monkeypatch.setattr(noise_selection, "harmful_features", lambda *_: ((True, False), True))
     model = completion(user_features=F).fit(table)
     assert model.features_used_
     assert model.noise_choice_.blind == (True, False)
@@ -193,8 +193,10 @@ def test_rows_without_entries_are_like_unknown_ones_where_features_do_not_predic
 
 def test_the_fit_ends_after_the_sweeps_that_were_best(told, monkeypatch):
     table, F = told
-    ended = Watch.ended
-    monkeypatch.setattr(Watch, "ended", lambda self, result: (ended(self, result)[0], 4 if self.turning else None))
+    ended = EarlyStopping.ended
+    monkeypatch.setattr(
+        EarlyStopping, "ended", lambda self, result: (ended(self, result)[0], 4 if self.turning else None)
+    )
     model = completion(user_features=sparse.csr_array(F)).fit(table)
     assert (model.n_iter_, model.result_.status) == (4, bf.Status.CALLBACK)
 

@@ -10,8 +10,15 @@ from bifactor.data import Observations
 from bifactor.estimators import MatrixCompletion, OneBitCompletion
 from bifactor.losses import Huber, Logistic, Poisson, Squared
 from bifactor.models import hyperparameters
-from bifactor.models.completion.fitting import best_constant, constant
-from bifactor.models.completion.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
+from bifactor.models.completion.fitting import best_constant, fit_constant
+from bifactor.models.completion.offsets import (
+    offset_scale,
+    penalty,
+    root_of,
+    scale_fixed_columns,
+    unscale_fixed_columns,
+    with_scale,
+)
 from bifactor.operators import Entries
 
 ROUNDING = {"rtol": 0, "atol": 1e-9}
@@ -176,11 +183,11 @@ def test_scaled_factors_are_those_of_the_same_matrix():
     rng = np.random.default_rng(0)
     x = plain.kind.pair(rng.standard_normal((60, 5)), rng.standard_normal((40, 5)))
     x.left[:, 0], x.right[:, 1] = 1, 1
-    U, V = scaled(wide, x.left, x.right)
+    U, V = scale_fixed_columns(wide, x.left, x.right)
     y = wide.kind.pair(U, V)
     np.testing.assert_array_equal(U[:, 0], 2)
     np.testing.assert_allclose(U @ V.T, x.left @ x.right.T, rtol=1e-12, atol=1e-12)
-    back = unscaled(y)
+    back = unscale_fixed_columns(y)
     np.testing.assert_array_equal(back.left, x.left)
     np.testing.assert_array_equal(back.right, x.right)
     ridge = penalty(3.0, 0.6)
@@ -193,9 +200,11 @@ def test_scaled_factors_are_those_of_the_same_matrix():
 
 def test_the_spread_is_that_of_numbers():
     plain, _ = problem()
-    assert spread(plain, Squared()) == pytest.approx(np.mean(plain.y**2) ** 0.5)
-    assert spread(plain.reweighted(np.full(plain.y.size, 5.0)), Squared()) == pytest.approx(spread(plain, Squared()))
-    assert spread(plain, Logistic()) == 1
+    assert offset_scale(plain, Squared()) == pytest.approx(np.mean(plain.y**2) ** 0.5)
+    assert offset_scale(plain.reweighted(np.full(plain.y.size, 5.0)), Squared()) == pytest.approx(
+        offset_scale(plain, Squared())
+    )
+    assert offset_scale(plain, Logistic()) == 1
     assert root_of(with_scale(plain, 9.0)) == 3
 
 
@@ -218,7 +227,7 @@ def test_offsets_alone_are_the_first_of_a_path():
 def test_the_ridge_of_offsets_is_chosen_only_if_it_is_clearly_better():
     given = with_scale(problem()[0], 2.0)
     holdout, start = hyperparameters.hold_out(given, np.random.default_rng(0)), given.zero(0)
-    common = hyperparameters.Family(bf.penalties.Ridge, start, hyperparameters.steepest(given, start))
+    common = hyperparameters.Family(bf.penalties.Ridge, start, hyperparameters.largest_ridge(given, start))
     one = hyperparameters._searched(holdout, common, [4], False, None)
     start = hyperparameters._offsets_alone(holdout, None).start
     alone = holdout.losses(start.left, start.right)
@@ -233,7 +242,7 @@ def test_the_constant_is_a_minimum_in_every_unit(loss, unit):
     rng = np.random.default_rng(0)
     y = unit * np.concatenate([rng.standard_normal(200), 50 + rng.standard_normal(30), [1e4]])
     data = Observations(np.zeros(y.size, int), np.arange(y.size), y, (1, y.size))
-    a = constant(data, Huber(unit * loss.delta))
+    a = fit_constant(data, Huber(unit * loss.delta))
     slopes = Huber(unit * loss.delta).gradient(a + unit * 1e-6 * np.array([[-1.0], [1.0]]), y).sum(axis=1)
     assert slopes[0] <= 1e-9 * unit * y.size
     assert slopes[1] >= -1e-9 * unit * y.size
@@ -242,9 +251,9 @@ def test_the_constant_is_a_minimum_in_every_unit(loss, unit):
 @pytest.mark.parametrize(("loss", "y"), [(Logistic(), [1.0] * 9), (Logistic(), [-1.0] * 9), (Poisson(), [0.0] * 9)])
 def test_a_constant_at_infinity_ends_at_the_limit(loss, y):
     data = Observations(np.zeros(9, int), np.arange(9), np.array(y), (1, 9))
-    assert abs(constant(data, loss)) == pytest.approx(20.0)
+    assert abs(fit_constant(data, loss)) == pytest.approx(20.0)
     counts = Observations(np.zeros(9, int), np.arange(9), np.full(9, 1e6), (1, 9))
-    assert constant(counts, Poisson()) == pytest.approx(np.log(1e6))
+    assert fit_constant(counts, Poisson()) == pytest.approx(np.log(1e6))
 
 
 def test_a_constant_is_found_where_newton_steps_go_astray():

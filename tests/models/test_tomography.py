@@ -8,12 +8,19 @@ import pytest
 from tests.qubits import drawn_state, labels, matrix, sample
 
 from bifactor.models.tomography import fit
-from bifactor.models.tomography.fit import Prediction, Settings, _as_good_as_the_best, choose_rank, fit_state, misfit
+from bifactor.models.tomography.fit import (
+    Prediction,
+    TomographySettings,
+    _as_good_as_the_best,
+    choose_rank,
+    fit_state,
+    misfit_warning,
+)
 from bifactor.models.tomography.measurements import Counts, Expectations
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
 
-HOW = Settings(PCG(), 1000, 1e-6, seed=0)
+HOW = TomographySettings(PCG(), 1000, 1e-6, seed=0)
 
 
 def counted(rho, n, shots=300, reverse=False, seed=0):
@@ -92,7 +99,7 @@ def test_ctrl_c_ends_the_choice(fits, rank, tried, monkeypatch):
 
 
 def said(data, rank, bit_order="same"):
-    return misfit(fit_state(data, rank, HOW), data, HOW, bit_order)
+    return misfit_warning(fit_state(data, rank, HOW), data, HOW, bit_order)
 
 
 def test_a_good_fit_is_passed_over_in_silence():
@@ -136,4 +143,4 @@ def test_an_interrupted_fit_is_not_tried_in_reverse(monkeypatch):
     state = fit_state(data, 1, HOW)
     broken = replace(state, result=replace(state.result, status=Status.INTERRUPTED))
     monkeypatch.setattr(fit, "fit_state", None)
-    assert "higher rank" in misfit(broken, data, HOW, "same")
+    assert "higher rank" in misfit_warning(broken, data, HOW, "same")

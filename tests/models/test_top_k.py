@@ -33,10 +33,10 @@ def bounds(model, level):
     return (model.decision_function(i, j) - scipy.special.ndtri(level) * std).reshape(SHAPE)
 
 
-@pytest.mark.parametrize("block", [top_k.BLOCK, 70])
+@pytest.mark.parametrize("block", [top_k.SCORES_PER_BLOCK, 70])
 @pytest.mark.parametrize("level", [0.9, 0.5, 0.1])
 def test_lower_bounds_are_those_of_single_entries(fitted, level, block, monkeypatch):
-    monkeypatch.setattr(top_k, "BLOCK", block)
+    monkeypatch.setattr(top_k, "SCORES_PER_BLOCK", block)
     columns, told = fitted.recommend(n=SHAPE[1], by="lower", level=level, filter_seen=False)
     expected = bounds(fitted, level)
     np.testing.assert_allclose(told, -np.sort(-expected, axis=1), rtol=1e-9)

@@ -8,7 +8,7 @@ import pytest
 from tests.solvers.test_wrappers import INNER
 
 import bifactor as bf
-from bifactor.arrays import beside, gaussian, herm, host, inner, is_foreign
+from bifactor.arrays import gaussian, herm, inner, is_foreign, to_device_of, to_numpy
 from bifactor.errors import InputError
 from bifactor.factors import LONGEST, Free
 from bifactor.operators import Entries, Full
@@ -18,7 +18,7 @@ from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
 from bifactor.running.record import relative_change
 from bifactor.solvers import PCG
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 from bifactor.testing import check_gradient, check_solver
 
 SHAPE, RANK, WEIGHT = (40, 30), 3, 0.3
@@ -53,7 +53,7 @@ def pair(shape=SHAPE, dtype=np.float64, weighted=False, seed=0, **options):
 
 
 def near(got, wanted, dtype=np.float64, factor=1e3):
-    got, wanted = (np.asarray(host(a) if is_foreign(a) else a) for a in (got, wanted))
+    got, wanted = (np.asarray(to_numpy(a) if is_foreign(a) else a) for a in (got, wanted))
     assert got.shape == wanted.shape
     assert np.linalg.norm(got - wanted) <= factor * np.finfo(dtype).eps * (np.linalg.norm(wanted) + 1e-300)
 
@@ -123,7 +123,7 @@ def test_sums_are_taken_in_double_precision():
 def test_curvature_is_that_of_all_entries(weighted, dtype):
     problem, dense, _ = pair(weighted=weighted, dtype=dtype)
     x, _ = moving(problem)
-    W = host(dense.weights).reshape(SHAPE)
+    W = to_numpy(dense.weights).reshape(SHAPE)
     for side, (other, curvature) in enumerate(((x.right, W), (x.left, W.T))):
         wanted = np.einsum("ij,jk,jl->ikl", curvature, other.conj(), other)
         rows = gaussian(np.random.default_rng(1), (SHAPE[side], RANK), dtype)
@@ -196,9 +196,9 @@ def test_growth_goes_where_that_of_the_dense_problem_does(options):
     x = bf.inits.Spectral()(problem, 1, np.random.default_rng(0))
     before = problem.f.value(x)
     for _ in range(3):
-        wider = grown(problem, x, 1)
+        wider = add_columns(problem, x, 1)
         assert wider.width == x.width + 1
-        ours, theirs = (grown(p, x, 1).columns(slice(-1, None)) for p in (problem, dense))
+        ours, theirs = (add_columns(p, x, 1).columns(slice(-1, None)) for p in (problem, dense))
         cosine = inner(ours.left, theirs.left) / np.sqrt(inner(ours.left, ours.left) * inner(theirs.left, theirs.left))
         assert abs(cosine) > 1 - 1e-3
         result = bf.solve(
@@ -298,10 +298,10 @@ def test_other_array_libraries(library, dtype):
     few = [bf.solve(p, 3, PCG(), rng=0, max_iter=10, tol=0) for p in (plain, other)]
     assert type(few[1].U) is type(there.asarray(y))
     tol = 1e-10 if dtype != np.float32 else 1e-4
-    assert np.linalg.norm(host(few[1].matrix()) - few[0].matrix()) <= tol * np.linalg.norm(few[0].matrix())
+    assert np.linalg.norm(to_numpy(few[1].matrix()) - few[0].matrix()) <= tol * np.linalg.norm(few[0].matrix())
     assert few[1].certificate.dual_norm == pytest.approx(few[0].certificate.dual_norm, rel=1e3 * tol)
     x, _ = moving(plain)
-    foreign = Free().pair(beside(x.left, other.f.like), beside(x.right, other.f.like))
+    foreign = Free().pair(to_device_of(x.left, other.f.like), to_device_of(x.right, other.f.like))
     near(other.f.exact(foreign, 0).packed, plain.f.exact(x, 0).packed, dtype)
 
 
@@ -312,7 +312,7 @@ def test_a_run_in_another_library_can_be_resumed(tmp_path):
     whole = bf.solve(problem, 2, PCG(), rng=0, max_iter=12, tol=0)
     for iterations in (5, 12):
         resumed = bf.solve(problem, 2, PCG(), rng=0, max_iter=iterations, tol=0, checkpoint=tmp_path / "run")
-    np.testing.assert_array_equal(host(whole.U), host(resumed.U))
+    np.testing.assert_array_equal(to_numpy(whole.U), to_numpy(resumed.U))
 
 
 def test_measurements_are_held_out_and_all_cells_stay():

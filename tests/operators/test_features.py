@@ -8,7 +8,7 @@ from scipy import sparse
 from tests.solvers.test_wrappers import INNER
 
 import bifactor as bf
-from bifactor.arrays import beside, gaussian, herm, host
+from bifactor.arrays import gaussian, herm, to_device_of, to_numpy
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.inits import Spectral
@@ -26,12 +26,12 @@ from bifactor.operators import (
     Stacked,
     pattern,
 )
-from bifactor.operators.features import FeaturedBound, Sides, features_of
+from bifactor.operators.features import FeaturedBound, FeatureMaps, features_of
 from bifactor.penalties import Ridge
 from bifactor.running.certificate import certify
 from bifactor.running.holdout import Holdout
 from bifactor.solvers import PCG
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 from bifactor.testing import check_gradient, check_operator, check_solver
 
 SHAPE = (8, 6)
@@ -163,7 +163,7 @@ def test_the_start_the_growth_and_the_certificate_are_those_of_the_problem_writt
     one, other = certify(problem, ours), certify(dense, ours)
     assert one.dual_norm == pytest.approx(other.dual_norm, rel=1e-6)
     assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=1e-6)
-    new, wanted = (grown(p, ours, 1).columns(slice(-1, None)) for p in (problem, dense))
+    new, wanted = (add_columns(p, ours, 1).columns(slice(-1, None)) for p in (problem, dense))
     cosine = np.sum(new.left * wanted.left) / (np.linalg.norm(new.left) * np.linalg.norm(wanted.left))
     assert abs(cosine) > 1 - 1e-6
     result = bf.solve(problem, 6, PCG(), rng=0, tol=1e-10)
@@ -361,10 +361,10 @@ def test_other_mistakes():
 
 
 def test_curves_know_whether_second_derivatives_are_cheap():
-    table = bf.operators.Table("poisson", np.arange(12.0).reshape(3, 4))
+    table = bf.operators.FullTable("poisson", np.arange(12.0).reshape(3, 4))
     for bound in (table, Featured(ENTRIES).bind(bf.losses.DataFit.of("squared", np.ones(ENTRIES.size)))):
         x = Free().pair(*(np.ones((k, 1)) for k in bound.shape))
-        curves = bound.curve(x, x), FeaturedBound(bound, Sides(None, None)).curve(x, x)
+        curves = bound.curve(x, x), FeaturedBound(bound, FeatureMaps(None, None)).curve(x, x)
         assert [curve.bends for curve in curves] == [bound is not table] * 2
 
 
@@ -382,10 +382,10 @@ def test_other_array_libraries(library, dense, dtype):
     few = [bf.solve(p, 3, PCG(), rng=0, max_iter=10, tol=0) for p in (plain, other)]
     assert type(few[1].U) is type(there.asarray(y))
     tol = 1e-9 if dtype == np.float64 else 1e-3
-    assert np.linalg.norm(host(few[1].matrix()) - few[0].matrix()) <= tol * np.linalg.norm(few[0].matrix())
+    assert np.linalg.norm(to_numpy(few[1].matrix()) - few[0].matrix()) <= tol * np.linalg.norm(few[0].matrix())
     x = Free().random(np.random.default_rng(0), plain.shape, 2, dtype)
-    foreign = Free().pair(*(beside(side, other.f.like) for side in (x.left, x.right)))
-    np.testing.assert_allclose(host(other.f.evaluate(foreign).GV), plain.f.evaluate(x).GV, rtol=1e-3)
+    foreign = Free().pair(*(to_device_of(side, other.f.like) for side in (x.left, x.right)))
+    np.testing.assert_allclose(to_numpy(other.f.evaluate(foreign).GV), plain.f.evaluate(x).GV, rtol=1e-3)
 
 
 def test_it_can_be_kept_and_told_apart():

@@ -10,9 +10,9 @@ import bifactor as bf
 from bifactor import kernels
 from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Free
-from bifactor.kernels.sparse_table import sheet
-from bifactor.operators import Full, Table
-from bifactor.operators.compose import Sum
+from bifactor.kernels.sparse_table import sparse_table
+from bifactor.operators import Full, FullTable
+from bifactor.operators.compose import SumBound
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, SPG, Newton, RankContinuation, RidgeHomotopy
 from bifactor.testing import check_gradient, check_solver
@@ -52,7 +52,7 @@ def both(loss, shape=SHAPE):
     with_hole = Y.copy()
     with_hole[3, 4] = np.nan
     one = bf.losses.Huber(1.0) if loss == "huber" else loss  # whose δ would be that of different cells
-    return Table(one, with_hole, LOSSES[loss], w, o), bf.Problem(one, Full(shape), Y, weights).f, o
+    return FullTable(one, with_hole, LOSSES[loss], w, o), bf.Problem(one, Full(shape), Y, weights).f, o
 
 
 def beside(x, o):
@@ -94,19 +94,19 @@ def test_blocks_are_those_of_entries(side, score):
     entries = bf.Problem("poisson", bf.operators.Entries(rows, cols, SHAPE), Y.ravel()).f
     (x,) = pairs(1)
     for span in (None, (3, 9)):
-        got, wanted = (f.exact(x, side, score, span).packed for f in (Table("poisson", Y), entries))
+        got, wanted = (f.exact(x, side, score, span).packed for f in (FullTable("poisson", Y), entries))
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_how_the_table_is_stored_makes_no_difference():
     Y, (x,) = values("logistic"), pairs(1)
-    wanted = Table("logistic", Y, -1.0).evaluate(x)
+    wanted = FullTable("logistic", Y, -1.0).evaluate(x)
     for form in (stored(Y, -1.0), stored(Y, -1.0).tocsc(), stored(Y, -1.0).tocoo()):
-        np.testing.assert_array_equal(Table("logistic", form, -1.0).evaluate(x).GV, wanted.GV)
-    np.testing.assert_allclose(Table("logistic", Y, 1.0).evaluate(x).GV, wanted.GV, rtol=1e-12)
-    np.testing.assert_allclose(Table("logistic", Y, -1.0, np.ones(SHAPE)).evaluate(x).GV, wanted.GV, rtol=1e-12)
+        np.testing.assert_array_equal(FullTable("logistic", form, -1.0).evaluate(x).GV, wanted.GV)
+    np.testing.assert_allclose(FullTable("logistic", Y, 1.0).evaluate(x).GV, wanted.GV, rtol=1e-12)
+    np.testing.assert_allclose(FullTable("logistic", Y, -1.0, np.ones(SHAPE)).evaluate(x).GV, wanted.GV, rtol=1e-12)
     twice = sparse.coo_array(([1.0, 2.0, 1.0], ([0, 0, 1], [1, 1, 2])), shape=SHAPE)
-    assert Table("poisson", twice).sheet.y.tolist() == [3.0, 1.0]
+    assert FullTable("poisson", twice).sheet.y.tolist() == [3.0, 1.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -130,7 +130,9 @@ def test_the_compiled_kernel_is_the_reference(loss, dtype, monkeypatch):
 
 def test_memory_is_taken_for_what_is_stored():
     shape = (4_000, 20_000)  # 320 MB if dense
-    table = Table("poisson", sparse.random_array(shape, density=1e-4, rng=np.random.default_rng(0), dtype=np.float32))
+    table = FullTable(
+        "poisson", sparse.random_array(shape, density=1e-4, rng=np.random.default_rng(0), dtype=np.float32)
+    )
     (x,) = pairs(1, shape, 3, np.float32)
     tracemalloc.start()
     table.evaluate(x)
@@ -141,7 +143,7 @@ def test_memory_is_taken_for_what_is_stored():
 
 
 def test_threads_change_rounding_alone():
-    (x,), table = pairs(1, (300, 1200)), Table("poisson", values("poisson", (300, 1200)))
+    (x,), table = pairs(1, (300, 1200)), FullTable("poisson", values("poisson", (300, 1200)))
     with bf.threads(1):
         one = table.evaluate(x)
     with bf.threads(3):
@@ -155,14 +157,14 @@ SOLVERS = [PCG(), PCG(exact=True), Newton(), RankContinuation(), RidgeHomotopy()
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 def test_solvers_find_what_they_find_of_the_dense_problem(solver):
     Y, ridge = values("logistic"), Ridge(1.0)
-    ours = bf.solve(bf.Objective(Table("logistic", stored(Y, -1.0), -1.0), ridge), 2, solver, rng=0, max_iter=2000)
+    ours = bf.solve(bf.Objective(FullTable("logistic", stored(Y, -1.0), -1.0), ridge), 2, solver, rng=0, max_iter=2000)
     dense = bf.solve(bf.Problem("logistic", Full(SHAPE), Y, penalty=ridge), 2, PCG(), rng=0, max_iter=2000)
     assert ours.objective == pytest.approx(dense.objective, rel=1e-5)
     np.testing.assert_allclose(ours.U @ ours.V.T, dense.U @ dense.V.T, atol=0.05)
 
 
 def test_laws_of_solvers_hold_on_it():
-    problem = bf.Objective(Table("poisson", values("poisson")), Ridge(1.0), fixed=(np.ones((40, 1)), None))
+    problem = bf.Objective(FullTable("poisson", values("poisson")), Ridge(1.0), fixed=(np.ones((40, 1)), None))
     for solver in (PCG(exact=True), RankContinuation(PCG(exact=True))):
         check_solver(solver, problem, 2)
 
@@ -170,40 +172,40 @@ def test_laws_of_solvers_hold_on_it():
 def test_exact_blocks_save_iterations_where_curvature_differs():
     rng = np.random.default_rng(0)
     z = 0.5 * rng.standard_normal((200, 3)) @ rng.standard_normal((3, 80)) + 2 * rng.standard_normal(80)
-    problem = bf.Objective(Table("poisson", rng.poisson(np.exp(z)).astype(float)), Ridge(1.0))
+    problem = bf.Objective(FullTable("poisson", rng.poisson(np.exp(z)).astype(float)), Ridge(1.0))
     counts = [bf.solve(problem, 4, PCG(exact=exact), rng=0, tol=1e-7).n_iter for exact in (True, False)]
     assert counts[0] < 0.7 * counts[1]
 
 
 def test_it_adds_to_other_functions():
     Y, (x,) = values("poisson"), pairs(1)
-    table, dense = Table("poisson", Y), bf.Problem("squared", Full(SHAPE), Y).f
+    table, dense = FullTable("poisson", Y), bf.Problem("squared", Full(SHAPE), Y).f
     assert (table + dense).value(x) == pytest.approx(table.value(x) + dense.value(x))
-    assert isinstance(table + dense, Sum)
+    assert isinstance(table + dense, SumBound)
 
 
 def test_solvers_that_need_measurements_refuse_it():
     with pytest.raises(InputError):
-        bf.solve(bf.Objective(Table("logistic", values("logistic"), -1.0)), 2, SPG(1.0), rng=0)
+        bf.solve(bf.Objective(FullTable("logistic", values("logistic"), -1.0)), 2, SPG(1.0), rng=0)
 
 
 def test_marginals_are_sums_of_curvature_about_the_solution():
     rng = np.random.default_rng(0)
     mean = np.exp(rng.standard_normal((60, 1)) + rng.standard_normal(50))
     Y = rng.poisson(mean).astype(float)
-    rows, cols = Table("poisson", Y).marginals
+    rows, cols = FullTable("poisson", Y).marginals
     np.testing.assert_allclose(rows, Y.sum(axis=1), rtol=0.1, atol=1.0)
     np.testing.assert_allclose(cols, Y.sum(axis=0), rtol=0.1, atol=1.0)
-    assert Table("logistic", values("logistic"), -1.0).smoothness == 0.25
+    assert FullTable("logistic", values("logistic"), -1.0).smoothness == 0.25
     weights = np.random.default_rng(0).random(SHAPE)
-    assert Table("logistic", values("logistic"), -1.0, 8 * weights).smoothness == 2 * weights.max()
+    assert FullTable("logistic", values("logistic"), -1.0, 8 * weights).smoothness == 2 * weights.max()
     with pytest.raises(SmoothnessError):
-        _ = Table("poisson", Y).smoothness
+        _ = FullTable("poisson", Y).smoothness
 
 
 def test_cells_can_be_looked_up_left_out_and_taken():
     Y = values("poisson")
-    cells = sheet(Y, 0.0)
+    cells = sparse_table(Y, 0.0)
     rows, cols = np.array([0, 5, 39, 7]), np.array([29, 0, 3, 7])
     y, w = cells.at(rows, cols)
     np.testing.assert_array_equal(y, Y[rows, cols])
@@ -234,12 +236,12 @@ def test_cells_can_be_looked_up_left_out_and_taken():
 )
 def test_mistakes_are_refused(given, fact):
     with pytest.raises(InputError, match=fact):
-        Table("poisson", **given)
+        FullTable("poisson", **given)
 
 
 def test_one_row_one_column_and_no_stored_cell():
     for shape in ((1, 5), (5, 1), (1, 1)):
-        table = Table("poisson", np.zeros(shape))
+        table = FullTable("poisson", np.zeros(shape))
         (x,) = pairs(1, shape, 1)
         assert table.value(x) == pytest.approx(np.exp(x.left @ x.right.T).sum())
         assert np.all(np.isfinite(table.marginals[0]))

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from bifactor.operators import full_table
-from bifactor.operators.full_table import Table, _effects, rough_effects
+from bifactor.operators.full_table import FullTable, _effects, rough_effects
 
 
 def made(loss, holes, weighted, dtype):
@@ -16,7 +16,7 @@ def made(loss, holes, weighted, dtype):
     if holes:
         Y[rng.random(Y.shape) < 0.2] = np.nan
     weights = rng.random(60) + 0.5 if weighted else None
-    return Table(loss, Y, 0.0 if loss == "poisson" else -1.0, weights, np.linspace(-0.5, 0.5, 60))
+    return FullTable(loss, Y, 0.0 if loss == "poisson" else -1.0, weights, np.linspace(-0.5, 0.5, 60))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -43,7 +43,7 @@ def test_the_best_do_not_depend_on_where_they_begin():
 
 
 def test_columns_without_any_count_are_held_by_the_ridge():
-    table = Table("poisson", sparse.csr_array((50, 3)), 0.0)
+    table = FullTable("poisson", sparse.csr_array((50, 3)), 0.0)
     effects = table.best_effects(1, np.zeros(3), 0.01, tol=1e-9)
     np.testing.assert_allclose(50 * np.exp(effects) + 0.01 * effects, 0, atol=1e-8)
 
@@ -53,7 +53,7 @@ def test_columns_without_any_count_are_held_by_the_ridge():
 def test_the_unit_of_weights_makes_no_difference(cells, by):
     rng = np.random.default_rng(1)
     Y, weights = rng.poisson(1.0, (60, 40)).astype(float), rng.random((60, 40) if cells else 60) + 0.5
-    one, other = (Table("poisson", Y, 0.0, factor * weights) for factor in (1.0, by))
+    one, other = (FullTable("poisson", Y, 0.0, factor * weights) for factor in (1.0, by))
     for side, count in ((1, 40), (0, 60)):
         found = one.best_effects(side, np.zeros(40), 0.1)
         np.testing.assert_allclose(other.best_effects(side, np.zeros(40), 0.1 * by), found, rtol=0, atol=1e-14)

@@ -10,7 +10,7 @@ from bifactor.blocks import Shared
 from bifactor.errors import CheckError, InputError
 from bifactor.factors import Factors, Free
 from bifactor.penalties import Penalty, Ridge
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.solvers import PCG
 from bifactor.steps import CurveSearch
 from bifactor.steps.line_search import Searched
@@ -149,7 +149,7 @@ def test_a_weighted_ridge_is_a_weighted_nuclear_norm(make_problem, loss):
 
 
 def test_growth_finds_nothing_where_the_scaled_gradient_is_small(make_problem):
-    from bifactor.solvers.growth import grown
+    from bifactor.solvers.growth import add_columns
     from bifactor.svd import spectral_norm
 
     rng = np.random.default_rng(4)
@@ -157,8 +157,8 @@ def test_growth_finds_nothing_where_the_scaled_gradient_is_small(make_problem):
     G = problem.gradient_at_zero().matmul(np.eye(9))
     edge = np.linalg.norm(G / np.sqrt(rows)[:, None] / np.sqrt(cols), 2)
     nothing = problem.zero(0)
-    assert grown(problem.penalized(Ridge(1.001 * edge, rows, cols)), nothing, 2).width == 0
-    assert grown(problem.penalized(Ridge(0.999 * edge, rows, cols)), nothing, 2).width == 1
+    assert add_columns(problem.penalized(Ridge(1.001 * edge, rows, cols)), nothing, 2).width == 0
+    assert add_columns(problem.penalized(Ridge(0.999 * edge, rows, cols)), nothing, 2).width == 1
     assert spectral_norm(problem.gradient_at_zero(), np.random.default_rng(0)) < edge
 
 
@@ -323,11 +323,11 @@ def test_steps_end_at_the_edge_of_a_domain(rule, operator, make_problem):
     x = problem.kind.random(rng, (12, 9), 2, np.float64)
     free = problem.measured(x)
     memory = Searched() if isinstance(rule, CurveSearch) else rule.init(problem, free, 0.0)
-    beyond = rule.next(Path(problem, free, -free.gradient), memory).point.x.left
+    beyond = rule.next(FactorCurve(problem, free, -free.gradient), memory).point.x.left
     low = x.left - 0.3 * np.abs(beyond - x.left)
     assert np.any(beyond < low)
     bounded = problem.penalized(AtLeast(low))
-    step = rule.next(Path(bounded, bounded.measured(x), -free.gradient), memory)
+    step = rule.next(FactorCurve(bounded, bounded.measured(x), -free.gradient), memory)
     assert np.all(step.point.x.left >= low)
     assert step.point.value < free.value
     again = bounded.measured(step.point.x)

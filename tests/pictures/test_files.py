@@ -10,9 +10,9 @@ from PIL import Image
 from bifactor.errors import BifactorError, FileError, InputError
 from bifactor.pictures.files import (
     LUMA,
-    kept,
     pictures_in,
     psnr,
+    random_mask,
     read_grey,
     read_picture,
     require_picture,
@@ -183,10 +183,10 @@ def test_squares_are_averaged():
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_the_share_of_pixels_is_kept(share):
-    known = kept((20, 30), share, 1)
+    known = random_mask((20, 30), share, 1)
     assert known.sum() == max(round(600 * share), 1)
-    np.testing.assert_array_equal(known, kept((20, 30), share, 1))
-    assert share != 0.3 or not np.array_equal(known, kept((20, 30), share, 2))
+    np.testing.assert_array_equal(known, random_mask((20, 30), share, 1))
+    assert share != 0.3 or not np.array_equal(known, random_mask((20, 30), share, 2))
 
 
 def test_psnr():

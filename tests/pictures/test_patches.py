@@ -7,7 +7,7 @@ import bifactor as bf
 from bifactor.models.fold_in import fold_in
 from bifactor.pictures import patches_numba, patches_reference
 from bifactor.pictures.patches import model_of, references
-from bifactor.pictures.patches_reference import Picture
+from bifactor.pictures.patches_reference import PartialPicture
 
 
 def scene(shape=(40, 36), planes=3, share=0.5, seed=0):
@@ -23,7 +23,7 @@ def sums(kernels, picture, known, corners, model, data=None, progress=None):
     guide = np.ascontiguousarray(picture.sum(axis=0))
     whole = np.zeros_like(picture), np.zeros_like(guide), np.zeros_like(guide)
     bottom = 0
-    scene = Picture(guide, picture, picture if data is None else data, known)
+    scene = PartialPicture(guide, picture, picture if data is None else data, known)
     for band in kernels.aggregate(scene, corners, model, progress):
         assert band.top >= bottom
         bottom = band.top + len(band.weights)
@@ -66,7 +66,7 @@ def test_rows_that_were_told_may_be_changed():
     corners, guide = references(known, model.patch, 5), np.ascontiguousarray(picture.sum(axis=0))
     expected = sums(patches_numba, picture, known, corners, model)
     changed, bands = picture.copy(), 0
-    for band in patches_numba.aggregate(Picture(guide, changed, changed, known), corners, model):
+    for band in patches_numba.aggregate(PartialPicture(guide, changed, changed, known), corners, model):
         rows = slice(band.top, band.top + len(band.weights))
         np.testing.assert_array_equal(band.values, expected[0][:, rows])
         changed[:, rows], bands = np.nan, bands + 1

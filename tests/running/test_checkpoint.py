@@ -19,7 +19,7 @@ from bifactor.factors import Factors
 from bifactor.penalties import balance
 from bifactor.problems.state import State, Value
 from bifactor.running import files
-from bifactor.running.checkpoint import packed, unpacked
+from bifactor.running.checkpoint import pack_value, unpack_value
 from bifactor.solvers import Solver
 
 
@@ -59,8 +59,8 @@ def test_factors_that_were_one_object_are_one_again(make_problem):
     problem = make_problem()
     x = problem.at(problem.zero(2)).x
     arrays = {}
-    tree = json.loads(json.dumps(packed((x, (x, 2.0 * x)), arrays, {})))
-    first, (second, other) = unpacked(tree, arrays, problem.kind)
+    tree = json.loads(json.dumps(pack_value((x, (x, 2.0 * x)), arrays, {})))
+    first, (second, other) = unpack_value(tree, arrays, problem.kind)
     assert first is second
     assert other is not first
 
@@ -215,7 +215,7 @@ def test_a_state_comes_back_as_it_was(make_problem):
     problem = make_problem()
     state = Momentum().init(problem, problem.zero(2), 2)
     arrays = {}
-    again = unpacked(json.loads(json.dumps(packed(state, arrays, {}))), arrays, problem.kind)
+    again = unpack_value(json.loads(json.dumps(pack_value(state, arrays, {}))), arrays, problem.kind)
     assert again.own.label is None
     assert again.own.numbers == ()
     assert again.phase == state.phase
@@ -253,8 +253,8 @@ def test_matrices_keep_their_order(make_problem):
     """BLAS adds in another order along columns, and a run that is resumed has to have the same last bit."""
     matrix, arrays = np.arange(6.0).reshape(2, 3), {}
     given = (matrix, np.asfortranarray(matrix), np.arange(3.0), np.asfortranarray(matrix * 1j))
-    tree = json.loads(json.dumps(packed(given, arrays, {})))
-    again = unpacked(tree, {name: np.ascontiguousarray(a) for name, a in arrays.items()}, make_problem().kind)
+    tree = json.loads(json.dumps(pack_value(given, arrays, {})))
+    again = unpack_value(tree, {name: np.ascontiguousarray(a) for name, a in arrays.items()}, make_problem().kind)
     for before, after in zip(given, again, strict=True):
         assert np.array_equal(before, after)
         assert before.strides == after.strides
@@ -264,7 +264,7 @@ def test_what_no_file_can_hold_is_named(make_problem):
     problem = make_problem()
     state = State(problem.at(problem.zero(2)), Speed(problem.zero(2), None, (), {1, 2}))
     with pytest.raises(InputError, match="holds a set"):
-        packed(state, {}, {})
+        pack_value(state, {}, {})
 
 
 def test_a_checkpoint_of_the_first_format_is_refused_in_a_sentence(make_problem, tmp_path):

@@ -486,5 +486,5 @@ def test_signals_end_a_process_that_writes(tmp_path):
     assert len(os.listdir(tmp_path)) == 2
     files.require_writable(path)
     assert os.listdir(tmp_path) == ["x"]
-    files.put(Path(path), b"newer")
+    files.write_atomically(Path(path), b"newer")
     assert path.read_text() == "newer"

@@ -16,9 +16,9 @@ import bifactor as bf
 from bifactor.data.observations import Observations
 from bifactor.errors import InputError
 from bifactor.extend import Nothing, State, run_memory
-from bifactor.models.completion.fitting import Settings, fit_model
+from bifactor.models.completion.fitting import CompletionSettings, fit_model
 from bifactor.running import memory
-from bifactor.running.memory import Memory, available_memory, entries_memory, in_words, require_memory
+from bifactor.running.memory import Memory, available_memory, bytes_in_words, entries_memory, require_memory
 from bifactor.solvers import Variational
 
 resource = pytest.importorskip("resource", reason="Windows has none")
@@ -175,8 +175,8 @@ def test_in_words():
     assert str(Memory(1_200_000_000, 700_000_000)) == "1.9 GB: 1.2 GB for the data, 700 MB for the run"
     assert Memory(3, 4).total == 7
     words = {0: "0 kB", 640: "1 kB", 94_000: "94 kB", 2_340_000: "2.3 MB", 999e6: "1.0 GB", 21.4e9: "21 GB"}
-    assert {size: in_words(size) for size in words} == words
-    assert in_words(12_345e9) == "12,345 GB"
+    assert {size: bytes_in_words(size) for size in words} == words
+    assert bytes_in_words(12_345e9) == "12,345 GB"
 
 
 @pytest.mark.parametrize("solver", [None, Variational("one"), Variational("student")], ids=["ridge", "one", "student"])
@@ -186,7 +186,7 @@ def test_entries_memory_is_that_of_a_fit(rank, dtype, solver):
     rng = np.random.default_rng(0)
     rows, cols = rng.integers(m, size=count), rng.integers(n, size=count)
     data = Observations(rows, cols, rng.standard_normal(count).astype(dtype), (m, n))
-    settings = Settings(bf.losses.Squared(), rank, None, solver is not None, None, True, solver, 4, 1e-5, 0)
+    settings = CompletionSettings(bf.losses.Squared(), rank, None, solver is not None, None, True, solver, 4, 1e-5, 0)
     fit_model(data, replace(settings, max_iter=1))  # what is imported and compiled on first use is not the fit's
     tracemalloc.start()
     fit_model(data, settings)

@@ -5,19 +5,19 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import LostError
-from bifactor.executors import Executor, Gathered
-from bifactor.executors.deferred import Bundle, Noted, Question
-from bifactor.executors.executor import added, value_of
-from bifactor.executors.row_array import Placement, Rows, spread
+from bifactor.executors import Executor, PassResult
+from bifactor.executors.deferred import Deferred, ReductionBatch, ResultGroup
+from bifactor.executors.executor import add_sums, value_of
+from bifactor.executors.row_array import RowArray, RowPlacement, spread
 from bifactor.operators import Partitioned
 from bifactor.running.recovery import MOST
 
 
-class Fragile(Executor, Placement):
+class Fragile(Executor, RowPlacement):
     """Parts in lists; some of its answers are lost."""
 
     def __init__(self, parts, lost=()):
-        Placement.__init__(self, (*(part.start for part in parts), parts[-1].stop))
+        RowPlacement.__init__(self, (*(part.start for part in parts), parts[-1].stop))
         self.lost, self.asked = set(lost), 0
 
     def _answer(self):
@@ -26,7 +26,7 @@ class Fragile(Executor, Placement):
             raise LostError("A worker is gone.")
 
     def like(self, parts):
-        return Rows(None, self, np.empty(0))
+        return RowArray(None, self, np.empty(0))
 
     def run(self, plan):
         self._answer()
@@ -39,7 +39,7 @@ class Fragile(Executor, Placement):
         return [(part,) for part in parts]
 
     def over(self, parts, opening, task, tall=(), shared=(), settings=()):
-        question = Question(self, [spread(a, self).noted for a in tall])
+        question = ReductionBatch(self, [spread(a, self).noted for a in tall])
         told, whole = self.run(question.plan), tuple(map(value_of, shared))
         question.learn(told)
         passed = [
@@ -48,10 +48,10 @@ class Fragile(Executor, Placement):
         ]
         sums = passed[0].sums
         for one in passed[1:]:
-            sums = added(sums, one.sums)
-        bundle = Bundle(tuple(one.tall for one in passed), len(passed[0].tall))
-        found = [Rows(Noted.made(bundle, k), self, a[:0]) for k, a in enumerate(passed[0].tall)]
-        return Gathered(tuple(found), sums, [one.each for one in passed])
+            sums = add_sums(sums, one.sums)
+        bundle = ResultGroup(tuple(one.tall for one in passed), len(passed[0].tall))
+        found = [RowArray(Deferred.made(bundle, k), self, a[:0]) for k, a in enumerate(passed[0].tall)]
+        return PassResult(tuple(found), sums, [one.each for one in passed])
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.penalties import Ridge
 from bifactor.solvers import BFGD, PCG, AltMin, Newton, Race, RankContinuation, RidgeHomotopy, ScaledGD, Solver
-from bifactor.solvers.default import recommended
-from bifactor.solvers.growth import grown
+from bifactor.solvers.default import default_solver
+from bifactor.solvers.growth import add_columns
 from bifactor.solvers.race import Racing
 
 
@@ -139,7 +139,7 @@ def test_new_columns_are_those_of_the_gradient(make_problem, symmetric, dtype):
     problem = make_problem(12, 12, dtype=dtype, symmetric=symmetric, observed=1.0)
     x = 0.3 * problem.kind.random(np.random.default_rng(0), (12, 12), 2, dtype)
     G = problem.f.gradient(x) @ np.eye(12, dtype=dtype)
-    new = grown(problem, x, 3)
+    new = add_columns(problem, x, 3)
     assert new.kind == problem.kind
     added = new.left @ herm(new.right) - x.left @ herm(x.right)
     if symmetric:
@@ -151,7 +151,7 @@ def test_new_columns_are_those_of_the_gradient(make_problem, symmetric, dtype):
     np.testing.assert_allclose(added, wanted / problem.scale, atol=1e-9 * np.linalg.norm(wanted) / problem.scale)
     # Under a ridge as heavy as the gradient nothing is added: the optimality condition of the nuclear norm.
     heavy = problem.penalized(bf.penalties.Ridge(1.01 * np.linalg.norm(G, 2)))
-    assert grown(heavy, x, 3).width == 2
+    assert add_columns(heavy, x, 3).width == 2
 
 
 CHAINS = [
@@ -393,22 +393,22 @@ def test_ridge_homotopy_knows_ridges_only(make_problem):
 def test_what_is_recommended(make_problem):
     plenty, scarce = make_problem(60, 50, observed=0.9), make_problem(60, 50, observed=0.15)
     assert plenty.oversampling(2) > 2.5 > scarce.oversampling(2)
-    assert recommended(plenty, 2) == RankContinuation()
-    assert recommended(scarce, 2) == Race()
-    assert recommended(plenty, 40) == Race()  # with more columns, the same entries are fewer per unknown
+    assert default_solver(plenty, 2) == RankContinuation()
+    assert default_solver(scarce, 2) == Race()
+    assert default_solver(plenty, 40) == Race()  # with more columns, the same entries are fewer per unknown
     ridge = bf.penalties.Ridge(1.0)
     sensing = bf.Problem(bf.losses.Squared(), bf.operators.Gaussian((6, 5), 20, rng=0), np.ones(20))
     full = bf.Problem(bf.losses.Squared(), bf.operators.Full((3, 3)), np.eye(3))
     box = bf.Objective(bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (3, 3)))
     for problem in (plenty.penalized(ridge), scarce.penalized(ridge), sensing, full, box):
-        assert recommended(problem, 2) == PCG()
+        assert default_solver(problem, 2) == PCG()
 
 
 def test_weights_of_zero_are_no_measurements(make_problem):
     problem = make_problem(60, 50, observed=0.9)
     weights = (np.random.default_rng(0).random(problem.y.size) < 0.15).astype(float)
     assert problem.reweighted(weights).oversampling(2) == pytest.approx(weights.sum() / (2 * (60 + 50 - 2)))
-    assert recommended(problem.reweighted(weights), 2) == Race()
+    assert default_solver(problem.reweighted(weights), 2) == Race()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
@@ -486,7 +486,7 @@ def test_directions_on_rows_with_few_entries_are_not_blown_up():
     )
     offsets = bf.solve(problem, 0, rng=0)
     x = problem.kind.pair(offsets.U, offsets.V)
-    assert problem.objective(grown(problem, x, 6)) < problem.objective(x)
+    assert problem.objective(add_columns(problem, x, 6)) < problem.objective(x)
     least = bf.solve(problem, 6, PCG(), bf.inits.Random(), rng=0, max_iter=400).objective
     assert bf.solve(problem, 6, rng=0, max_iter=400, objective_tol=1e-5).objective < 1.01 * least
     assert least < 0.8 * offsets.objective

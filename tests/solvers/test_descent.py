@@ -10,7 +10,7 @@ import bifactor as bf
 from bifactor.operators import Entries, Featured, Gaussian, Partitioned, Recomputed, Scaled, Stacked, pattern
 from bifactor.penalties import Ridge
 from bifactor.solvers import PCG, AltMin, Newton, Race, RankContinuation, Refitted, RidgeHomotopy, ScaledGD
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 
 SHAPE = (60, 40)
 SOLVERS = {
@@ -128,7 +128,7 @@ def test_new_columns_do_not_raise_the_objective(loss, name, weights):
     problem = problem.penalized(Ridge(0.3, a, b))
     x = problem.zero(0)
     for _ in range(4):
-        wider = grown(problem, x, 2)
+        wider = add_columns(problem, x, 2)
         assert problem.objective(wider) <= problem.objective(x)
         x = wider
     assert x.width > problem.kind.fixed_columns + 2

@@ -11,7 +11,7 @@ from bifactor.arrays import gaussian, herm
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.problems.state import State
-from bifactor.solvers.guaranteed_mc import GuaranteedMC, Incoherence, shrunk_rows
+from bifactor.solvers.guaranteed_mc import GuaranteedMC, Incoherence, shrink_rows
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -181,7 +181,7 @@ def test_long_rows_of_a_start_are_cut(coherent):
     assert np.max(np.linalg.norm(state.V, axis=1)) == pytest.approx(np.sqrt(2 / 3) * b2)
     short = coherent.kind.pair(0.01 * U, 0.01 * V)
     np.testing.assert_allclose(solver.init(coherent, short, 2).U, short.left, rtol=1e-14)
-    assert not shrunk_rows(np.zeros((3, 2)), 1.0).any()
+    assert not shrink_rows(np.zeros((3, 2)), 1.0).any()
 
 
 @BOTH

@@ -153,7 +153,7 @@ def test_theta_of_counts_is_found_in_tables_and_in_entries(whole):
     rows, cols = np.divmod(np.arange(y.size), 60)
     loss, ridge, fixed = bf.losses.NegativeBinomial(), bf.penalties.Ridge(5.0), (np.ones((150, 1)), None)
     if whole:
-        problem = bf.Objective(bf.operators.Table(loss, y), ridge, fixed=fixed)
+        problem = bf.Objective(bf.operators.FullTable(loss, y), ridge, fixed=fixed)
     else:
         problem = bf.Problem(loss, bf.operators.Entries(rows, cols, y.shape), y.ravel(), penalty=ridge, fixed=fixed)
     result = bf.solve(problem, 2, Refitted(), rng=0)

@@ -11,7 +11,7 @@ from bifactor.arrays import epsilon, gaussian, herm
 from bifactor.factors import Free, Symmetric
 from bifactor.linear_map import Dense, LowRankPlus
 from bifactor.metrics import nuclear_norm, triplets
-from bifactor.solvers.shrinkage import ball_threshold, blend, shrunk
+from bifactor.solvers.shrinkage import ball_threshold, blend, shrink_singular_values
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 SHAPES = [(9, 7), (7, 9), (1, 6), (6, 1), (1, 1), (120, 90), (80, 130)]
@@ -36,7 +36,7 @@ def level(theta):
 
 
 def run(M, limit, threshold, kind=KINDS[0], start=None, tol=1e-10):
-    A, s, B = shrunk(kind, Dense(M), limit, threshold, tol, 25, start)
+    A, s, B = shrink_singular_values(kind, Dense(M), limit, threshold, tol, 25, start)
     assert A.dtype == B.dtype == M.dtype
     assert A.shape[1] == B.shape[1] == s.size <= limit
     assert np.all(s > 0)
@@ -177,7 +177,7 @@ def test_ties(n):
 def test_nothing_comes_of_nothing(shape, kind):
     M = np.zeros((shape[0], shape[0]) if kind == Symmetric() else shape)
     for threshold in (level(0.0), level(1.0), partial(ball_threshold, radius=1.0)):
-        A, s, B = shrunk(kind, Dense(M), 3, threshold, 1e-9, 6)
+        A, s, B = shrink_singular_values(kind, Dense(M), 3, threshold, 1e-9, 6)
         assert s.size == 0
         x = kind.from_triplets(A, s, B)
         assert (x.shape, x.width, x.kind) == (M.shape, 1, kind)
@@ -190,7 +190,9 @@ def test_of_a_lazy_matrix():
     rng = np.random.default_rng(9)
     U, V = rng.standard_normal((150, 3)), rng.standard_normal((110, 3))
     G = rng.standard_normal((150, 110))
-    A, s, B = shrunk(Free(), LowRankPlus(U, V, -0.3, Dense(G)), 110, level(8.0), 1e-10, 25, Free().pair(U, V))
+    A, s, B = shrink_singular_values(
+        Free(), LowRankPlus(U, V, -0.3, Dense(G)), 110, level(8.0), 1e-10, 25, Free().pair(U, V)
+    )
     close((A * s) @ B.T, lowered(U @ V.T - 0.3 * G, 8.0), tol=1e-7)
 
 

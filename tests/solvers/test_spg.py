@@ -9,7 +9,7 @@ import bifactor as bf
 from bifactor.arrays import gaussian, herm
 from bifactor.operators import Curve
 from bifactor.solvers import SPG, NuclearNorm
-from bifactor.solvers.spg import Split, clipped, in_ball, project, search
+from bifactor.solvers.spg import ProjectionStart, clip_entries, project, project_on_ball, search
 from bifactor.testing import check_solver
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -197,7 +197,7 @@ def test_projection_against_dykstra(dtype, scale):
         for radius, bound in ((3.0, 0.3), (6.0, 1.0), (1.0, 2.0), (40.0, 0.5), (1e3, 1e3)):
             B = scale * gaussian(rng, shape, dtype)
             wanted = dykstra(B, radius, bound)
-            X, _ = project(B, radius, bound, Split(0 * B, 0 * B))
+            X, _ = project(B, radius, bound, ProjectionStart(0 * B, 0 * B))
             assert X.dtype == dtype
             assert np.linalg.norm(X - wanted) <= 1e-8 * np.linalg.norm(wanted)
             assert nuclear(X) <= radius * (1 + 1e-12)
@@ -214,7 +214,7 @@ def test_projection_from_far_away_and_from_another_start():
     for scale in (1e2, 1e4, 1e6):
         B = scale * rng.standard_normal((9, 7))
         found = []
-        for known in (Split(0 * B, 0 * B), Split(other, scale * other)):
+        for known in (ProjectionStart(0 * B, 0 * B), ProjectionStart(other, scale * other)):
             X, split = project(B, 8.0, 0.4, known)
             W = -split.Y
             N = B - X - W
@@ -229,19 +229,19 @@ def test_projections_keep_what_is_inside_and_the_precision(dtype):
     rng = np.random.default_rng(7)
     B = gaussian(rng, (6, 5), dtype)
     tol = 100 * np.finfo(dtype).eps
-    X, _ = project(B, 1e3, 1e3, Split(0 * B, 0 * B))
+    X, _ = project(B, 1e3, 1e3, ProjectionStart(0 * B, 0 * B))
     np.testing.assert_array_equal(X, B)
-    X, _ = project(1e4 * B, 2.0, 0.4, Split(0 * B, 0 * B))
+    X, _ = project(1e4 * B, 2.0, 0.4, ProjectionStart(0 * B, 0 * B))
     assert X.dtype == dtype
     assert nuclear(X) <= 2.0 * (1 + tol)
     assert np.max(np.abs(X)) <= 0.4 * (1 + tol)
     for scale in (1.0, 1e7):
-        Y = in_ball(scale * B, 2.0)
+        Y = project_on_ball(scale * B, 2.0)
         assert Y.dtype == dtype
         np.testing.assert_allclose(Y, ball((scale * B).astype(np.result_type(dtype, np.float64)), 2.0), atol=1e3 * tol)
-    assert clipped(B, 0.3).dtype == dtype
-    np.testing.assert_allclose(clipped(B, 0.3), box(B, 0.3), rtol=tol)
-    assert not clipped(0 * B, 0.3).any()
+    assert clip_entries(B, 0.3).dtype == dtype
+    np.testing.assert_allclose(clip_entries(B, 0.3), box(B, 0.3), rtol=tol)
+    assert not clip_entries(0 * B, 0.3).any()
 
 
 def test_a_start_outside_is_projected(make_problem):
@@ -252,7 +252,7 @@ def test_a_start_outside_is_projected(make_problem):
     np.testing.assert_allclose(state.U @ state.V.T, ball(U @ V.T, 5.0), atol=1e-9)
     state = SPG(5.0, bound=0.3).init(problem, start, 10)
     X = state.U @ state.V.T
-    np.testing.assert_allclose(X, project(U @ V.T, 5.0, 0.3, Split(0 * X, 0 * X))[0], atol=1e-9)
+    np.testing.assert_allclose(X, project(U @ V.T, 5.0, 0.3, ProjectionStart(0 * X, 0 * X))[0], atol=1e-9)
     assert state.value == pytest.approx(problem.f.value(state.point.x))
     inside = SPG(1e4).init(problem, start, 10)
     np.testing.assert_array_equal(inside.U, U)

@@ -12,8 +12,8 @@ import bifactor as bf
 from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import transposed
 from bifactor.solvers import Variational
-from bifactor.solvers.variational.factor_posterior import best_turn
-from bifactor.solvers.variational.noise import fitted_precisions
+from bifactor.solvers.variational.factor_posterior import balancing_rotation
+from bifactor.solvers.variational.noise import fit_precisions
 
 NOISES = ["one", "columns", "rows", "both", "student"]
 PRIORS = ["separate", "shared"]
@@ -345,11 +345,11 @@ def test_gamma_precisions_are_those_of_the_bound():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 30, size=200).astype(float)
     errors = counts * rng.gamma(2.0, 0.5, size=200)
-    found = fitted_precisions(counts, errors, 10.0)
+    found = fit_precisions(counts, errors, 10.0)
     assert np.all(found.mean[counts == 0] == 1)
     seen = counts > 0
     np.testing.assert_allclose(found.mean[seen], ((counts + 10) / (errors + 10))[seen])
-    again = fitted_precisions(counts, errors, found.strength)
+    again = fit_precisions(counts, errors, found.strength)
     # One more round from the fitted strength lowers what is minimised over both.
     total = [p.cost + 0.5 * float(np.sum(p.mean[seen] * errors[seen])) for p in (found, again)]
     assert total[1] <= total[0] + 1e-9
@@ -358,12 +358,12 @@ def test_gamma_precisions_are_those_of_the_bound():
 def test_a_turn_makes_both_moments_diagonal():
     rng = np.random.default_rng(0)
     P, Q = (A @ A.T for A in rng.standard_normal((2, 4, 6)))
-    R = best_turn(P, Q)
+    R = balancing_rotation(P, Q)
     back = np.linalg.inv(R).T
     for moment, turn in ((P, R), (Q, back)):
         turned = turn.T @ moment @ turn
         np.testing.assert_allclose(turned, np.diag(np.diag(turned)), atol=1e-8 * np.trace(turned))
-    assert best_turn(np.diag([1.0, 0.0]), np.eye(2)) is None
+    assert balancing_rotation(np.diag([1.0, 0.0]), np.eye(2)) is None
 
 
 @pytest.mark.parametrize("rows", [(50, 50), (200, 30), (1, 7)])
@@ -376,9 +376,9 @@ def test_where_priors_are_shared_no_turn_costs_less(rows):
         moments = np.trace(R.T @ P @ R), np.trace(np.linalg.solve(R, np.linalg.solve(R, Q).T))
         return 2 * (m * np.log(moments[0]) + n * np.log(moments[1])) - (m - n) * np.linalg.slogdet(R)[1]
 
-    R = best_turn(P, Q, rows)
+    R = balancing_rotation(P, Q, rows)
     best = cost(R)
-    assert best <= min(cost(best_turn(P, Q)), cost(np.eye(4)))
+    assert best <= min(cost(balancing_rotation(P, Q)), cost(np.eye(4)))
     for size in (1e-3, 1e-1):
         for _ in range(20):
             assert cost(R @ (np.eye(4) + size * rng.standard_normal((4, 4)))) >= best - 1e-9 * (m + n)

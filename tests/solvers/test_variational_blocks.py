@@ -9,10 +9,10 @@ import pytest
 
 import bifactor as bf
 from bifactor.errors import InputError
-from bifactor.executors import Loaded, Streamed
+from bifactor.executors import BlockData, Streamed
 from bifactor.kernels.entry_layout import arrange
 from bifactor.operators import Entries, Partitioned
-from bifactor.running.checkpoint import packed
+from bifactor.running.checkpoint import pack_value
 from bifactor.solvers import Variational
 from bifactor.testing import check_solver
 
@@ -42,7 +42,7 @@ class Block:
     def load(self, workspace=None):
         layout, order = arrange(self.outer, self.inner, self.stop - self.start, self.columns)
         y, w = (a if order is None or a is None else a[order] for a in (self.y, self.weights))
-        return Loaded(layout, y, w)
+        return BlockData(layout, y, w)
 
 
 @dataclass(eq=False)
@@ -200,7 +200,7 @@ def test_no_state_has_covariances_of_the_longer_side(noise):
     solver = Variational(noise, tol=0)
     state = solver.init(parted, bf.inits.Random()(parted, 3, np.random.default_rng(0)), 3)
     arrays = {}
-    packed(solver.step(parted, state), arrays, {})
+    pack_value(solver.step(parted, state), arrays, {})
     tall = [a.shape for a in arrays.values() if a.shape[:1] == (40,)]
     assert tall
     assert all(shape[1:] in ((), (5,)) for shape in tall)
@@ -387,4 +387,4 @@ def test_blocks_that_stay_in_memory_keep_to_the_budget():
 
 
 def _nothing(block, tall, shared):
-    return bf.executors.Passed()
+    return bf.executors.BlockResult()

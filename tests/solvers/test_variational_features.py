@@ -46,7 +46,7 @@ def run(problem, F, G, iterations=60, rank=3, noise="one", prior="separate", imp
 @pytest.mark.parametrize("offsets", [True, False])
 def test_the_bound_never_falls(noise, prior, kind, offsets, monkeypatch):
     if kind in ("many", "implicit"):
-        monkeypatch.setattr(regression, "WHOLE", 2)
+        monkeypatch.setattr(regression, "MAX_JOINT_FEATURES", 2)
     problem, F, G, _ = planted(offsets=offsets, cold=(3, 2))
     given = (None if kind == "columns" else F, None if kind == "rows" else G)
     history = run(problem, *given, noise=noise, prior=prior, implicit=kind == "implicit").history
@@ -87,7 +87,7 @@ def test_weights_of_orthogonal_features_are_independent_anyway(monkeypatch):
     problem, F, G, _ = planted(share=1.0)
     F, G = (np.linalg.qr(np.c_[np.ones(len(part)), part])[0][:, 1:] for part in (F, G))
     whole = run(problem, F, G, 30)
-    monkeypatch.setattr(regression, "WHOLE", 0)
+    monkeypatch.setattr(regression, "MAX_JOINT_FEATURES", 0)
     apart = run(problem, F, G, 30)
     assert apart.objective == pytest.approx(whole.objective, rel=1e-8)
     np.testing.assert_allclose(apart.matrix(), whole.matrix(), atol=1e-5)
@@ -99,7 +99,7 @@ def test_weights_of_orthogonal_features_are_independent_anyway(monkeypatch):
 @pytest.mark.parametrize("many", [False, True])
 def test_cold_rows_and_columns_are_found_exactly_where_features_tell_all(many, monkeypatch):
     if many:
-        monkeypatch.setattr(regression, "WHOLE", 0)
+        monkeypatch.setattr(regression, "MAX_JOINT_FEATURES", 0)
     problem, F, G, X = planted(apart=0.0, noise=1e-3, cold=(10, 8))
     result = run(problem, F, G, 300, rank=2)
     assert np.linalg.norm(result.matrix() - X) <= 0.01 * np.linalg.norm(X)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import bifactor as bf
 from bifactor.arrays import gaussian
 from bifactor.penalties.balance import BalanceTerm, Frobenius
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.state import Moving, Stalled
 from bifactor.steps.line_search import Searched
 from bifactor.steps.quartic import minimiser
@@ -135,8 +135,8 @@ def paths(problem, rng, balance=True, count=4):
         problem = problem.plus(BalanceTerm(Frobenius(0.7), 0.25, 1.0))
     for _ in range(count):
         x, d = (problem.kind.random(rng, problem.shape, 2, problem.dtype) for _ in range(2))
-        path = Path(problem, problem.at(x), d)
-        yield path if path.slope < 0 else Path(problem, path.point, -d)
+        path = FactorCurve(problem, problem.at(x), d)
+        yield path if path.slope < 0 else FactorCurve(problem, path.point, -d)
 
 
 def search(path):
@@ -234,7 +234,7 @@ def test_a_black_box_that_is_a_squared_loss_is_searched_as_well():
     rng = np.random.default_rng(3)
     for path in paths(bf.Objective(box), rng):
         other = known.plus(path.problem.added[0])
-        best, good = search(Path(other, other.at(path.point.x), path.d)).point, search(path).point
+        best, good = search(FactorCurve(other, other.at(path.point.x), path.d)).point, search(path).point
         first = path.point.value
         assert best.value <= good.value + 1e-9 * first
         assert good.value < first
@@ -264,7 +264,7 @@ def test_a_direction_that_does_not_descend_stalls_and_moves_nothing(make_problem
     problem = make_problem()
     point = problem.at(problem.kind.pair(*problem.truth))
     for d in (point.gradient, 0.0 * point.x, np.nan * point.x):
-        step = SEARCH.next(Path(problem, point, d), Searched(0.5, 0.5))
+        step = SEARCH.next(FactorCurve(problem, point, d), Searched(0.5, 0.5))
         assert step.phase == Stalled(0.0)
         assert step.point is point
         assert step.memory == Searched(0.5, 0.5)

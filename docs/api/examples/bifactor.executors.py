@@ -17,19 +17,19 @@ result = bf.solve(bf.Objective(f, bf.penalties.Ridge(0.1)), rank=2, rng=0)
 print(issubclass(bf.executors.Streamed, bf.executors.Executor))  # True
 
 
-# --- Loaded ---
+# --- BlockData ---
 block = store.parts[0].load()
-print(isinstance(block, bf.executors.Loaded), block.y.size)
+print(isinstance(block, bf.executors.BlockData), block.y.size)
 
-# --- Part ---
-part: bf.executors.Part = store.parts[0]  # anything with these attributes will do
+# --- Block ---
+part: bf.executors.Block = store.parts[0]  # anything with these attributes will do
 print(part.start, part.stop, part.size)
 
 
-# --- Passed ---
+# --- BlockResult ---
 def total(opened, tall, shared):
     """A task: what it finds in one block."""
-    return bf.executors.Passed(sums=(float(opened.sum()),))
+    return bf.executors.BlockResult(sums=(float(opened.sum()),))
 
 
 def values(part, loaded):
@@ -40,13 +40,13 @@ gathered = bf.executors.Streamed().over(store.parts, values, total)
 print(np.isclose(gathered.sums[0], truth[rows, cols].sum()))  # True
 
 
-# --- Gathered ---
+# --- PassResult ---
 def count(opened, tall, shared):
-    return bf.executors.Passed(sums=(opened.size,), each=opened.size)
+    return bf.executors.BlockResult(sums=(opened.size,), each=opened.size)
 
 
 gathered = bf.executors.Streamed().over(store.parts, lambda part, loaded: loaded.y, count)
-print(isinstance(gathered, bf.executors.Gathered), gathered.sums, gathered.each)
+print(isinstance(gathered, bf.executors.PassResult), gathered.sums, gathered.each)
 
 # --- Workspace ---
 workspace = bf.executors.Workspace()  # arrays that the next block uses again

@@ -115,8 +115,8 @@ state = solver.step(problem, state)
 # --- Point ---
 print(isinstance(point, extend.Point), point.value, point.gradient.norm())
 
-# --- Path ---
-path = extend.Path(problem, point, -point.gradient)
+# --- FactorCurve ---
+path = extend.FactorCurve(problem, point, -point.gradient)
 print(path.slope < 0, path.to(0.001).value < point.value)  # True True
 
 
@@ -151,14 +151,16 @@ print(extend.Provisional().provisional)  # True: F itself will change
 
 # --- Step ---
 rule = bf.steps.Backtracking()
-step = rule.next(extend.Path(problem, point, -point.gradient), rule.init(problem, point, 0.0))
+step = rule.next(
+    extend.FactorCurve(problem, point, -point.gradient), rule.init(problem, point, 0.0)
+)
 print(isinstance(step, extend.Step), step.point.value < point.value)  # True True
 
 # --- reciprocal ---
 print(extend.reciprocal(4.0), extend.reciprocal(0.0))  # 0.25 1.0
 
-# --- shortened ---
-path = extend.Path(problem, point, -point.gradient)
+# --- backtrack ---
+path = extend.FactorCurve(problem, point, -point.gradient)
 
 
 def attempt(a):
@@ -166,7 +168,7 @@ def attempt(a):
     return new if new.value < point.value else None
 
 
-new = extend.shortened(attempt, a=1.0, shortest=1e-10)
+new = extend.backtrack(attempt, a=1.0, shortest=1e-10)
 
 # --- run_memory ---
 extend.run_memory(problem, rank=2, pairs=5, lengths=3)  # bytes

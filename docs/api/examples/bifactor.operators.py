@@ -22,9 +22,9 @@ assert np.allclose(A.forward(U, V), X.ravel())
 A = bf.operators.Comparisons(rows=[0, 0, 3], left=[1, 2, 5], right=[4, 7, 0], shape=(16, 8))
 A.forward(U, V)  # X[0, 1] − X[0, 4], …
 
-# --- Table ---
+# --- FullTable ---
 counts = rng.poisson(np.exp(X / 3))
-f = bf.operators.Table("poisson", counts)
+f = bf.operators.FullTable("poisson", counts)
 result = bf.solve(bf.Objective(f, penalty=bf.penalties.Ridge(1.0)), rank=2, rng=0)
 
 # --- Partitioned ---

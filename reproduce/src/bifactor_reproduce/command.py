@@ -12,7 +12,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bifactor.cli.options import INPUT, json_option
-from bifactor.cli.output import emit_json, interrupted, say, stderr, wants_json
+from bifactor.cli.output import emit_json, interrupt_code, print_line, stderr, wants_json
 from bifactor.errors import InputError
 from bifactor.kernels.threading import thread_count
 from bifactor.models.provenance import about_machine
@@ -66,8 +66,8 @@ def reproduce(
         with _watched(total, total - len(plan.pending())) as watcher:
             sections, failures = carry_out(plan, jobs, _about(scale, jobs), watcher)
     except KeyboardInterrupt:
-        say(f"Interrupted. What is done is kept in {folder}; the same command goes on from there.")
-        click.get_current_context().exit(interrupted())
+        print_line(f"Interrupted. What is done is kept in {folder}; the same command goes on from there.")
+        click.get_current_context().exit(interrupt_code())
     _tell(plan, sections, failures)
     if failures:
         click.get_current_context().exit(1)
@@ -94,10 +94,10 @@ def _list(scale: Scale) -> None:
         return
     sources = Sources.found()
     for experiment in EXPERIMENTS.values():
-        say(f"{experiment.name:<16} {experiment.title} ({experiment.place})")
+        print_line(f"{experiment.name:<16} {experiment.title} ({experiment.place})")
         missing = experiment.missing(sources)
         many = "" if missing else f"{len(experiment.cells(scale, sources))} cells at {scale} scale"
-        say(" " * 17 + (missing or many))
+        print_line(" " * 17 + (missing or many))
 
 
 def _about(scale: Scale, jobs: int) -> dict[str, Any]:
@@ -159,14 +159,14 @@ def _tell(plan: Plan, sections: Sequence[Section], failures: Sequence[Failure]) 
         )
         return
     for section in sections:
-        say(f"{section.title} ({section.place})")
+        print_line(f"{section.title} ({section.place})")
         for verdict in () if section.findings is None else section.findings.verdicts:
-            say(f"  {WORDS[verdict.holds]:<14} {verdict.claim} {verdict.numbers}")
+            print_line(f"  {WORDS[verdict.holds]:<14} {verdict.claim} {verdict.numbers}")
         if section.reason:
-            say(f"  not run: {section.reason}")
+            print_line(f"  not run: {section.reason}")
     for failure in failures:
-        say(f"failed: {failure.task}: {failure.reason}")
-    say(f"written {page}")
+        print_line(f"failed: {failure.task}: {failure.reason}")
+    print_line(f"written {page}")
 
 
 def _as_json(section: Section) -> dict[str, Any]:

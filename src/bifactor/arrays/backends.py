@@ -18,7 +18,7 @@ from bifactor.errors import InputError
 Array = NDArray[Any]
 """An array of any library that follows the array standard; type checkers see NumPy's, which most users have."""
 
-HERE = np.empty(0)
+HOST_ARRAY = np.empty(0)
 """A NumPy array, the default library."""
 
 
@@ -91,7 +91,7 @@ def where(array: Any) -> str:
     return f"{library} on {array_api_compat.device(array)}"
 
 
-def host(array: Any) -> Any:
+def to_numpy(array: Any) -> Any:
     """The array as a NumPy array: itself, a view if memory can be shared, otherwise a copy. Numbers stay numbers."""
     if type(array) is np.ndarray or isinstance(array, (float, np.generic)):
         return array
@@ -105,7 +105,7 @@ def host(array: Any) -> Any:
     return np.asarray(array)
 
 
-def beside(array: np.ndarray, tall: Array) -> Array:
+def to_device_of(array: np.ndarray, tall: Array) -> Array:
     """A NumPy array in the library and on the device of a tall one; a view if memory can be shared."""
     if type(tall) is np.ndarray:
         return array
@@ -127,10 +127,10 @@ def on_host(kernel: Callable[..., Any], *arguments: Any) -> Any:
         return kernel(*arguments)
     if not on_this_machine(foreign):
         raise InputError(f"There is no kernel for arrays in {where(foreign)}. Move the data to the host.")
-    found = kernel(*(host(a) if is_foreign(a) else a for a in arguments))
+    found = kernel(*(to_numpy(a) if is_foreign(a) else a for a in arguments))
     if isinstance(found, tuple):
-        return tuple(beside(part, foreign) if isinstance(part, np.ndarray) else part for part in found)
-    return beside(found, foreign) if isinstance(found, np.ndarray) else found
+        return tuple(to_device_of(part, foreign) if isinstance(part, np.ndarray) else part for part in found)
+    return to_device_of(found, foreign) if isinstance(found, np.ndarray) else found
 
 
 def dtype_of(array: Array) -> np.dtype:
@@ -170,12 +170,12 @@ def contiguous(array: Array) -> Array:
     return np.ascontiguousarray(array) if type(array) is np.ndarray else array
 
 
-def gathered(array: Array) -> Array:
+def gather(array: Array) -> Array:
     """A distributed array as a NumPy array; other arrays are unchanged."""
-    return host(array) if isinstance(array, DistributedArray) else array
+    return to_numpy(array) if isinstance(array, DistributedArray) else array
 
 
-def none_of(array: Array) -> Array:
+def empty_of(array: Array) -> Array:
     """An empty array of the same library, on the same device."""
     return array[:0, ...]
 
@@ -217,7 +217,7 @@ def digest(*arrays: Array) -> str:
     """A hash of the content of some arrays, the same in every process."""
     total = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        total.update(np.ascontiguousarray(host(array)).tobytes())
+        total.update(np.ascontiguousarray(to_numpy(array)).tobytes())
     return total.hexdigest()
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays.backends import Array, DistributedArray, beside, dtype_of, host, is_numpy, namespace
+from bifactor.arrays.backends import Array, DistributedArray, dtype_of, is_numpy, namespace, to_device_of, to_numpy
 
-COPIED = 1 << 20
+VALUES_PER_COPY = 1 << 20
 """The number of values that are copied at a time."""
 
 QR_ROWS = 1 << 16
@@ -26,7 +26,7 @@ def columns(array: Array, chosen: Any) -> Array:
     if isinstance(chosen, slice):
         return array[:, chosen]
     index = np.atleast_1d(np.arange(array.shape[1])[chosen])
-    return namespace(array).take(array, beside(index, array), axis=1)
+    return namespace(array).take(array, to_device_of(index, array), axis=1)
 
 
 def spread(array: Array, places: np.ndarray, width: int) -> Array:
@@ -35,7 +35,7 @@ def spread(array: Array, places: np.ndarray, width: int) -> Array:
         found = np.zeros((array.shape[0], width), array.dtype)
         found[:, places] = array
         return found
-    return array @ beside(np.eye(width, dtype=dtype_of(array))[places], array)
+    return array @ to_device_of(np.eye(width, dtype=dtype_of(array))[places], array)
 
 
 def triangular(array: Array) -> Any:
@@ -44,7 +44,7 @@ def triangular(array: Array) -> Any:
         return np.linalg.qr(_stacked(array), mode="r")
     if isinstance(array, DistributedArray):
         return array.triangular()
-    return host(namespace(array).linalg.qr(array, mode="reduced")[1])
+    return to_numpy(namespace(array).linalg.qr(array, mode="reduced")[1])
 
 
 def orthonormal(array: Array) -> tuple[Array, np.ndarray]:
@@ -52,7 +52,7 @@ def orthonormal(array: Array) -> tuple[Array, np.ndarray]:
     if type(array) is np.ndarray and _is_long(array):
         return _orthonormal_in_parts(array)
     Q, R = namespace(array).linalg.qr(array, mode="reduced")
-    return Q, host(R)
+    return Q, to_numpy(R)
 
 
 def _parts(array: np.ndarray) -> list[np.ndarray]:
@@ -83,7 +83,7 @@ def _orthonormal_in_parts(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def column_norms(array: Array) -> np.ndarray:
-    return host(namespace(array).linalg.vector_norm(array, axis=0))
+    return to_numpy(namespace(array).linalg.vector_norm(array, axis=0))
 
 
 def row_squares(a: np.ndarray, block: int = 1 << 20) -> np.ndarray:
@@ -103,11 +103,11 @@ def total(a: Array) -> float:
 
 def mean_of(a: Any) -> float:
     """The mean of a vector, or of a number."""
-    return a.mean() if isinstance(a, DistributedArray) else float(np.mean(host(a)))
+    return a.mean() if isinstance(a, DistributedArray) else float(np.mean(to_numpy(a)))
 
 
 def largest_of(a: Any) -> float:
-    return a.largest() if isinstance(a, DistributedArray) else float(np.max(host(a)))
+    return a.largest() if isinstance(a, DistributedArray) else float(np.max(to_numpy(a)))
 
 
 def smallest_of(a: Any) -> float:
@@ -154,7 +154,7 @@ def inner(a: Array, b: Array) -> float:
     return float(namespace(a, b).sum(real(conj(a) * b)))
 
 
-def foresee_inners(*pairs: tuple[Any, Any]) -> None:
+def prefetch_inners(*pairs: tuple[Any, Any]) -> None:
     """Announce inner products, of arrays or factors, that are needed next: other machines then send them together."""
     for pair in pairs:
         for a, b in zip(*(getattr(one, "arrays", (one,)) for one in pair), strict=True):
@@ -162,7 +162,7 @@ def foresee_inners(*pairs: tuple[Any, Any]) -> None:
                 a.foresee_inner(b)
 
 
-def foresee_grams(*pairs: tuple[Array, Array]) -> None:
+def prefetch_grams(*pairs: tuple[Array, Array]) -> None:
     """Announce products AᵀB of real arrays that are needed next."""
     for a, b in pairs:
         if isinstance(a, DistributedArray) and isinstance(b, DistributedArray):
@@ -178,7 +178,7 @@ def norm(a: Array) -> float:
 
 def _cut(a: np.ndarray) -> list[np.ndarray]:
     """The array, some rows at a time if a copy in double precision of all of them would be large."""
-    step = max(1, COPIED * len(a) // max(a.size, 1))
+    step = max(1, VALUES_PER_COPY * len(a) // max(a.size, 1))
     if a.dtype.char in "dD" or step >= len(a):
         return [a]
     return [a[start : start + step] for start in range(0, len(a), step)]
@@ -196,7 +196,7 @@ def _double(a: Array) -> Array:
 
 def product_norm(A: Array, B: Array) -> float:
     """‖ABᴴ‖_F from the two Gram matrices, without the m×n product."""
-    left, right = (_double(host(herm(F) @ F)) for F in (A, B))
+    left, right = (_double(to_numpy(herm(F) @ F)) for F in (A, B))
     return max(float(np.sum(real(left * right.T))), 0.0) ** 0.5
 
 

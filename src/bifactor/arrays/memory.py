@@ -13,7 +13,7 @@ CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, Built
 """Types that are not searched; these include functions, although they may hold arrays."""
 
 
-def held(value: Any) -> int:
+def array_bytes(value: Any) -> int:
     """Bytes of the arrays that an object holds, directly or indirectly, each counted once; caches are not counted.
 
     For a view, the array that it is a view of counts, since that stays in memory.

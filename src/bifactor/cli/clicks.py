@@ -13,23 +13,30 @@ from click.core import ParameterSource
 
 from bifactor.cli import monitor
 from bifactor.cli.execution import executor_of
-from bifactor.cli.inputs import titles_of
+from bifactor.cli.inputs import read_titles
 from bifactor.cli.options import columns
-from bifactor.cli.output import code_of, interrupted, tell
+from bifactor.cli.output import code_of, interrupt_code, print_result
 from bifactor.cli.output import notes as noted
 from bifactor.cli.signals import AfterFit, after_fit
-from bifactor.cli.summary import block_memory, checked_memory, memory_in_words, sample_memory, written
+from bifactor.cli.summary import block_memory, describe_output, memory_in_words, require_free_memory, sample_memory
 from bifactor.data import BlockStore, Observations, read
 from bifactor.models import Fit, Model
-from bifactor.models.completion.fitting import Settings, after_choice, settings
+from bifactor.models.completion.fitting import CompletionSettings, after_choice, validate_settings
 from bifactor.models.provenance import about_data, about_fit, about_machine
-from bifactor.models.recoding import BlockView, Chosen
-from bifactor.models.recommender.evaluation import JUDGES, SPLIT, held_out, judged, spelt, worth
+from bifactor.models.recoding import BlockView, CountsToClicks
+from bifactor.models.recommender.evaluation import (
+    BYTES_PER_SPLIT_ENTRY,
+    MAX_EVALUATED_USERS,
+    describe_gain,
+    evaluate_fit,
+    hold_out_choices,
+    metric_label,
+)
 from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
-from bifactor.models.recommender.hyperparameters import DEPTH, ENOUGH, TRIAL_RANK, Choices
-from bifactor.models.recommender.weights import as_choices, lines_of
+from bifactor.models.recommender.hyperparameters import MAX_TRIAL_ENTRIES, RANKING_DEPTH, TRIAL_RANK, Hyperparameters
+from bifactor.models.recommender.weights import counts_to_weights, lines_of
 from bifactor.models.storage import require_free
-from bifactor.models.top_k import BLOCK, SCORE
+from bifactor.models.top_k import SCORE, SCORES_PER_BLOCK
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
@@ -38,7 +45,7 @@ from bifactor.running.files import require_writable
 from bifactor.running.memory import entries_memory
 from bifactor.running.result import Status
 from bifactor.solvers import PCG
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 DEFAULTS = {"rank": 128, "ridge": "auto", "unobserved": "auto", "holdout": 0.1, "max_iter": 100, "tol": 1e-4}
 """The defaults of `Recommender`, and the share of each user's choices that the first fit is judged by."""
@@ -90,8 +97,8 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
     started, notes = time.perf_counter(), list[str]()
     lines = BlockStore.open(data) if data.is_dir() else _read(data, options)
     read_in = time.perf_counter() - started
-    titles = None if options["names"] is None else titles_of(options["names"], lines.column_names)
-    choices = lines if isinstance(lines, BlockStore) else as_choices(lines)
+    titles = None if options["names"] is None else read_titles(options["names"], lines.column_names)
+    choices = lines if isinstance(lines, BlockStore) else counts_to_weights(lines)
     with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
         needed = _needed(choices, chosen, options)
@@ -103,8 +110,8 @@ def complete_clicks(data: Path, output: Path, context: click.Context) -> None:
         kept = replace(fit, card=card)
         kept.save(output, force=force, report=page)
         rest.written()
-    code = interrupted() if rest.ended else code_of(fit.model.result.status)
-    tell({"output": str(output), **card}, _summary(card, output), code)
+    code = interrupt_code() if rest.ended else code_of(fit.model.result.status)
+    print_result({"output": str(output), **card}, _summary(card, output), code)
 
 
 def _card(
@@ -143,48 +150,57 @@ def _defaults(context: click.Context) -> dict[str, Any]:
     return {**unsaid, "rank": DEFAULTS["rank"]} if context.params["rank"] == "auto" else unsaid
 
 
-def _settings(options: Mapping[str, Any], checkpoint: Path | None) -> Settings:
+def _settings(options: Mapping[str, Any], checkpoint: Path | None) -> CompletionSettings:
     if checkpoint is not None:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
     wanted = ("n_components", "ridge", "max_iter", "tol", "random_state")
     given = {name: options[names.get(name, name)] for name in wanted}
-    return replace(settings(loss="squared", offsets=False, solver=None, verbose=0, **given), checkpoint=checkpoint)
+    return replace(
+        validate_settings(loss="squared", offsets=False, solver=None, verbose=0, **given), checkpoint=checkpoint
+    )
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> Observations:
     asked = columns(dict(options))
-    with monitor.reading(path.name) as progress:
+    with monitor.reading_progress(path.name) as progress:
         if asked.pop("wide"):
             return read(path, progress=progress, wide=True, **asked)
         return lines_of(path, progress=progress, **asked)
 
 
-def _needed(data: Clicked, chosen: Settings, options: Mapping[str, Any]) -> int:
+def _needed(data: Clicked, chosen: CompletionSettings, options: Mapping[str, Any]) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
     (m, n), size = data.shape, _size(data)
     rank = min(chosen.n_components or 1, m, n)
-    scores = SCORE * min(max(BLOCK, n), min(m, JUDGES) * n)
+    scores = SCORE * min(max(SCORES_PER_BLOCK, n), min(m, MAX_EVALUATED_USERS) * n)
     if isinstance(data, BlockStore):
-        problem = Objective(Partitioned("squared", BlockView(data, Chosen()), chosen.executor), Ridge(1.0))
-        found = block_memory(problem, rank, PCG(), size, options["workers"]) + SPLIT * size * min(JUDGES, m) // m
+        problem = Objective(Partitioned("squared", BlockView(data, CountsToClicks()), chosen.executor), Ridge(1.0))
+        found = (
+            block_memory(problem, rank, PCG(), size, options["workers"])
+            + BYTES_PER_SPLIT_ENTRY * size * min(MAX_EVALUATED_USERS, m) // m
+        )
         if chosen.ridge is None or options["unobserved"] == "auto":
-            some = sample_memory(data.shape, size, ENOUGH, min(rank, TRIAL_RANK)) + 2 * SPLIT * min(size, ENOUGH)
+            some = sample_memory(
+                data.shape, size, MAX_TRIAL_ENTRIES, min(rank, TRIAL_RANK)
+            ) + 2 * BYTES_PER_SPLIT_ENTRY * min(size, MAX_TRIAL_ENTRIES)
             found = max(found, some)
     else:
-        found = entries_memory(data.shape, max(1, size), rank) + 2 * SPLIT * size  # of the choice of settings, too
-    return checked_memory(found + scores, data, chosen)
+        found = (
+            entries_memory(data.shape, max(1, size), rank) + 2 * BYTES_PER_SPLIT_ENTRY * size
+        )  # of the choice of settings, too
+    return require_free_memory(found + scores, data, chosen)
 
 
 def _fitted(
-    data: Clicked, chosen: Settings, options: Mapping[str, Any], notes: list[str], rest: AfterFit
+    data: Clicked, chosen: CompletionSettings, options: Mapping[str, Any], notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, dict[str, Any] | None]:
     """The fit to all choices, the first fit, and how well the first one ranked the held-out choices."""
     holdout, unobserved = options["holdout"], options["unobserved"]
-    given = Choices(None if unobserved == "auto" else float(unobserved), chosen.ridge)
+    given = Hyperparameters(None if unobserved == "auto" else float(unobserved), chosen.ridge)
     if (chosen.n_components or 0) > min(data.shape):
         notes.append(f"The rank was cut to {min(data.shape)}, the smaller side of the matrix.")
-    parts = held_out(data, holdout, chosen.seed) if holdout and _size(data) else None
+    parts = hold_out_choices(data, holdout, chosen.seed) if holdout and _size(data) else None
     if parts is None:
         if holdout:
             notes.append("There are too few choices to hold some out, so the ranking was not checked.")
@@ -194,7 +210,7 @@ def _fitted(
     train, split = parts
     first = _run(train, replace(chosen, checkpoint=None), given, None, notes)
     rest.keep()
-    check = rest.stage("the check", lambda: judged(Fit.of(first, train), split, PLACES, chosen.seed).card())
+    check = rest.stage("the check", lambda: evaluate_fit(Fit.of(first, train), split, PLACES, chosen.seed).card())
     if first.result.status is Status.INTERRUPTED:
         return Fit.of(first, data), first, check
     again = rest.stage(
@@ -203,21 +219,23 @@ def _fitted(
     return Fit.of(first if again is None else again, data), first, check
 
 
-def _same(model: Model) -> Choices:
+def _same(model: Model) -> Hyperparameters:
     """The settings that were chosen for a model."""
     assert model.clicks is not None
     items = model.clicks.items
     share, ridge = (0.0, 0.0) if items is None else (items.share, items.ridge)
-    return Choices(model.clicks.unobserved, model.ridge, share, ridge)
+    return Hyperparameters(model.clicks.unobserved, model.ridge, share, ridge)
 
 
 def _size(data: Clicked) -> int:
     return data.size if isinstance(data, BlockStore) else int(data.values.size)
 
 
-def _run(data: Clicked, chosen: Settings, given: Choices, start: Model | None, notes: list[str]) -> Model:
+def _run(
+    data: Clicked, chosen: CompletionSettings, given: Hyperparameters, start: Model | None, notes: list[str]
+) -> Model:
     what = "fitting all choices" if start is not None else "fitting"
-    with warnings.catch_warnings(record=True) as caught, monitor.fitting(what, "starting", _size(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, "starting", _size(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
         fit: Any = fit_click_blocks if isinstance(data, BlockStore) else fit_clicks
@@ -240,8 +258,8 @@ def _weights(choice: Mapping[str, Any]) -> str:
     if not trials:
         return told
     used = trial_used(choice)
-    score = "" if used is None else f", with NDCG@{DEPTH} {used['ndcg']:.4f} for held-out users"
-    return f"{told}: chosen by {counted(len(trials), 'trial')}{score}"
+    score = "" if used is None else f", with NDCG@{RANKING_DEPTH} {used['ndcg']:.4f} for held-out users"
+    return f"{told}: chosen by {pluralize(len(trials), 'trial')}{score}"
 
 
 def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
@@ -249,34 +267,34 @@ def _check(scores: Mapping[str, Any], holdout: float) -> list[tuple[str, str]]:
     if "held out" not in scores:
         return []
     card = scores["held out"]
-    users = counted(card["users"], "user")
+    users = pluralize(card["users"], "user")
     lines = [("check", f"a first fit without about {holdout:.0%} of the choices, judged on these for {users}")]
     for name in (f"ndcg@{PLACES}", f"recall@{PLACES}"):
         one = card["metrics"][name]
         interval = f"{one['low']:.4f} to {one['high']:.4f}"
         kind = f", {card['recall']}" if name.startswith("recall") else ""
-        told = f"{spelt(name)} {one['mean']:.4f} ({interval}{kind})"
+        told = f"{metric_label(name)} {one['mean']:.4f} ({interval}{kind})"
         lines.append(("", f"{told}; most popular items {one['popular']:.4f}"))
-    return [*lines, ("", worth(card))]
+    return [*lines, ("", describe_gain(card))]
 
 
 def _summary(card: Mapping[str, Any], output: Path) -> list[tuple[str, str]]:
     data, fit, timings = card["data"], card["fit"], card["timings"]
-    users, items = counted(data["rows"], "user"), counted(data["cols"], "item")
-    lines = f" in {counted(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
+    users, items = pluralize(data["rows"], "user"), pluralize(data["cols"], "item")
+    lines = f" in {pluralize(data['entries'], 'line')}" if data["entries"] != data["choices"] else ""
     each = "; each line counts as one" if card["settings"]["value"] is None and not card["settings"]["wide"] else ""
     beside = f" and {fit['item_rank']:,} of item-to-item scores" if fit["item_rank"] else ""
     return [
         ("data", f"{data['file']}, {data['layout']}"),
-        ("", f"{counted(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
-        ("fit", f"{counted(fit['rank'], 'component')}{beside}, {counted(fit['iterations'], 'iteration')}"),
+        ("", f"{pluralize(data['choices'], 'choice')} by {users} of {items}{lines}{each}"),
+        ("fit", f"{pluralize(fit['rank'], 'component')}{beside}, {pluralize(fit['iterations'], 'iteration')}"),
         ("weights", _weights(card["choice"])),
         ("status", fit["sentence"]),
         *_check(card["scores"], card["settings"]["holdout"]),
         *noted(card["notes"]),
         ("memory", memory_in_words(card)),
         ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
-        ("written", written(output)),
+        ("written", describe_output(output)),
     ]
 
 
@@ -286,6 +304,6 @@ def ask_for_clicks(entries: Clicked, path: Path, implicit: bool | None) -> str |
     if implicit is not None or not ones:
         return None
     return (
-        f"All {counted(_size(entries), 'value')} in {path} are 1, as in data of clicks, plays or purchases. Pass "
+        f"All {pluralize(_size(entries), 'value')} in {path} are 1, as in data of clicks, plays or purchases. Pass "
         "--implicit to fit them as such, or --no-implicit to fit them as numbers."
     )

@@ -10,7 +10,7 @@ import click
 from bifactor.cli import monitor
 from bifactor.cli.clicks import ask_for_clicks, complete_clicks, require_clicks
 from bifactor.cli.execution import block_options, executor_of, require_blocks
-from bifactor.cli.fitting import encoded, fitted, needed, size_of
+from bifactor.cli.fitting import encode_entries, fit_and_score, require_fit_memory, size_of
 from bifactor.cli.monitor import log_option
 from bifactor.cli.options import (
     INPUT,
@@ -24,7 +24,7 @@ from bifactor.cli.options import (
     json_option,
     seed_option,
 )
-from bifactor.cli.output import code_of, interrupted, tell
+from bifactor.cli.output import code_of, interrupt_code, print_result
 from bifactor.cli.signals import after_fit
 from bifactor.cli.summary import summary
 from bifactor.data import BlockStore, Observations, read
@@ -32,8 +32,8 @@ from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.losses.named import LOSSES
 from bifactor.models.completion.clipping import stored_range
-from bifactor.models.completion.fitting import NOISES, Settings, settings
-from bifactor.models.metrics import tested
+from bifactor.models.completion.fitting import NOISES, CompletionSettings, validate_settings
+from bifactor.models.metrics import score_file
 from bifactor.models.provenance import about_data, about_fit, about_machine, about_path
 from bifactor.models.storage import require_free
 from bifactor.reports.completion import report
@@ -133,14 +133,14 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
     same = {**columns(options), "wide": options["wide"] if _wide(entries) else False}
     tests = None if options["test"] is None else _read(options["test"], same)
     read_in = time.perf_counter() - started
-    found, classes, notes = encoded(entries, chosen, data)
+    found, classes, notes = encode_entries(entries, chosen, data)
     with executor_of(options) as executor, after_fit() as rest:
         chosen = replace(chosen, executor=executor)
-        memory = needed(found, chosen, options["workers"])
-        fit, first, held_out, marks = fitted(found, classes, chosen, options["holdout"], notes, rest)
+        memory = require_fit_memory(found, chosen, options["workers"])
+        fit, first, held_out, marks = fit_and_score(found, classes, chosen, options["holdout"], notes, rest)
         scored = None
         if tests is not None:
-            scored = rest.stage("the score at --test", lambda: tested(fit, tests, options["test"]))
+            scored = rest.stage("the score at --test", lambda: score_file(fit, tests, options["test"]))
         if scored is not None:
             marks["test"], predicted, values = scored
             held_out = (values, predicted) if held_out is None else held_out
@@ -160,11 +160,11 @@ def complete_values(data: Path, output: Path, options: dict[str, Any]) -> None:
         kept = replace(fit, card=card)
         kept.save(output, force=options["force"], report=page, error_bars=options["error_bars"])
         rest.written()
-    code = interrupted() if rest.ended else code_of(fit.model.result.status)
-    tell({"output": str(output), **card}, summary(card, output), code)
+    code = interrupt_code() if rest.ended else code_of(fit.model.result.status)
+    print_result({"output": str(output), **card}, summary(card, output), code)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def _settings(options: dict[str, Any]) -> CompletionSettings:
     checkpoint = options["checkpoint"]
     if options["rank"] == 0 and not options["offsets"]:
         raise click.UsageError("--rank 0 with --no-offsets leaves nothing to fit. Leave out one of the two.")
@@ -172,12 +172,12 @@ def _settings(options: dict[str, Any]) -> Settings:
         require_writable(checkpoint)
     names = {"n_components": "rank", "random_state": "seed"}
     wanted = ("loss", "n_components", "ridge", "noise", "offsets", "clip", "max_iter", "tol", "random_state")
-    checked = settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
+    checked = validate_settings(**{name: options[names.get(name, name)] for name in wanted}, solver=None, verbose=0)
     return replace(checked, checkpoint=checkpoint)
 
 
 def _read(path: Path, asked: dict[str, Any]) -> Observations:
-    with monitor.reading(path.name) as progress:
+    with monitor.reading_progress(path.name) as progress:
         return read(path, progress=progress, **asked)
 
 

@@ -13,15 +13,15 @@ from bifactor.arrays import Array
 from bifactor.cli import demo as demo_jobs
 from bifactor.cli import monitor
 from bifactor.cli.options import Within, json_option
-from bifactor.cli.output import tell
-from bifactor.data.column_types import NUMBER, Form
+from bifactor.cli.output import print_result
+from bifactor.data.column_types import NUMBER, ColumnSpec
 from bifactor.estimators import MatrixCompletion
 from bifactor.kernels.threading import blas_at_most
-from bifactor.models.imputation.model import Sheet
+from bifactor.models.imputation.model import FittedTable
 from bifactor.pictures.baselines import best_blur, nearest
-from bifactor.pictures.completion import checked, filled
-from bifactor.pictures.files import kept, pillow_or_advice, psnr
-from bifactor.reports.demo import Picture, Ratings, Table, Taste, report
+from bifactor.pictures.completion import fill_picture, validate_picture
+from bifactor.pictures.files import pillow_or_advice, psnr, random_mask
+from bifactor.reports.demo import DemoPicture, DemoTable, Ratings, Taste, report
 from bifactor.running.files import new_file, require_writable
 
 TOLD = {"nearest": "nearest pixel", "blur": "best blur", "bifactor": "bifactor"}
@@ -53,17 +53,17 @@ def demo(observed: float, seed: int, output: Path) -> None:
     started = time.perf_counter()
     with monitor.share("completing a photograph") as show:
         picture = demo_jobs.photograph(observed, seed, show)
-    with monitor.fitting("ratings and recommendations", "fitting"):
+    with monitor.fit_progress("ratings and recommendations", "fitting"):
         ratings = demo_jobs.ratings(seed)
-    with monitor.fitting("a table with holes", "filling in"):
+    with monitor.fit_progress("a table with holes", "filling in"):
         table = demo_jobs.table(seed)
     page = report(picture, ratings, table, time.perf_counter() - started)
     with new_file(output, force=True) as temporary:
         temporary.write_text(page, encoding="utf-8")
-    tell(_answer(picture, ratings, table, output), _lines(picture, ratings, table, output))
+    print_result(_answer(picture, ratings, table, output), _lines(picture, ratings, table, output))
 
 
-def _answer(picture: Picture, ratings: Ratings, table: Table, output: Path) -> dict[str, Any]:
+def _answer(picture: DemoPicture, ratings: Ratings, table: DemoTable, output: Path) -> dict[str, Any]:
     told = asdict(ratings)
     del told["tastes"]
     return {
@@ -74,7 +74,7 @@ def _answer(picture: Picture, ratings: Ratings, table: Table, output: Path) -> d
     }
 
 
-def _lines(picture: Picture, ratings: Ratings, table: Table, output: Path) -> list[tuple[str, str]]:
+def _lines(picture: DemoPicture, ratings: Ratings, table: DemoTable, output: Path) -> list[tuple[str, str]]:
     height, width = picture.shown["original"].shape[:2]
     lines = [("picture", f"{width}×{height} pixels, {picture.observed:.0%} observed")]
     for name, score in picture.scores.items():
@@ -101,22 +101,22 @@ GENRES = ("Comedy", "Drama", "Horror", "Romance", "War", "Western")
 SPORTS = ("chess", "rowing", "running", "weights")
 
 
-def photograph(observed: float, seed: int, progress: Callable[[float], None]) -> Picture:
+def photograph(observed: float, seed: int, progress: Callable[[float], None]) -> DemoPicture:
     """Complete scikit-learn's `china.jpg` from some of its pixels."""
     pillow_or_advice()
     from sklearn.datasets import load_sample_image
 
     truth = np.asarray(load_sample_image("china.jpg"))
-    known = kept(truth.shape[:2], observed, seed)
+    known = random_mask(truth.shape[:2], observed, seed)
     seen = np.where(known[:, :, None], truth, 0).astype(np.uint8)
     blur, blurring = _timed(lambda: best_blur(seen, known, truth))
     copied, copying = _timed(lambda: nearest(seen, known))
     with blas_at_most(1):
-        full, completing = _timed(lambda: filled(*checked(seen, known), progress=progress)[0])
+        full, completing = _timed(lambda: fill_picture(*validate_picture(seen, known), progress=progress)[0])
     ways = {"nearest": (copied, copying), "blur": (blur, blurring), "bifactor": (full, completing)}
     scores = {name: {"psnr": _hidden(found, truth, known), "seconds": s} for name, (found, s) in ways.items()}
     shown = {"original": truth, "observed": seen, "best blur": np.clip(np.rint(blur), 0, 255), "bifactor": full}
-    return Picture({name: picture.astype(np.uint8) for name, picture in shown.items()}, float(known.mean()), scores)
+    return DemoPicture({name: picture.astype(np.uint8) for name, picture in shown.items()}, float(known.mean()), scores)
 
 
 def ratings(seed: int) -> Ratings:
@@ -147,7 +147,7 @@ def ratings(seed: int) -> Ratings:
     )
 
 
-def table(seed: int) -> Table:
+def table(seed: int) -> DemoTable:
     """Fill in a table of people with five columns, numbers and words; a quarter of the cells is hidden."""
     rng = np.random.default_rng(seed)
     build, age = rng.standard_normal(400), rng.uniform(18, 75, 400)
@@ -160,10 +160,10 @@ def table(seed: int) -> Table:
     }
     hidden = {name: rng.random(400) < 0.25 for name in columns}
     seen = [_masked(cells, hidden[name]) for name, cells in columns.items()]
-    forms = [Form.of(name, cells, None) for name, cells in zip(columns, seen, strict=True)]
+    forms = [ColumnSpec.of(name, cells, None) for name, cells in zip(columns, seen, strict=True)]
 
     def fill() -> list[Array]:
-        told = Sheet.fit(forms, seen, seed=seed).fill(seen)
+        told = FittedTable.fit(forms, seen, seed=seed).fill(seen)
         return [_with(cells, *fill) for cells, fill in zip(seen, told, strict=True)]
 
     full, seconds = _timed(fill)
@@ -173,7 +173,7 @@ def table(seed: int) -> Table:
     }
     rows = np.flatnonzero(sum(hidden.values()) >= 2)[:6]
     lines = [[(cells[row], bool(hidden[name][row])) for name, cells in zip(columns, full, strict=True)] for row in rows]
-    return Table(tuple(columns), lines, len(age), int(sum(map(np.sum, hidden.values()))), scores, seconds)
+    return DemoTable(tuple(columns), lines, len(age), int(sum(map(np.sum, hidden.values()))), scores, seconds)
 
 
 def _timed(function: Callable[[], Any]) -> tuple[Any, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from bifactor.cli.options import json_option
-from bifactor.cli.output import DONE, FAILED, tell
+from bifactor.cli.output import DONE, FAILED, print_result
 from bifactor.kernels import compiled, entries_reference, has_compiled
 from bifactor.kernels.entry_layout import arrange
 from bifactor.kernels.threading import from_environment, thread_count, usable_cores
@@ -22,7 +22,7 @@ from bifactor.metrics import relative_error
 from bifactor.operators import Entries
 from bifactor.problems.objective import Problem
 from bifactor.running.solve import solve
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 NEEDED = (
     "bifactor",
@@ -66,7 +66,7 @@ def doctor() -> None:
     }
     shown = [{name: value for name, value in check.items() if name != "advice"} for check in checks]
     answer |= {"checks": shown, "advice": [*wrong, *_advice(compiler, machine["usable"])]}
-    tell(answer, _summary(answer), FAILED if wrong else DONE)
+    print_result(answer, _summary(answer), FAILED if wrong else DONE)
 
 
 def _versions() -> dict[str, str | None]:
@@ -168,7 +168,7 @@ def _recovery() -> dict[str, Any]:
     return {
         "name": f"a completion problem is solved to {EXACT:g}",
         "ok": error <= EXACT,
-        "found": f"relative error {error:.1e} after {counted(result.n_iter, 'iteration')} and {seconds:.2f} s",
+        "found": f"relative error {error:.1e} after {pluralize(result.n_iter, 'iteration')} and {seconds:.2f} s",
         "advice": f"The run ended with: {result.status}. Reinstall numpy, scipy and numba; else report a bug.",
     }
 

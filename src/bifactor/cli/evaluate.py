@@ -9,13 +9,13 @@ from rich.table import Table
 from bifactor.cli import monitor
 from bifactor.cli.inputs import history_option
 from bifactor.cli.options import INPUT, column_options, columns, json_option, seed_option
-from bifactor.cli.output import Screen, emit_json, say, tell, wants_json
+from bifactor.cli.output import Screen, emit_json, print_line, print_result, wants_json
 from bifactor.errors import InputError
 from bifactor.models import load
-from bifactor.models.metrics import spoken, tested
-from bifactor.models.new_entries import entries_for
-from bifactor.models.recommender.evaluation import judged, later, spelt, worth
-from bifactor.validation import counted
+from bifactor.models.metrics import format_scores, score_file
+from bifactor.models.new_entries import read_new_entries
+from bifactor.models.recommender.evaluation import describe_gain, evaluate_fit, metric_label, split_later_choices
+from bifactor.validation import pluralize
 
 EXAMPLES = """\b
 Examples:
@@ -46,20 +46,22 @@ def evaluate(fit: Path, test: Path, history: Path | None, count: int | None, see
         raise InputError("-n is for lists, and this is a fit to values. Leave it out, or fit with --implicit.")
     if history is not None:
         model = model.fold_in(history)
-    with monitor.reading(test.name) as progress:
-        data = entries_for(model, test, progress=progress, **columns(options))
+    with monitor.reading_progress(test.name) as progress:
+        data = read_new_entries(model, test, progress=progress, **columns(options))
     if model.model.clicks is None:
-        answer = tested(model, data, test)[0]
-        tell({"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", spoken(answer))])
+        answer = score_file(model, data, test)[0]
+        print_result(
+            {"fit": str(fit), "test": test.name, **answer}, [("test", test.name), ("errors", format_scores(answer))]
+        )
         return
-    split, aside = later(model, data)
-    card = judged(model, split, count or 10, seed).card()
+    split, aside = split_later_choices(model, data)
+    card = evaluate_fit(model, split, count or 10, seed).card()
     if wants_json():
         emit_json({"fit": str(fit), "test": test.name, **card, "left_out": aside})
         return
     _show(card)
-    say(_judged(card, aside))
-    say(worth(card))
+    print_line(_judged(card, aside))
+    print_line(describe_gain(card))
 
 
 def _show(card: dict[str, Any]) -> None:
@@ -68,20 +70,20 @@ def _show(card: dict[str, Any]) -> None:
         table.add_column(name, justify="left" if not name else "right")
     for name, one in card["metrics"].items():
         interval = f"{one['low']:.4f} to {one['high']:.4f}" if "low" in one else ""
-        table.add_row(spelt(name), f"{one['mean']:.4f}", interval, f"{one['popular']:.4f}")
+        table.add_row(metric_label(name), f"{one['mean']:.4f}", interval, f"{one['popular']:.4f}")
     Screen().print(table)
 
 
 def _judged(card: dict[str, Any], aside: dict[str, int]) -> str:
     """How many users and choices were judged, how many were left out, and why."""
-    told = f"{counted(card['users'], 'user')} judged by {counted(aside['judged'], 'choice')}"
+    told = f"{pluralize(card['users'], 'user')} judged by {pluralize(aside['judged'], 'choice')}"
     told += f" of {aside['choices']:,}. Recall is {card['recall']}, where T are the choices of a user in the file."
     why = {
-        "of_unknown_users": f"of {counted(aside['unknown_users'], 'user')} not in the fit (pass --history for these)",
+        "of_unknown_users": f"of {pluralize(aside['unknown_users'], 'user')} not in the fit (pass --history for these)",
         "of_unknown_items": "of items not in the fit",
         "known_before": "already in the fit",
     }
     without = [f"{aside[name]:,} {words}" for name, words in why.items() if aside[name]]
     told += f" Choices left out: {', '.join(without)}." if without else ""
-    left = counted(aside["users_left_out"], "user")
+    left = pluralize(aside["users_left_out"], "user")
     return told + (f" No choices of {left} are left to judge." if aside["users_left_out"] else "")

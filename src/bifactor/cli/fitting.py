@@ -11,26 +11,26 @@ from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.output import stderr
 from bifactor.cli.signals import AfterFit
-from bifactor.cli.summary import block_memory, checked_memory, sample_memory, saved_memory
+from bifactor.cli.summary import block_memory, require_free_memory, sample_memory, saved_memory
 from bifactor.data import BlockStore, Observations
 from bifactor.data.store.block_store import is_held_out
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
 from bifactor.models import Fit, Model
-from bifactor.models.completion.blocks import ENOUGH, IN_MEMORY, block_scores, fit_blocks
-from bifactor.models.completion.fitting import Settings, after_choice, fit_model
+from bifactor.models.completion.blocks import IN_MEMORY_NOISES, MAX_SEARCH_ENTRIES, block_scores, fit_blocks
+from bifactor.models.completion.fitting import CompletionSettings, after_choice, fit_model
 from bifactor.models.completion.labels import signs, two_classes
-from bifactor.models.completion.noise_selection import MANY, candidates
-from bifactor.models.hyperparameters import MOST
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES, candidates
+from bifactor.models.hyperparameters import MAX_RANK
 from bifactor.models.metrics import scores
 from bifactor.models.recoding import BlockView, Labels
 from bifactor.operators import Partitioned
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
-from bifactor.running.memory import entries_memory, in_words
+from bifactor.running.memory import bytes_in_words, entries_memory
 from bifactor.running.result import Status
 from bifactor.solvers import PCG, Solver
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 Data = Observations | BlockView
 """Values, encoded for the loss."""
@@ -40,7 +40,9 @@ def size_of(data: Data) -> int:
     return data.store.size if isinstance(data, BlockView) else int(data.values.size)
 
 
-def encoded(entries: Observations | BlockStore, chosen: Settings, path: Path) -> tuple[Data, Array | None, list[str]]:
+def encode_entries(
+    entries: Observations | BlockStore, chosen: CompletionSettings, path: Path
+) -> tuple[Data, Array | None, list[str]]:
     """The entries encoded for the loss, the classes of labels, and notes for the user."""
     notes, classes, loss = [], None, chosen.loss
     stored = isinstance(entries, BlockStore)
@@ -62,7 +64,7 @@ def encoded(entries: Observations | BlockStore, chosen: Settings, path: Path) ->
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if entries.origin is not None and entries.origin.missing and not (entries.origin.wide or stored):
-        notes.append(f"Left out: {counted(entries.origin.missing, 'line')} without a value.")
+        notes.append(f"Left out: {pluralize(entries.origin.missing, 'line')} without a value.")
     return data, classes, notes
 
 
@@ -72,22 +74,22 @@ def _labelled(entries: Observations | BlockStore, values: Array, classes: Array)
     return entries.replaced(values)
 
 
-def needed(data: Data, chosen: Settings, workers: int | None = None) -> int:
+def require_fit_memory(data: Data, chosen: CompletionSettings, workers: int | None = None) -> int:
     """The memory that the fit will take, in bytes. Raise if that is more than there is."""
-    tried: list[tuple[int, Solver | None]] = [(MOST if chosen.n_components is None else chosen.n_components, None)]
+    tried: list[tuple[int, Solver | None]] = [(MAX_RANK if chosen.n_components is None else chosen.n_components, None)]
     if chosen.posterior:
         stored = isinstance(data, BlockView)
         every = candidates(chosen.noise, chosen.n_components, data.shape, chosen.implicit is not False and not stored)
-        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY]
+        tried = [(one.rank, one.solver) for one in every if not stored or one.solver.noise not in IN_MEMORY_NOISES]
     found = max((_memory(data, chosen, rank, solver, workers) for rank, solver in tried), default=0)
-    checked_memory(found, data, chosen)
+    require_free_memory(found, data, chosen)
     console = stderr()
     if console.is_terminal:
-        console.print(f"The fit takes about {in_words(found)} of memory besides Python itself.")
+        console.print(f"The fit takes about {bytes_in_words(found)} of memory besides Python itself.")
     return found
 
 
-def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None, workers: int | None) -> int:
+def _memory(data: Data, chosen: CompletionSettings, rank: int, solver: Solver | None, workers: int | None) -> int:
     size = size_of(data)
     if isinstance(data, Observations):
         return entries_memory(data.shape, size, rank, data.values.dtype, solver)
@@ -97,11 +99,16 @@ def _memory(data: Data, chosen: Settings, rank: int, solver: Solver | None, work
     found += saved_memory(problem, min(rank, *data.shape)) if chosen.posterior else 0
     if chosen.ridge is not None and chosen.n_components is not None and not chosen.loss.located:
         return found
-    return max(found, sample_memory(data.shape, size, MANY if chosen.posterior else ENOUGH, rank, solver))
+    return max(
+        found,
+        sample_memory(
+            data.shape, size, MAX_NOISE_SELECTION_ENTRIES if chosen.posterior else MAX_SEARCH_ENTRIES, rank, solver
+        ),
+    )
 
 
-def fitted(
-    data: Data, classes: Array | None, chosen: Settings, holdout: float, notes: list[str], rest: AfterFit
+def fit_and_score(
+    data: Data, classes: Array | None, chosen: CompletionSettings, holdout: float, notes: list[str], rest: AfterFit
 ) -> tuple[Fit, Model, tuple[Array, Array] | None, dict[str, Any]]:
     """The fit to all entries, the first fit, held-out values with their predictions, and scores at these."""
     marks: dict[str, Any] = {}
@@ -142,11 +149,11 @@ def _split(data: Data, holdout: float, seed: int) -> tuple[Data, Data]:
         hidden = is_held_out(data.rows, data.cols, holdout, seed)
         train, part = data.part(~hidden), data.part(hidden)
     if not size_of(train) or not size_of(part):
-        raise InputError(f"Nothing can be held out of {counted(size_of(data), 'entry')}. Leave out --holdout.")
+        raise InputError(f"Nothing can be held out of {pluralize(size_of(data), 'entry')}. Leave out --holdout.")
     return train, part
 
 
-def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Array, Array]:
+def _judged(fit: Fit, part: Data, chosen: CompletionSettings) -> tuple[dict[str, Any], Array, Array]:
     """Scores at the held-out entries, and the values and predictions at these, or at a sample of them."""
     if isinstance(part, BlockView):
         return block_scores(fit.model, part, chosen.executor)
@@ -154,7 +161,7 @@ def _judged(fit: Fit, part: Data, chosen: Settings) -> tuple[dict[str, Any], Arr
     return found, part.values, predicted
 
 
-def _same(chosen: Settings, first: Model) -> Settings:
+def _same(chosen: CompletionSettings, first: Model) -> CompletionSettings:
     """Settings with the rank, ridges and solver that an earlier fit has chosen."""
     solver = chosen.solver if first.choice is None else first.choice.chosen.solver
     chosen = after_choice(after_choice(chosen, first.choice), first.path)
@@ -162,12 +169,12 @@ def _same(chosen: Settings, first: Model) -> Settings:
     return replace(chosen, n_components=first.rank, solver=solver)
 
 
-def _run(data: Data, chosen: Settings, start: Model | None, notes: list[str]) -> Model:
+def _run(data: Data, chosen: CompletionSettings, start: Model | None, notes: list[str]) -> Model:
     automatic = chosen.ridge is None or chosen.n_components is None
     what = "fitting all entries" if start is not None else "fitting"
     before = "choosing the ridge" if chosen.ridge is None else "choosing the rank" if automatic else "starting"
     before = "choosing the noise" if chosen.posterior else before
-    with warnings.catch_warnings(record=True) as caught, monitor.fitting(what, before, size_of(data)) as show:
+    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, before, size_of(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
         if start is None:

@@ -11,17 +11,17 @@ import click
 from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, force_option, json_option, safe, safe_cells_option, seed_option
 from bifactor.cli.output import notes as noted
-from bifactor.cli.output import tell
-from bifactor.data.column_types import KEEP, KINDS, NUMBER, ORDINAL, ColumnHint, Form
+from bifactor.cli.output import print_result
+from bifactor.data.column_types import KEEP, KINDS, NUMBER, ORDINAL, ColumnHint, ColumnSpec
 from bifactor.data.columns import parquet_columns
 from bifactor.data.text import require_file
 from bifactor.errors import InputError
 from bifactor.estimators.table_imputer import TableImputer
 from bifactor.models.completion.fitting import seed_of
-from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, Sheet, metric_of
+from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, FittedTable, metric_of
 from bifactor.models.imputation.text import TextTable, names_rows
 from bifactor.running.files import new_file, opened, require_free
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 EXAMPLES = """\b
 Examples:
@@ -95,27 +95,28 @@ def impute(
 class Filled(NamedTuple):
     """A filled-in table: the holes of each column, how many of them were filled in, and a function that writes it."""
 
-    sheet: Sheet
+    sheet: FittedTable
     holes: list[int]
     counts: list[int]
     write: Callable[[Path, Path, bool], None]
 
 
 def _fill_text(table: Path, said: dict[str, str], effort: str, seed: int, delimiter: str | None) -> Filled:
-    with monitor.reading(table.name) as progress:
+    with monitor.reading_progress(table.name) as progress:
         text = TextTable.read(table, delimiter, progress)
     _require_columns(said, text.header, table)
     said = dict.fromkeys(text.aside, KEEP) | said
     given = [(name, *text.cells(name)) for name in text.header]
     columns = [cells for _, cells, _ in given]
     forms = [
-        Form.of(name, cells, ColumnHint.of(name, said[name]) if name in said else None, d) for name, cells, d in given
+        ColumnSpec.of(name, cells, ColumnHint.of(name, said[name]) if name in said else None, d)
+        for name, cells, d in given
     ]
     if all(form.kind == KEEP for form in forms):
         raise InputError(f"{table} has no column of numbers, grades or categories. Check the delimiter.")
-    with monitor.fitting("fitting", "filling in") as bar:
+    with monitor.fit_progress("fitting", "filling in") as bar:
         show = lambda k, *_: bar.stage("rounds of fitting", k, 2 * ROUNDS)  # noqa: E731
-        sheet = Sheet.fit(forms, columns, effort=effort, seed=seed_of(seed), on_round=show)
+        sheet = FittedTable.fit(forms, columns, effort=effort, seed=seed_of(seed), on_round=show)
         told = sheet.fill(columns)
     if unfilled := sheet.unfilled(said):
         warnings.warn(unfilled, UserWarning, stacklevel=2)
@@ -139,7 +140,7 @@ def _fill_parquet(table: Path, said: dict[str, str], effort: str, seed: int) -> 
     first = frame.column_names[0]
     aside = [name for name, count in nulls.items() if count == frame.num_rows]
     aside += [first] if names_rows(first) and not nulls[first] else []
-    with monitor.fitting("fitting", "filling in"):
+    with monitor.fit_progress("fitting", "filling in"):
         columns = dict.fromkeys(aside, KEEP) | said
         imputer = TableImputer(columns=columns, effort=effort, random_state=seed).fit(frame)
         full = imputer.transform(frame).replace_schema_metadata(frame.schema.metadata)
@@ -187,20 +188,20 @@ def _tell(filled: Filled, notes: list[str], output: Path) -> None:
     left = sum(filled.holes) - total
     cells = sum(a + b for form, a, b in zip(sheet.forms, sheet.known, sheet.holes, strict=True) if form.kind != KEEP)
     used = [form for form in sheet.forms if form.kind != KEEP]
-    first = [("filled in", f"{total:,} of {counted(cells, 'cell')} in {counted(len(used), 'column')}")]
+    first = [("filled in", f"{total:,} of {pluralize(cells, 'cell')} in {pluralize(len(used), 'column')}")]
     if len(lines) > SHOWN:
         lines = [*lines[:SHOWN], ("…", f"{len(lines) - SHOWN:,} more columns; all are in --json")]
     if kept:
         lines.append(("kept", f"{', '.join(kept[:10])}{' …' if len(kept) > 10 else ''}"))
     if left:
-        lines.append(("left empty", counted(left, "cell")))
+        lines.append(("left empty", pluralize(left, "cell")))
     lines += [*noted(notes), ("written", str(output))]
     rows = sheet.known[0] + sheet.holes[0]
     answer = {"output": str(output), "rows": rows, "filled": total, "left": left, "columns": columns, "notes": notes}
-    tell(answer, [*first, *lines])
+    print_result(answer, [*first, *lines])
 
 
-def _words(form: Form, holes: int, count: int, score: Any) -> str:
+def _words(form: ColumnSpec, holes: int, count: int, score: Any) -> str:
     done = f"{form.kind}: {count:,} filled in"
     if count < holes:
         done += f", {holes - count:,} left"

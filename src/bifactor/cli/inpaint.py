@@ -11,11 +11,11 @@ from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, Within, force_option, json_option, seed_option
 from bifactor.cli.output import notes as noted
-from bifactor.cli.output import tell
+from bifactor.cli.output import print_result
 from bifactor.errors import InputError
 from bifactor.kernels.threading import blas_at_most
 from bifactor.pictures.baselines import best_blur, nearest
-from bifactor.pictures.completion import checked, filled
+from bifactor.pictures.completion import fill_picture, validate_picture
 from bifactor.pictures.files import (
     FORMATS,
     PEAKS,
@@ -23,9 +23,9 @@ from bifactor.pictures.files import (
     brightness,
     colour_of,
     format_of,
-    kept,
     losses,
     psnr,
+    random_mask,
     read_picture,
     require_room,
     write_picture,
@@ -43,7 +43,7 @@ def known_pixels(
     shape = picture.pixels.shape[:2]
     notes: list[str] = []
     if keep is not None:
-        known = kept(shape, keep, seed)
+        known = random_mask(shape, keep, seed)
     elif mask is not None:
         known, notes = _light(mask, picture, path)
     elif hole is not None:
@@ -208,7 +208,7 @@ def inpaint(
         answer["seconds_compared"] = time.perf_counter() - started
     answer |= dict.fromkeys(("psnr", "psnr_hidden", "psnr_hidden_blur")) | scores
     answer |= {"notes": image.notes + losses(format_of(output), pixels, alpha) + notes}
-    tell(answer, _summary(answer, bool(scores)))
+    print_result(answer, _summary(answer, bool(scores)))
 
 
 def _require_one(**said: bool) -> None:
@@ -257,13 +257,13 @@ def _write(path: Path, force: bool, pixels: Array, alpha: Array | None = None, p
 def _completed(pixels: Array, alpha: Array | None, known: Array) -> tuple[Array, Array, float]:
     """The picture without holes, a standard deviation for each pixel, and the time in seconds."""
     seen = _seen(pixels, alpha)
-    given, mask = checked(pixels, known)
+    given, mask = validate_picture(pixels, known)
     if not seen.all():
         # The colour of fully transparent pixels is arbitrary and must not spread into holes beside them.
         given = np.where(seen[:, :, None], given, nearest(given, known & seen))
     started = time.perf_counter()
     with monitor.share("filling in") as show, blas_at_most(1):
-        full, spread = filled(given, mask, progress=show)
+        full, spread = fill_picture(given, mask, progress=show)
     full[known] = pixels[known]
     return full, spread, time.perf_counter() - started
 

@@ -10,13 +10,13 @@ from bifactor.arrays import Array
 from bifactor.data import Names, read
 from bifactor.data.text import head, line_blocks, require_file
 from bifactor.errors import FileError, InputError
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 TABLES = {".csv": ",", ".tsv": "\t"}
 """Extensions of files whose first column is read, and their delimiters."""
 
 
-def names_in(path: Path, known: Names, called: str) -> Array:
+def read_names(path: Path, known: Names, called: str) -> Array:
     """The names in a file: one per line or, in csv and tsv, the first cell of each line; `called` is their header."""
     require_file(path)
     head(path, "Pass text with one name per line, or csv.")
@@ -40,7 +40,7 @@ def names_in(path: Path, known: Names, called: str) -> Array:
 # Titles of columns, from a file.
 
 
-def titles_of(path: Path, cols: Names | None) -> Array:
+def read_titles(path: Path, cols: Names | None) -> Array:
     """The title of each column, "" where the file has none: items in its first column, titles in its second."""
     assert cols is not None
     pairs = read(path, row="1", col="2", values=False, wide=False)
@@ -50,8 +50,8 @@ def titles_of(path: Path, cols: Names | None) -> Array:
     here = places >= 0
     if not here.any():
         raise InputError(
-            f"None of the {counted(len(pairs.row_names), 'name')} in the first column of {path} is an item of the fit. "
-            "Pass a file of items and their titles."
+            f"None of the {pluralize(len(pairs.row_names), 'name')} in the first column of {path} is an item of the "
+            "fit. Pass a file of items and their titles."
         )
     titles = np.full(len(cols), "", object)
     # For an item that occurs twice, the first title is used.

@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from bifactor.cli.output import INTERRUPTED, JSON, TERMINATED, WRITING, WRITTEN, emit_json, interrupted, shown_lines
+from bifactor.cli.output import (
+    INTERRUPTED,
+    JSON,
+    TERMINATED,
+    WRITING,
+    WRITTEN,
+    emit_json,
+    escape_controls_in_lines,
+    interrupt_code,
+)
 from bifactor.cli.signals import answer_written, ended_by_signal
 from bifactor.errors import BifactorError
 
@@ -92,7 +101,7 @@ class _Group(click.Group):
             except BifactorError as error:
                 raise _told(ctx, click.ClickException(str(error))) from error
             except KeyboardInterrupt as error:
-                kind = _Terminated if interrupted() == TERMINATED else _Interrupted
+                kind = _Terminated if interrupt_code() == TERMINATED else _Interrupted
                 when = "again while the fit was written" if ctx.meta.get(WRITING) else "before there was a fit"
                 told = f"Interrupted {when}. Nothing was written."
                 if ctx.meta.get(WRITTEN):
@@ -105,7 +114,7 @@ class _Group(click.Group):
 
 def _told(context: click.Context, error: click.ClickException) -> click.ClickException:
     """The error with control characters shown, which is also printed as JSON if the output is JSON."""
-    vars(error)["message"] = shown_lines(error.message)
+    vars(error)["message"] = escape_controls_in_lines(error.message)
     if context.meta.get(JSON, False):
         emit_json({"error": error.format_message()})
     return error

@@ -23,11 +23,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bifactor.cli.output import in_time, shown, stderr
+from bifactor.cli.output import duration_in_words, escape_controls, stderr
 from bifactor.data.text import Progress as Read
 from bifactor.errors import FileError
 from bifactor.problems.state import State
-from bifactor.running.progress import turned
+from bifactor.running.progress import show_stage
 
 LOG = "bifactor.log"
 """Key of the log in the context of a command."""
@@ -112,7 +112,7 @@ def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
 
 
 @contextmanager
-def reading(name: str) -> Iterator[Read]:
+def reading_progress(name: str) -> Iterator[Read]:
     """A progress bar for reading a file."""
     columns = (
         TextColumn("reading {task.description}", markup=False),
@@ -123,11 +123,11 @@ def reading(name: str) -> Iterator[Read]:
         TimeRemainingColumn(),
     )
     with _bar(columns) as bar:
-        task = bar.add_task(shown(name), total=None)
+        task = bar.add_task(escape_controls(name), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-class Fitting:
+class FitMonitor:
     """A line with the current stage, its progress, and an upper bound of the time left."""
 
     def __init__(self, bar: Progress, first: str, what: str, observations: int):
@@ -136,12 +136,12 @@ class Fitting:
 
     def stage(self, what: str, done: int, most: int) -> None:
         """Show a stage before the iterations."""
-        turned(self._bar, self._task, what, done, most)
+        show_stage(self._bar, self._task, what, done, most)
 
     def expect(self, seconds: float) -> None:
         """Announce how long the fit will take, if that is long."""
         if seconds >= LONG and self._bar.console.is_terminal:
-            self._bar.console.print(f"The fit takes about {in_time(seconds)}.")
+            self._bar.console.print(f"The fit takes about {duration_in_words(seconds)}.")
 
     def iterations(self, most: int) -> Callable[[int, State], None]:
         """A callback for at most `most` iterations."""
@@ -169,7 +169,7 @@ class Fitting:
 
 
 @contextmanager
-def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
+def fit_progress(what: str, first: str, observations: int = 0) -> Iterator[FitMonitor]:
     """The progress of a fit to so many observations; `first` names the stage before the iterations."""
     columns = (
         SpinnerColumn(),
@@ -180,7 +180,7 @@ def fitting(what: str, first: str, observations: int = 0) -> Iterator[Fitting]:
         TimeRemainingColumn(),
     )
     with _bar(columns) as bar:
-        yield Fitting(bar, first, what, observations)
+        yield FitMonitor(bar, first, what, observations)
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("opening", total=None)
-        yield lambda what, done, total: turned(bar, task, what, done, total)
+        yield lambda what, done, total: show_stage(bar, task, what, done, total)
 
 
 class _Speed(ProgressColumn):

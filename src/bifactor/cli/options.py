@@ -10,7 +10,7 @@ import click
 from bifactor.cli.output import JSON
 from bifactor.data.text import number_of
 from bifactor.models.fit import UNKNOWN
-from bifactor.validation import LARGEST, SMALLEST
+from bifactor.validation import MAX_SETTING, MIN_SETTING
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -64,7 +64,7 @@ class Within(click.FloatRange):
         return number
 
 
-POSITIVE = Within(SMALLEST, LARGEST)
+POSITIVE = Within(MIN_SETTING, MAX_SETTING)
 
 
 def _note_json(context: click.Context, option: click.Parameter, value: bool) -> bool:

@@ -31,14 +31,14 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that a terminal obeys instead of showing them, and those that reverse the order of others."""
 
 
-def shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with escapes for control characters: names and titles come from files of others."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def shown_lines(text: str) -> str:
+def escape_controls_in_lines(text: str) -> str:
     """A text of several lines with escapes for control characters other than tabs."""
-    return "\n".join("\t".join(map(shown, line.split("\t"))) for line in text.split("\n"))
+    return "\n".join("\t".join(map(escape_controls, line.split("\t"))) for line in text.split("\n"))
 
 
 class Screen(Console):
@@ -48,17 +48,17 @@ class Screen(Console):
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(shown(text), **options)
+        return super().render_str(escape_controls(text), **options)
 
 
 class Lines:
     """A file for lines of csv on stdout: on a terminal with control characters shown, elsewhere as they are."""
 
     def write(self, text: str) -> int:
-        return sys.stdout.write(shown_lines(text) if sys.stdout.isatty() else text)
+        return sys.stdout.write(escape_controls_in_lines(text) if sys.stdout.isatty() else text)
 
 
-def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
+def print_result(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = DONE) -> None:
     """Print the answer, as JSON or as lines of a name and some words, and exit unless `code` is 0."""
     if wants_json():
         emit_json(answer)
@@ -73,10 +73,10 @@ def tell(answer: dict[str, Any], lines: Iterable[tuple[str, str]], code: int = D
 
 def code_of(status: Any) -> int:
     """The exit code after a run with this status."""
-    return interrupted() if status.name == "INTERRUPTED" else DONE
+    return interrupt_code() if status.name == "INTERRUPTED" else DONE
 
 
-def interrupted() -> int:
+def interrupt_code() -> int:
     """The exit code after Ctrl-C or SIGTERM."""
     return int(click.get_current_context().meta.get(ENDED, INTERRUPTED))
 
@@ -100,13 +100,13 @@ def emit_json(answer: dict[str, Any]) -> None:
     click.echo(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
 
 
-def in_time(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """A duration in words, to one digit: 40 s, 3 min, 2 h."""
     unit, name = (3600, "h") if seconds >= 3420 else (60, "min") if seconds >= 57 else (1, "s")
     return f"{float(f'{seconds / unit:.1g}'):,.0f} {name}"
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a sentence, unless the output is JSON."""
     if not wants_json():
         Screen(soft_wrap=True).print(text)

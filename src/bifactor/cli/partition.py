@@ -8,10 +8,10 @@ import click
 
 from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, force_option, json_option, text_names_option
-from bifactor.cli.output import emit_json, interrupted, stderr, tell, wants_json
+from bifactor.cli.output import emit_json, interrupt_code, print_result, stderr, wants_json
 from bifactor.data import BlockStore
 from bifactor.data import partition as write_blocks
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 EXAMPLES = """\b
 Examples:
@@ -81,13 +81,13 @@ def _tell(store: BlockStore, output: Path, seconds: float, new: bool) -> None:
     left_out = f", {store.origin.missing:,} lines without a value left out" if store.origin.missing else ""
     lines = [
         ("read", store.origin.layout),
-        ("observations", f"{store.size:,} of {counted(m, 'row')} and {counted(n, 'column')}{left_out}"),
+        ("observations", f"{store.size:,} of {pluralize(m, 'row')} and {pluralize(n, 'column')}{left_out}"),
         ("blocks", f"{len(store.parts):,} of {answer['blocks_of']}, {size / store.size:.2f} bytes per observation"),
     ]
     if new:
         lines.append(("time", f"{seconds:.1f} s, {store.size / seconds / 1e6:.2f} million observations per second"))
     lines.append(("written", f"{output}" if new else f"{output}, by an earlier run: nothing was left to do"))
-    tell(answer, lines)
+    print_result(answer, lines)
 
 
 def _stopped(output: Path) -> None:
@@ -97,4 +97,4 @@ def _stopped(output: Path) -> None:
         emit_json({"error": words})
     else:
         stderr().print(f"Error: {words}")
-    click.get_current_context().exit(interrupted())
+    click.get_current_context().exit(interrupt_code())

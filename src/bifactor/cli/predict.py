@@ -26,12 +26,12 @@ from bifactor.cli.options import (
 from bifactor.cli.output import Lines, emit_json, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, Frames, parquet_batches, require_parquet
 from bifactor.data import Names, Observations, read
-from bifactor.data.names import listed
+from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.models.model import known
+from bifactor.models.model import match_status
 from bifactor.running.files import new_file, opened, require_free
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 BATCH = 1_000_000
 """Pairs of a parquet file per piece that is read."""
@@ -90,7 +90,7 @@ def predict(
     model = load(fit)
     if history is not None:
         model = model.fold_in(history)
-    answers = (Answer.of(model, some, unknown, std) for some in _batches(model, pairs, columns(options)))
+    answers = (PredictionTable.of(model, some, unknown, std) for some in _batches(model, pairs, columns(options)))
     if wants_json() and output is None:
         every = list(answers)
         told = {"predictions": [one for answer in every for one in answer.records()]}
@@ -100,14 +100,14 @@ def predict(
     if wants_json():
         emit_json({"pairs": count, "unknown": strange, "output": str(output)})
         return
-    said = f"{counted(count, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
+    said = f"{pluralize(count, 'pair')} predicted" + (f", written to {output}" if output is not None else "")
     stderr().print(said + (f"; {strange:,} with a name that is not in the fit" if strange else ""))
 
 
 def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observations]:
     """The pairs of a file, in pieces if it is parquet."""
     how = {"values": False, "hints": model.header, **asked}
-    with monitor.reading(path.name) as progress:
+    with monitor.reading_progress(path.name) as progress:
         done = 0
         if path.name.lower().endswith(PARQUET) and path.is_file():
             for batch, done, total in parquet_batches(path, BATCH):
@@ -117,7 +117,9 @@ def _batches(model: Fit, path: Path, asked: dict[str, Any]) -> Iterator[Observat
             yield read(path, progress=progress, **how)
 
 
-def _written(answers: "Iterator[Answer]", output: Path | None, force: bool, safe_cells: bool) -> tuple[int, int]:
+def _written(
+    answers: "Iterator[PredictionTable]", output: Path | None, force: bool, safe_cells: bool
+) -> tuple[int, int]:
     """Write answers; return the number of pairs, and of those with a name that is not in the fit."""
     count = strange = 0
     with _place(output, force, safe_cells) as put:
@@ -143,7 +145,7 @@ def _place(output: Path | None, force: bool, safe_cells: bool) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class PredictionTable:
     """Predictions for pairs: names on both sides, the numbers, and which names are in the fit."""
 
     header: tuple[str, ...]
@@ -155,7 +157,7 @@ class Answer:
     flags: Array
 
     @classmethod
-    def of(cls, fit: Fit, pairs: Observations, unknown: str, std: bool) -> "Answer":
+    def of(cls, fit: Fit, pairs: Observations, unknown: str, std: bool) -> "PredictionTable":
         assert pairs.row_names is not None
         assert pairs.column_names is not None
         rows, cols = pairs.row_names[pairs.rows], pairs.column_names[pairs.cols]
@@ -168,7 +170,7 @@ class Answer:
         told = {"prediction": fit.model.predicted(fit.scores(i, j))}
         if std:
             told["std"] = fit.std(i, j)
-        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, known(i, j))
+        return cls(called, (fit.rows, i, rows), (fit.cols, j, cols), told, match_status(i, j))
 
     def __len__(self) -> int:
         return int(self.flags.size)
@@ -209,12 +211,12 @@ class Answer:
 
 def _require_known(places: Array, names: Array, side: str) -> None:
     if np.any(places < 0):
-        name = listed(names[places < 0])[0]
+        name = to_python_objects(names[places < 0])[0]
         raise InputError(f"The fit has no {side} named {name!r}. Check the name, or pass --unknown mean.")
 
 
 def _called(names: Names, places: Array, given: Array) -> list[Any]:
     """Names as in the fit, so that all answers have names of one type; unknown names as they were given."""
-    known_ones = listed(names[places]) if len(names) else [None] * places.size
-    own = zip(places.tolist(), known_ones, listed(given), strict=True)
+    known_ones = to_python_objects(names[places]) if len(names) else [None] * places.size
+    own = zip(places.tolist(), known_ones, to_python_objects(given), strict=True)
     return [name if place >= 0 else other for place, name, other in own]

@@ -15,18 +15,25 @@ from rich.table import Table
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.cli import monitor
-from bifactor.cli.inputs import history_option, names_in, titles_of
+from bifactor.cli.inputs import history_option, read_names, read_titles
 from bifactor.cli.options import INPUT, Within, force_option, json_option, safe, safe_cells_option, seed_option
-from bifactor.cli.output import Screen, emit_json, say, stderr, wants_json
+from bifactor.cli.output import Screen, emit_json, print_line, stderr, wants_json
 from bifactor.cli.parquet import PARQUET, pyarrow, require_parquet
-from bifactor.data.names import listed
+from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models import Fit, load
-from bifactor.models.new_entries import entries_for
+from bifactor.models.new_entries import read_new_entries
 from bifactor.models.recommender.explain import Reasons
-from bifactor.models.top_k import BY, Order, allowed_columns, order, popular, served
+from bifactor.models.top_k import (
+    RANKING_MODES,
+    RankingCriterion,
+    allowed_columns,
+    make_criterion,
+    popular_columns,
+    top_columns,
+)
 from bifactor.running.files import new_file, opened, require_free
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 BLOCK = 4096
 """Rows per block of recommendations."""
@@ -43,7 +50,7 @@ CHOICES, POPULARITY = "choices", "popularity"
 """What a list is based on."""
 
 
-class Carrier(NamedTuple):
+class Contribution(NamedTuple):
     """A column that a row has chosen, and its contribution to the score of another."""
 
     column: Any
@@ -51,13 +58,13 @@ class Carrier(NamedTuple):
     part: float
 
 
-class Line(NamedTuple):
+class Recommendation(NamedTuple):
     """One recommendation."""
 
     column: Any
     score: float
     title: str | None
-    because: list[Carrier] | None
+    because: list[Contribution] | None
     """The reasons, strongest first."""
 
     @property
@@ -70,12 +77,12 @@ class RowList(NamedTuple):
     """The recommendations for a row, and what they are based on; None unless the fit is to clicks."""
 
     row: Any
-    lines: list[Line]
+    lines: list[Recommendation]
     based_on: str | None
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class RecommendationLists:
     """The recommendations of a fit for rows given by index, where -1 is a row that is not in the fit."""
 
     fit: Fit
@@ -87,7 +94,7 @@ class Lists:
     allowed: Array | None
     titles: Array | None
     reasons: Reasons | None
-    order: Order
+    order: RankingCriterion
     """Of the rows in the fit."""
     by: str
 
@@ -102,18 +109,18 @@ class Lists:
         known = np.concatenate([[0], np.cumsum(self.rows >= 0)])
         for first in range(0, self.rows.size, BLOCK):
             rows = self.rows[first : first + BLOCK]
-            names = listed(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
+            names = to_python_objects(self.fit.rows[rows]) if self.names is None else self.names[first : first + BLOCK]
             yield from self._block(rows, names, self.order.part(slice(known[first], known[first + rows.size])))
 
     @cached_property
     def fallback(self) -> tuple[Array, Array]:
         """The most popular columns, and the share of rows that chose each."""
-        return popular(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
+        return popular_columns(self.fit.seen, len(self.fit.cols), self.count, self.allowed)
 
-    def _block(self, rows: Array, names: list[Any], order: Order) -> Iterator[RowList]:
+    def _block(self, rows: Array, names: list[Any], order: RankingCriterion) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
         known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.taken(rows[there])
-        found = served(fit, order, known, self.count, not self.include_seen, self.allowed)
+        found = top_columns(fit, order, known, self.count, not self.include_seen, self.allowed)
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
             if row < 0:
@@ -125,21 +132,21 @@ class Lists:
             rests = POPULARITY if fallback else CHOICES if of_clicks else None
             yield RowList(name, self._lines(-1 if fallback else row, columns, scores), rests)
 
-    def _lines(self, row: int, columns: Array, scores: Array) -> list[Line]:
+    def _lines(self, row: int, columns: Array, scores: Array) -> list[Recommendation]:
         titles = [None] * columns.size if self.titles is None else self.titles[columns].tolist()
         because: list[Any] = [None] * columns.size
         if self.reasons is not None:
             because = [[] for _ in titles] if row < 0 or columns.size == 0 else self._because(row, columns)
-        names = listed(self.fit.cols[columns])
-        return [Line(*each) for each in zip(names, scores.tolist(), titles, because, strict=True)]
+        names = to_python_objects(self.fit.cols[columns])
+        return [Recommendation(*each) for each in zip(names, scores.tolist(), titles, because, strict=True)]
 
-    def _because(self, row: int, columns: Array) -> list[list[Carrier]]:
+    def _because(self, row: int, columns: Array) -> list[list[Contribution]]:
         assert self.reasons is not None
         found = []
         for own, parts in zip(*self.reasons.of(row, columns, CARRIERS), strict=True):
             titles = [None] * own.size if self.titles is None else self.titles[own].tolist()
-            names = listed(self.fit.cols[own])
-            every = [Carrier(*each) for each in zip(names, titles, parts.tolist(), strict=True)]
+            names = to_python_objects(self.fit.cols[own])
+            every = [Contribution(*each) for each in zip(names, titles, parts.tolist(), strict=True)]
             found.append([one for one in every if one.part > 0])
         return found
 
@@ -185,7 +192,9 @@ def require_ending(output: Path, safe_cells: bool) -> None:
         require_parquet(output, safe_cells)
 
 
-def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Callable[[float], None]) -> int:
+def write(
+    lists: RecommendationLists, output: Path, force: bool, safe_cells: bool, done: Callable[[float], None]
+) -> int:
     """Write a file in blocks of rows and return how many lines it has."""
     count = 0
     with new_file(output, force) as temporary:
@@ -198,7 +207,7 @@ def write(lists: Lists, output: Path, force: bool, safe_cells: bool, done: Calla
 
 
 @contextmanager
-def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iterator[Any]:
+def _text(temporary: Path, output: Path, lists: RecommendationLists, safe_cells: bool) -> Iterator[Any]:
     with opened(temporary, output) as file:
         writer = csv.writer(file, lineterminator="\n")
         cells = (lambda row: [safe(cell) for cell in row]) if safe_cells else list
@@ -212,7 +221,7 @@ def _text(temporary: Path, output: Path, lists: Lists, safe_cells: bool) -> Iter
 
 
 @contextmanager
-def _parquet(temporary: Path, lists: Lists) -> Iterator[Any]:
+def _parquet(temporary: Path, lists: RecommendationLists) -> Iterator[Any]:
     pa, parquet = pyarrow()
     whole = [side.values.dtype.kind in "iu" for side in (lists.fit.rows, lists.fit.cols)]
     whole[0] &= bool(np.all(lists.rows >= 0))  # rows that are not in the fit keep the name they were given by
@@ -253,7 +262,7 @@ Examples:
 @click.option("--names", type=INPUT, help="File of columns and their titles, to show these.")
 @click.option(
     "--by",
-    type=click.Choice(BY),
+    type=click.Choice(RANKING_MODES),
     default="mean",
     show_default=True,
     help="Rank by the prediction, by its lower bound, or by a random draw (Thompson sampling).",
@@ -303,8 +312,8 @@ def recommend(fit: Path, output: Path | None, force: bool, safe_cells: bool, **o
         if wants_json():
             emit_json(answer)
             return
-        said = f"{counted(count, 'line')} for {counted(lists.rows.size, 'row')} written to {output}"
-        more = f"; {counted(lists.popular, 'row')} without choices got the most popular" if lists.popular else ""
+        said = f"{pluralize(count, 'line')} for {pluralize(lists.rows.size, 'row')} written to {output}"
+        more = f"; {pluralize(lists.popular, 'row')} without choices got the most popular" if lists.popular else ""
         stderr().print(said + more)
     elif wants_json():
         emit_json({"rows": [_record(one, lists.measure) for one in lists]})
@@ -331,7 +340,7 @@ def _lists(
     level: float | None,
     seed: int,
     on_screen: bool,
-) -> Lists:
+) -> RecommendationLists:
     """The rows that the options name, and the settings of their lists."""
     of_clicks = model.model.clicks is not None
     if by != "mean":
@@ -341,20 +350,22 @@ def _lists(
         raise InputError(f"{option} is for clicks, and this is a fit to values. Leave it out, or fit with --implicit.")
     asked: Any = np.array(users, object)
     if listing is not None:
-        asked = np.concatenate([asked, names_in(listing, model.rows, model.header[0])])
+        asked = np.concatenate([asked, read_names(listing, model.rows, model.header[0])])
     if history is not None:
-        new = entries_for(model, history)
+        new = read_new_entries(model, history)
         assert new.row_names is not None
         model = model.fold_in(new)
         asked = asked if asked.size or everybody else new.row_names.values
     rows = np.arange(len(model.rows)) if everybody else model.places(asked, "row")
     called = None if everybody else _called(model, asked, rows, unknown)
-    allowed = None if items is None else allowed_columns(model, names_in(items, model.cols, model.header[1]))
-    titles = None if names is None else titles_of(names, model.cols)
+    allowed = None if items is None else allowed_columns(model, read_names(items, model.cols, model.header[1]))
+    titles = None if names is None else read_titles(names, model.cols)
     why = (on_screen and rows.size == 1) if explain is None else explain
     reasons = Reasons(model) if why and of_clicks else None
-    ordered = order(model.model, None if everybody else rows[rows >= 0], by, 0.9 if level is None else level, seed)
-    return Lists(model, rows, called, count, include_seen, allowed, titles, reasons, ordered, by)
+    ordered = make_criterion(
+        model.model, None if everybody else rows[rows >= 0], by, 0.9 if level is None else level, seed
+    )
+    return RecommendationLists(model, rows, called, count, include_seen, allowed, titles, reasons, ordered, by)
 
 
 def _require_error_bars(model: Fit, by: str) -> None:
@@ -373,14 +384,17 @@ def _called(model: Fit, asked: Array, rows: Array, unknown: str) -> list[Any]:
     """Names as in the fit; unknown names raise an error, or stay as they were given."""
     strange = rows < 0
     if strange.any() and unknown == "raise":
-        name, others = listed(asked[strange])[0], int(strange.sum()) - 1
-        more = f", and lacks {counted(others, 'other')} that you asked for" if others else ""
+        name, others = to_python_objects(asked[strange])[0], int(strange.sum()) - 1
+        more = f", and lacks {pluralize(others, 'other')} that you asked for" if others else ""
         advice = "" if model.model.clicks is None else ", or --unknown popular"
         raise InputError(
             f"The fit has no row named {name!r}{more}. Check the name, or pass its entries with --history{advice}."
         )
-    known = listed(model.rows[rows]) if len(model.rows) else listed(asked)
-    return [given if lost else own for lost, own, given in zip(strange.tolist(), known, listed(asked), strict=True)]
+    known = to_python_objects(model.rows[rows]) if len(model.rows) else to_python_objects(asked)
+    return [
+        given if lost else own
+        for lost, own, given in zip(strange.tolist(), known, to_python_objects(asked), strict=True)
+    ]
 
 
 def _record(one: RowList, measure: str) -> dict[str, Any]:
@@ -401,16 +415,16 @@ def _without_none(told: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _show(lists: Lists, one: RowList) -> None:
+def _show(lists: RecommendationLists, one: RowList) -> None:
     if not one.lines:
         rest = "every column of --items" if lists.allowed is not None else "every column"
-        say(f"{one.row} has an entry in {rest}, so none is left. Pass --include-seen to include these.")
+        print_line(f"{one.row} has an entry in {rest}, so none is left. Pass --include-seen to include these.")
         return
     called, _, column, *_ = lists.header
     title = f"for {called} {one.row}"
     if one.based_on == POPULARITY:
         title += ", who has no known choices: the most popular, and the share of all rows that chose each"
-    say(title)
+    print_line(title)
     table = Table()
     table.add_column(column)
     if lists.titles is not None:

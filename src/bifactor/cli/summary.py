@@ -7,17 +7,17 @@ from typing import Any
 from bifactor.cli.output import notes
 from bifactor.data import BlockStore, Observations
 from bifactor.executors import Streamed
-from bifactor.models.completion.clipping import in_words as spoken_range
+from bifactor.models.completion.clipping import describe_range as spoken_range
 from bifactor.models.completion.clipping import restored_range
-from bifactor.models.completion.fitting import Settings
-from bifactor.models.metrics import spoken
+from bifactor.models.completion.fitting import CompletionSettings
+from bifactor.models.metrics import format_scores
 from bifactor.models.provenance import noise_in_words
 from bifactor.models.recoding import BlockView
 from bifactor.models.storage import REPORT
 from bifactor.problems.objective import Objective
-from bifactor.running.memory import entries_memory, in_words, require_memory
+from bifactor.running.memory import bytes_in_words, entries_memory, require_memory
 from bifactor.solvers import Solver
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 READERS = 30_000_000
 """Bytes of compiled code and of threads that only passes over blocks need."""
@@ -48,7 +48,7 @@ def saved_memory(problem: Objective, rank: int) -> int:
     return 8 * sum(problem.shape) * width * (width + 1)
 
 
-def checked_memory(needed: int, data: Observations | BlockStore | BlockView, chosen: Settings) -> int:
+def require_free_memory(needed: int, data: Observations | BlockStore | BlockView, chosen: CompletionSettings) -> int:
     """The bytes needed. Raise `InputError` if that is more than there is, unless workers elsewhere may have more."""
     if isinstance(data, Observations) or isinstance(chosen.executor, Streamed):
         require_memory(needed)
@@ -58,28 +58,28 @@ def checked_memory(needed: int, data: Observations | BlockStore | BlockView, cho
 def memory_in_words(card: Mapping[str, Any]) -> str:
     """The line of the summary; what is estimated is the growth of the process beyond Python with its libraries."""
     workers = card["settings"].get("workers")
-    beside = "" if workers is None else f"{counted(workers, 'worker')} included, "
-    return f"about {in_words(card['memory'])} besides Python itself, {beside}as estimated before the fit"
+    beside = "" if workers is None else f"{pluralize(workers, 'worker')} included, "
+    return f"about {bytes_in_words(card['memory'])} besides Python itself, {beside}as estimated before the fit"
 
 
 def summary(card: dict[str, Any], output: Path) -> list[tuple[str, str]]:
     data, fit, timings = card["data"], card["fit"], card["timings"]
     return [
         ("data", f"{data['file']}, {data['layout']}"),
-        ("", f"{counted(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
-        ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {counted(fit['iterations'], 'iteration')}"),
+        ("", f"{pluralize(data['entries'], 'entry')} of {data['rows']:,} × {data['cols']:,}"),
+        ("fit", f"rank {fit['rank']}, {_shrinkage(fit)}, {pluralize(fit['iterations'], 'iteration')}"),
         *_noise(fit),
         *_clipped(fit),
         ("status", fit["sentence"]),
-        *((name, spoken(score)) for name, score in card["scores"].items()),
+        *((name, format_scores(score)) for name, score in card["scores"].items()),
         *notes(card["notes"]),
         ("memory", memory_in_words(card)),
         ("time", f"{timings['all']:.1f} s, of which reading took {timings['reading']:.1f} s"),
-        ("written", written(output)),
+        ("written", describe_output(output)),
     ]
 
 
-def written(output: Path) -> str:
+def describe_output(output: Path) -> str:
     """The folder of a fit, and its report if there is one."""
     return f"{output} (look at {output / REPORT})" if (output / REPORT).exists() else str(output)
 
@@ -93,7 +93,7 @@ def _noise(fit: dict[str, Any]) -> list[tuple[str, str]]:
     told = fit["noise"]
     if told is None:
         return []
-    return [("noise", f"{noise_in_words(told)}; {told['living']} of {counted(fit['rank'], 'component')} in use")]
+    return [("noise", f"{noise_in_words(told)}; {told['living']} of {pluralize(fit['rank'], 'component')} in use")]
 
 
 def _clipped(fit: dict[str, Any]) -> list[tuple[str, str]]:

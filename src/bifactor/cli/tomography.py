@@ -10,7 +10,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.cli import monitor
 from bifactor.cli.options import INPUT, Auto, force_option, json_option, seed_option
-from bifactor.cli.output import code_of, tell
+from bifactor.cli.output import code_of, print_result
 from bifactor.cli.output import notes as noted
 from bifactor.data.counts import read_counts
 from bifactor.errors import InputError
@@ -19,7 +19,7 @@ from bifactor.models.tomography.fit import require_npz
 from bifactor.models.tomography.goodness_of_fit import GoodnessOfFit, MisfitWarning
 from bifactor.models.tomography.states import target_state
 from bifactor.running.files import require_free
-from bifactor.validation import counted, whole
+from bifactor.validation import pluralize, whole
 
 EXAMPLES = """\b
 Examples:
@@ -84,11 +84,13 @@ def tomography(
     settings, table = read_counts(counts, qubits)
     n = len(settings[0])
     if rank != "auto" and rank > 2**n:  # a message that names the option, before any work
-        raise InputError(f"--rank {rank} is not possible for {counted(n, 'qubit')}. Choose from 1 to {2**n}, or auto.")
+        raise InputError(
+            f"--rank {rank} is not possible for {pluralize(n, 'qubit')}. Choose from 1 to {2**n}, or auto."
+        )
     state = None if target is None else target_state(target, n)
     model = StateTomography(qubits, rank, bit_order=bit_order, random_state=seed)
     before = "choosing the rank" if rank == "auto" else "fitting"
-    with warnings.catch_warnings(record=True) as caught, monitor.fitting("fitting", before):
+    with warnings.catch_warnings(record=True) as caught, monitor.fit_progress("fitting", before):
         warnings.simplefilter("always")
         model.fit_counts(settings, table)
     # The summary has separate lines for how the run and the choice of the rank ended.
@@ -99,7 +101,7 @@ def tomography(
         require_free(output, force)  # another process may have written it in the meantime
         model.save(output)
     answer["output"] = None if output is None else str(output)
-    tell(answer, _summary(answer), code_of(model.result_.status))
+    print_result(answer, _summary(answer), code_of(model.result_.status))
 
 
 def _answer(model: StateTomography, settings: list[str], table: Array) -> dict[str, Any]:
@@ -128,9 +130,9 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     reason = ", the best so far when Ctrl-C ended its choice" if answer["choice_interrupted"] else reason
     leading = ", ".join(f"{value:.4f}" for value in answer["eigenvalues"][:SHOWN])
     rest = " …" if len(answer["eigenvalues"]) > SHOWN else ""
-    qubits = counted(answer["qubits"], "qubit")
+    qubits = pluralize(answer["qubits"], "qubit")
     lines = [
-        ("counts", f"{qubits}, {answer['shots']:,.0f} shots in {counted(answer['settings'], 'setting')}"),
+        ("counts", f"{qubits}, {answer['shots']:,.0f} shots in {pluralize(answer['settings'], 'setting')}"),
         ("rank", f"{answer['rank']}{reason}"),
         ("purity", f"{answer['purity']:.4f}"),
         ("eigenvalues", leading + rest),
@@ -139,5 +141,8 @@ def _summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if answer["fidelity"] is not None:
         lines.append(("fidelity", f"{answer['fidelity']:.4f} with the target"))
-    lines += [("run", f"{answer['sentence']} ({counted(answer['iterations'], 'iteration')})"), *noted(answer["notes"])]
+    lines += [
+        ("run", f"{answer['sentence']} ({pluralize(answer['iterations'], 'iteration')})"),
+        *noted(answer["notes"]),
+    ]
     return lines if answer["output"] is None else [*lines, ("written", answer["output"])]

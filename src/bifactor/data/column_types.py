@@ -75,7 +75,7 @@ class ColumnHint:
 
 
 @dataclass(frozen=True)
-class Form:
+class ColumnSpec:
     """A column as in the fit."""
 
     name: Any

@@ -14,9 +14,9 @@ import numpy as np
 from bifactor.arrays import Array, floating
 from bifactor.data.column_types import is_nothing
 from bifactor.data.delimited import column_names
-from bifactor.data.layout import SAMPLE, SHOWN, Asked, Layout, hinted, with_columns
+from bifactor.data.layout import MAX_SHOWN_LENGTH, SAMPLE, FileLayout, ReadOptions, with_columns, with_hints
 from bifactor.data.names import Names
-from bifactor.data.observations import Observations, Origin, named
+from bifactor.data.observations import Observations, Origin, observations_from_names
 from bifactor.data.text import Progress, line_blocks, reading
 from bifactor.errors import BifactorError, FileError, InputError
 
@@ -36,17 +36,17 @@ class Columns(ABC):
     def take(self, names: Sequence[str]) -> list[Array]:
         """Some of the columns, with None or NaN for missing values."""
 
-    def layout(self, asked: Asked) -> Layout:
+    def layout(self, asked: ReadOptions) -> FileLayout:
         """The roles of the columns, as asked for or as inferred."""
-        blank = Layout("", len(self.header), self.header, False, (), (), "")
-        return with_columns(blank, self.sample(), hinted(asked, self.header), self.where)
+        blank = FileLayout("", len(self.header), self.header, False, (), (), "")
+        return with_columns(blank, self.sample(), with_hints(asked, self.header), self.where)
 
-    def observations(self, asked: Asked) -> Observations:
+    def observations(self, asked: ReadOptions) -> Observations:
         """The entries, from the columns that were asked for or inferred."""
         layout = self.layout(asked)
         return self._wide(layout) if layout.wide else self._long(layout)
 
-    def _long(self, layout: Layout) -> Observations:
+    def _long(self, layout: FileLayout) -> Observations:
         header = tuple(layout.name(k) for k in layout.places if k is not None)
         more = () if layout.weight is None else (layout.name(layout.weight),)
         rows, cols, *rest = self.take([*header, *more])
@@ -63,10 +63,10 @@ class Columns(ABC):
             weights = None if weights is None else weights[stay]
         origin = Origin(f"{self.where}: {', '.join(header)} ({layout.reason})", header, int(np.count_nonzero(~stay)))
         names = _names(rows, header[0], "row"), _names(cols, header[1], "column")
-        found = named(*names, values, origin, weights)
+        found = observations_from_names(*names, values, origin, weights)
         return (found.known() if len(header) > 2 else found).weighed()
 
-    def _wide(self, layout: Layout) -> Observations:
+    def _wide(self, layout: FileLayout) -> Observations:
         header = [layout.name(k) for k in layout.numeric]
         numbers = [_numbers(c, name, self.where) for c, name in zip(self.take(header), header, strict=True)]
         table = np.column_stack(numbers)
@@ -79,7 +79,7 @@ class Columns(ABC):
         origin = Origin(
             f"{self.where}, wide ({layout.reason})", (first, "column", "value"), table.size - values.size, wide=True
         )
-        return named((rows, at), (column_names(header, self.where), j), values, origin)
+        return observations_from_names((rows, at), (column_names(header, self.where), j), values, origin)
 
 
 def is_frame(source: Any) -> bool:
@@ -87,7 +87,7 @@ def is_frame(source: Any) -> bool:
     return isinstance(nw.from_native(source, pass_through=True), (nw.DataFrame, nw.LazyFrame))
 
 
-class Frame(Columns):
+class FrameColumns(Columns):
     """A data frame of any library that narwhals supports, including lazy ones."""
 
     def __init__(self, frame: Any, where: str = "the frame"):
@@ -169,16 +169,16 @@ class Records(Columns):
         return column
 
 
-def read_parquet(path: Path, asked: Asked, progress: Progress) -> Observations:
+def read_parquet(path: Path, asked: ReadOptions, progress: Progress) -> Observations:
     """A parquet file with a column each for rows, columns and values, or a wide one."""
     found: Observations = _of_parquet(path, lambda columns: columns.observations(asked))
     progress(1, 1)
     return found
 
 
-def parquet_columns(path: Path) -> "Frame":
+def parquet_columns(path: Path) -> "FrameColumns":
     """All columns of a parquet file."""
-    found: Frame = _of_parquet(path, lambda columns: Frame(columns.file.read(), str(path)))
+    found: FrameColumns = _of_parquet(path, lambda columns: FrameColumns(columns.file.read(), str(path)))
     return found
 
 
@@ -199,7 +199,7 @@ def _of_parquet(path: Path, read: "Callable[[ParquetColumns], Any]") -> Any:
             raise FileError(f"{path} is not a parquet file, or damaged ({said}). Download or save it again.") from None
 
 
-def read_records(path: Path, asked: Asked, progress: Progress) -> Observations:
+def read_records(path: Path, asked: ReadOptions, progress: Progress) -> Observations:
     """Read JSON lines."""
     return Records(path, progress).observations(asked)
 
@@ -219,10 +219,10 @@ class ParquetColumns(Columns):
         first = next(self.file.iter_batches(batch_size=SAMPLE), None)
         if first is None:
             raise FileError(f"{self.where} has no rows, contrary to its metadata. Save it again.")
-        return Frame(pa.Table.from_batches([first]), self.where).sample()
+        return FrameColumns(pa.Table.from_batches([first]), self.where).sample()
 
     def take(self, names: Sequence[str]) -> list[Array]:
-        return Frame(self.file.read(columns=list(names)), self.where).take(names)
+        return FrameColumns(self.file.read(columns=list(names)), self.where).take(names)
 
 
 def _array(column: Any) -> Array:
@@ -266,7 +266,7 @@ def _numbers(column: Array, name: str, where: str) -> Array:
 
 def _called(name: str) -> str:
     """A name for a message, shortened if it is long."""
-    return repr(name if len(name) <= SHOWN else name[:SHOWN] + "…")
+    return repr(name if len(name) <= MAX_SHOWN_LENGTH else name[:MAX_SHOWN_LENGTH] + "…")
 
 
 def _empty(column: Array) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 from bifactor.arrays import Array, floating, is_complex
 from bifactor.data.text import content, head, number_of, require_file
 from bifactor.errors import FileError, InputError
-from bifactor.validation import counted, is_count, require_finite
+from bifactor.validation import is_count, pluralize, require_finite
 
 MOST = 28
 """Largest log₂ of the number of outcomes of all settings together: 2²⁸ numbers take 2 GiB."""
@@ -68,7 +68,8 @@ def check_labels(labels: Any, what: str, letters: str, n_qubits: int | None = No
     for label in listed:
         if len(label) != n or not n or set(label) - set(letters):
             raise InputError(
-                f"{what} holds {label[:40]!r}. Each must have {counted(n, 'letter')}, one per qubit, out of {letters}."
+                f"{what} holds {label[:40]!r}. Each must have "
+                f"{pluralize(n, 'letter')}, one per qubit, out of {letters}."
             )
     return listed
 
@@ -98,7 +99,7 @@ def bit_reversal(n: int) -> Array:
     return np.arange(2**n).reshape((2,) * n).transpose().ravel()
 
 
-def refused(outcomes: Sequence[Any], n: int) -> str:
+def describe_invalid_outcomes(outcomes: Sequence[Any], n: int) -> str:
     """The part of a message about outcomes that are not valid."""
     named = ", ".join(repr(outcome)[:40] for outcome in outcomes[:NAMED])
     more = f" and {len(outcomes) - NAMED} more" if len(outcomes) > NAMED else ""
@@ -123,7 +124,7 @@ def _from_mappings(rows: Sequence[Any], n: int) -> Array:
             else:
                 total[place] += _number(count, outcome)
     if bad:
-        raise InputError(f"counts {refused(list(dict.fromkeys(bad)), n)}")
+        raise InputError(f"counts {describe_invalid_outcomes(list(dict.fromkeys(bad)), n)}")
     return table
 
 
@@ -139,7 +140,7 @@ def _number(count: Real, outcome: Any) -> float:
 def _checked(y: Array, n_settings: int, n: int) -> Array:
     if y.shape != (n_settings, 2**n):
         raise InputError(
-            f"counts has shape {y.shape}. For {counted(n_settings, 'setting')} of {counted(n, 'qubit')} "
+            f"counts has shape {y.shape}. For {pluralize(n_settings, 'setting')} of {pluralize(n, 'qubit')} "
             f"pass {(n_settings, 2**n)}: "
             "one row per setting, one column per outcome from 00…0 to 11…1."
         )
@@ -211,7 +212,7 @@ def _from_csv(text: str, path: Path, n_qubits: int | None) -> tuple[list[str], A
         else:
             table[row[setting], column] += count
     if bad:
-        raise FileError(f"{path} {refused(list(dict.fromkeys(bad)), n)}")
+        raise FileError(f"{path} {describe_invalid_outcomes(list(dict.fromkeys(bad)), n)}")
     if not table.any():
         raise FileError(f"{path} holds no count above 0. At least one shot is needed.")
     return settings, table

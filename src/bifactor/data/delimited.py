@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data.layout import SHOWN, Asked, Layout, sniffed
+from bifactor.data.layout import MAX_SHOWN_LENGTH, FileLayout, ReadOptions, infer_layout
 from bifactor.data.names import Names, integer_or_name
-from bifactor.data.observations import Observations, Origin, named
-from bifactor.data.text import SPACES, Block, Progress, decimals, head, integers, line_blocks, records
+from bifactor.data.observations import Observations, Origin, observations_from_names
+from bifactor.data.text import SPACES, Progress, RecordBlock, decimals, head, integers, line_blocks, records
 from bifactor.errors import FileError, InputError
 
 WIDE = 1 << 23
@@ -29,7 +29,7 @@ class Words(NamedTuple):
     inverse: Array
 
 
-def names_in(block: Block, column: int, what: str, path: Path, text: bool) -> list[Array | Words]:
+def names_in(block: RecordBlock, column: int, what: str, path: Path, text: bool) -> list[Array | Words]:
     """The names in a column of fields; integers if all of them are, in their shortest form, and `text` is False."""
     starts, ends = block.starts[:, column], block.ends[:, column]
     empty = starts == ends
@@ -43,13 +43,13 @@ def names_in(block: Block, column: int, what: str, path: Path, text: bool) -> li
     return _words(block, starts, ends, path)
 
 
-def _words(block: Block, starts: Array, ends: Array, path: Path) -> list[Array | Words]:
+def _words(block: RecordBlock, starts: Array, ends: Array, path: Path) -> list[Array | Words]:
     width = int(np.max(ends - starts))
     half = starts.size // 2
     if half and starts.size * width > WIDE:  # one long name must not widen the array for all of them
         found = []
         for part in (slice(None, half), slice(half, None)):
-            some = Block(block.text, block.starts, block.ends, block.lines[part])
+            some = RecordBlock(block.text, block.starts, block.ends, block.lines[part])
             found += _words(some, starts[part], ends[part], path)
         return found
     steps = np.arange(width)
@@ -82,7 +82,7 @@ class Collector:
         self._parts: list[Array] = []
         self._order: dict[str, int] | None = None
 
-    def add(self, block: Block, column: int) -> None:
+    def add(self, block: RecordBlock, column: int) -> None:
         """Add a column of fields."""
         for names in names_in(block, column, self.what, self.path, text=self._order is not None):
             if not isinstance(names, Words):
@@ -144,15 +144,15 @@ LARGEST_INDEX = 1 << 53
 """Every integer up to this is exact in double precision."""
 
 
-def read_delimited(path: Path, asked: Asked, progress: Progress) -> Observations:
+def read_delimited(path: Path, asked: ReadOptions, progress: Progress) -> Observations:
     """Read a text file with one record per line."""
-    layout = sniffed(head(path), asked, path)
+    layout = infer_layout(head(path), asked, path)
     skip = 0 if layout.header is None else 1
     blocks = records(line_blocks(path, progress), layout.delimiter, layout.width, path, skip)
     return _wide(layout, blocks, path) if layout.wide else _long(layout, blocks, path)
 
 
-def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
+def _long(layout: FileLayout, blocks: Iterator[RecordBlock], path: Path) -> Observations:
     names = Collector("row", path), Collector("column", path)
     values, weights = [np.empty(0)], [np.empty(0)]
     row, col, value = (*layout.places, None)[:3]
@@ -166,10 +166,14 @@ def _long(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
         if layout.weight is not None:
             weights.append(decimals(block, layout.weight, path, "weight", layout.point))
     w = None if layout.weight is None else np.concatenate(weights)
-    return named(names[0].done(), names[1].done(), np.concatenate(values), long_origin(layout), w).known().weighed()
+    return (
+        observations_from_names(names[0].done(), names[1].done(), np.concatenate(values), long_origin(layout), w)
+        .known()
+        .weighed()
+    )
 
 
-def long_origin(layout: Layout) -> Origin:
+def long_origin(layout: FileLayout) -> Origin:
     """Where the entries of a long table come from."""
     header = tuple(layout.name(k) for k in layout.places if k is not None)
     sides = zip(("rows", "columns", "values"), header, strict=False)
@@ -177,7 +181,7 @@ def long_origin(layout: Layout) -> Origin:
     return Origin(f"a long table ({_delimiter(layout)}): {spoken}, {layout.reason}", header)
 
 
-def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
+def _wide(layout: FileLayout, blocks: Iterator[RecordBlock], path: Path) -> Observations:
     names = Collector("row", path)
     place = layout.places[0]
     i, j, values, count, cells = [], [], [np.empty(0)], 0, 0
@@ -186,7 +190,7 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
             names.add(block, place)
         for k, column in enumerate(layout.numeric):
             numbers = decimals(
-                block, column, path, f"entry of {_called(layout.name(column), layout)[:SHOWN]}", layout.point
+                block, column, path, f"entry of {_called(layout.name(column), layout)[:MAX_SHOWN_LENGTH]}", layout.point
             )
             seen = np.flatnonzero(~np.isnan(numbers))
             i.append((seen + count).astype(np.int32))
@@ -201,14 +205,16 @@ def _wide(layout: Layout, blocks: Iterator[Block], path: Path) -> Observations:
     at = places[np.concatenate(i)] if i else np.empty(0, np.int32)
     along = np.concatenate(j) if j else np.empty(0, np.int32)
     header = ("row" if place is None else layout.name(place), "column", "value")
-    return named((rows, at), (cols, along), known, Origin(text, header, cells - known.size, wide=True))
+    return observations_from_names(
+        (rows, at), (cols, along), known, Origin(text, header, cells - known.size, wide=True)
+    )
 
 
 def column_names(names: list[str], path: Path | str) -> Names:
     """Names of the columns of a wide table; integers if all of them are."""
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
-        raise FileError(f"{path} has two columns called {twice[:SHOWN]!r}. Rename one.")
+        raise FileError(f"{path} has two columns called {twice[:MAX_SHOWN_LENGTH]!r}. Rename one.")
     whole = [integer_or_name(name) for name in names]
     if all(isinstance(name, int) for name in whole):
         return Names(np.array(whole, np.int64))
@@ -217,7 +223,7 @@ def column_names(names: list[str], path: Path | str) -> Names:
     return Names(distinct)
 
 
-def _wide_names(layout: Layout) -> str:
+def _wide_names(layout: FileLayout) -> str:
     place = layout.places[0]
     rows = "rows are numbered" if place is None else f"row names in {_called(layout.name(place), layout)}"
     kept = {*layout.numeric, place}
@@ -225,15 +231,15 @@ def _wide_names(layout: Layout) -> str:
     return rows + (f", without columns of text: {', '.join(left_out[:5])}" if left_out else "")
 
 
-def _called(name: str, layout: Layout) -> str:
+def _called(name: str, layout: FileLayout) -> str:
     return name if layout.header is not None else f"column {name}"
 
 
-def _delimiter(layout: Layout) -> str:
+def _delimiter(layout: FileLayout) -> str:
     return f"{_SPOKEN.get(layout.delimiter, layout.delimiter)}, {'a' if layout.header is not None else 'no'} header"
 
 
-def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
+def read_market(path: Path, asked: ReadOptions, progress: Progress) -> Observations:
     """Read MatrixMarket's coordinate format; names of rows and columns are numbers from 1, as in the file."""
     if asked.weight is not None:
         raise InputError(f"{path} is a MatrixMarket file, which holds no weights. Leave out weight.")
@@ -265,10 +271,10 @@ def read_market(path: Path, asked: Asked, progress: Progress) -> Observations:
         off = i != j
         i, j, values = np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), np.concatenate([values, values[off]])
     origin = Origin(f"MatrixMarket, {m}×{n}, {symmetry}, numbered from 1")
-    return named(Names.of(i, "row"), Names.of(j, "column"), values, origin).known()
+    return observations_from_names(Names.of(i, "row"), Names.of(j, "column"), values, origin).known()
 
 
-def _entries(blocks: Iterator[Block], shape: tuple[int, int], path: Path) -> tuple[Array, Array, Array]:
+def _entries(blocks: Iterator[RecordBlock], shape: tuple[int, int], path: Path) -> tuple[Array, Array, Array]:
     parts: list[list[Array]] = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]]
     for block in blocks:
         for side, (what, size) in enumerate(zip(("row", "column"), shape, strict=True)):

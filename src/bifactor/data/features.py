@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from bifactor.arrays import Array
-from bifactor.data.columns import Columns, Frame, Records, parquet_columns
-from bifactor.data.layout import INDEX, USUAL, Asked, looked_at, plain
+from bifactor.data.columns import Columns, FrameColumns, Records, parquet_columns
+from bifactor.data.layout import INDEX, USUAL, ReadOptions, detect_dialect, plain
 from bifactor.data.text import MISSING, cells, content, head, number_of, require_file, silent
 from bifactor.errors import FileError, InputError
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Standard:
     def apply(self, features: sparse.csr_array, what: str) -> sparse.csr_array:
         """The features, called `what`, in these units and counted from these zeros."""
         if features.shape[1] != self.zero.size:
-            found = f"{what} has {counted(features.shape[1], 'column')}, but the fit had {self.zero.size}"
+            found = f"{what} has {pluralize(features.shape[1], 'column')}, but the fit had {self.zero.size}"
             raise InputError(f"{found}. Pass the same columns.")
         moved, found = np.flatnonzero(self.zero), sparse.csr_array(features, dtype=np.float64)
         if moved.size:
@@ -187,15 +187,15 @@ class Text(Columns):
     def __init__(self, path: Path, named: str | None):
         self.where = str(path)
         lines = head(path)
-        blank, body = looked_at(lines, Asked(values=False), path, named)
+        blank, body = detect_dialect(lines, ReadOptions(values=False), path, named)
         if blank.header is None and plain(body[0][0]) in KEYS:  # a header above columns of text only
-            blank, _ = looked_at(lines, Asked(values=False, header=True), path)
+            blank, _ = detect_dialect(lines, ReadOptions(values=False, header=True), path)
         text = content(path).decode("utf-8", "surrogateescape")
         table = cells([line for line in text.splitlines() if line.strip()], blank.delimiter)
         table = table if blank.header is None else table[1:]
         for number, row in enumerate(table):
             if len(row) != blank.width:
-                found = f"Record {number + 1} of {path} has {counted(len(row), 'field')}"
+                found = f"Record {number + 1} of {path} has {pluralize(len(row), 'field')}"
                 raise FileError(f"{found}, but others have {blank.width}. Correct it.")
         self.header = tuple(blank.name(k) for k in range(blank.width))
         self._table, self._point = table, blank.point
@@ -218,7 +218,7 @@ class Text(Columns):
 
 def _columns(source: Any, what: str, named: str | None) -> Columns:
     if not isinstance(source, (str, os.PathLike)):
-        return Frame(source, what)
+        return FrameColumns(source, what)
     path = Path(source)
     require_file(path)
     name = path.name.lower().removesuffix(".gz")

@@ -84,7 +84,7 @@ TIMES = ((3e8, 5e9), (3e11, 5e12))
 DIGITS = 9
 """Most digits of the number of a column."""
 
-SHOWN = 40
+MAX_SHOWN_LENGTH = 40
 """Most characters of a name or number that errors show."""
 
 SAMPLE = 200
@@ -97,7 +97,7 @@ SIDES = ("row", "column", "value")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadOptions:
     """What a user specifies about a file; None means that it is inferred."""
 
     row: str | None = None
@@ -118,7 +118,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """The layout of a text file."""
 
     delimiter: str
@@ -140,22 +140,22 @@ class Layout:
         return self.header[place] if self.header is not None else str(place + 1)
 
 
-def sniffed(lines: Sequence[str], asked: Asked, path: Path) -> Layout:
+def infer_layout(lines: Sequence[str], asked: ReadOptions, path: Path) -> FileLayout:
     """The layout of a file that begins with these lines."""
-    layout, body = looked_at(lines, asked, path)
-    return with_columns(layout, body, hinted(asked, layout.header or tuple(body[0])), path)
+    layout, body = detect_dialect(lines, asked, path)
+    return with_columns(layout, body, with_hints(asked, layout.header or tuple(body[0])), path)
 
 
-def looked_at(
-    lines: Sequence[str], asked: Asked, path: Path, first: str | None = None
-) -> tuple[Layout, list[list[str]]]:
+def detect_dialect(
+    lines: Sequence[str], asked: ReadOptions, path: Path, first: str | None = None
+) -> tuple[FileLayout, list[list[str]]]:
     """The delimiter, header and decimal point of a file, and the lines below the header; `first` may name a column."""
     numbers = [number for number, line in enumerate(lines, 1) if line.strip(BLANKS.decode())][:SAMPLE]
     lines = [lines[number - 1] for number in numbers]
     delimiter = _delimiter(lines, asked, path)
     table = cells(lines, delimiter)
     width = len(table[0])
-    asked = hinted(asked, tuple(table[0]))
+    asked = with_hints(asked, tuple(table[0]))
     named = [choice for choice in (asked.row, asked.col, asked.value, first) if choice is not None]
     point = _point(table, delimiter, asked)
     header = has_header(table, named, point) if asked.header is None else asked.header
@@ -169,10 +169,10 @@ def looked_at(
         raise InputError(f"{path} has a header but no lines below it. Pass a file with at least one entry.")
     if header and any(name.encode("utf-8", "replace").decode() != name for name in table[0]):
         raise FileError(f"Line 1 of {path} is not UTF-8. Convert the file to UTF-8.")
-    return Layout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point), body
+    return FileLayout(delimiter, width, tuple(table[0]) if header else None, False, (), (), "", point), body
 
 
-def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
+def with_hints(asked: ReadOptions, header: tuple[str, ...]) -> ReadOptions:
     """With the hints, if no column is given and the header has them."""
     row, col, value = (*(asked.hints or ()), None, None, None)[:3]
     told = asked.row is not None or asked.col is not None or asked.value is not None
@@ -186,7 +186,7 @@ def hinted(asked: Asked, header: tuple[str, ...]) -> Asked:
     return replace(asked, row=row, col=col, value=value if asked.values and value in header else None)
 
 
-def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
+def _point(table: list[list[str]], delimiter: str, asked: ReadOptions) -> str:
     if asked.decimal is not None:
         if asked.decimal not in (".", ",") or asked.decimal == delimiter:
             raise InputError(f"decimal={asked.decimal!r} is not possible. Pass '.' or ',', other than the delimiter.")
@@ -197,12 +197,13 @@ def _point(table: list[list[str]], delimiter: str, asked: Asked) -> str:
         return "."
     if all(THOUSANDS.fullmatch(word) for word in commas):
         raise InputError(
-            f"The comma in {commas[0][:SHOWN]} may be a decimal comma or separate thousands. Pass decimal, ',' or '.'."
+            f"The comma in {commas[0][:MAX_SHOWN_LENGTH]} may be a decimal comma or separate thousands. "
+            "Pass decimal, ',' or '.'."
         )
     return ","
 
 
-def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str) -> Layout:
+def with_columns(layout: FileLayout, body: list[list[str]], asked: ReadOptions, path: Path | str) -> FileLayout:
     """The layout with the roles of its columns, wide or long."""
     usual = usual_columns(layout.header)
     named = asked.col is not None or asked.value is not None
@@ -239,7 +240,7 @@ def with_columns(layout: Layout, body: list[list[str]], asked: Asked, path: Path
     return replace(layout, places=places, reason=why, weight=weight)
 
 
-def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
+def _require_width(layout: FileLayout, needed: int, path: Path | str) -> None:
     """Raise `InputError` if a long table has too few columns."""
     if layout.width == 2 < needed:
         raise InputError(
@@ -253,21 +254,22 @@ def _require_width(layout: Layout, needed: int, path: Path | str) -> None:
         )
 
 
-def _question(layout: Layout, body: list[list[str]], place: int | None, path: Path | str) -> None:
+def _question(layout: FileLayout, body: list[list[str]], place: int | None, path: Path | str) -> None:
     """Raise `InputError` if the values look like times, which a log of clicks has in their place."""
     assert place is not None
     words = [row[place] for row in body]
     numbers = [number_of(word, layout.point) for word in words]
     for low, high in TIMES:
         if numbers and all(number is not None and low <= number <= high and number % 1 == 0 for number in numbers):
+            name, word = layout.name(place)[:MAX_SHOWN_LENGTH], words[0][:MAX_SHOWN_LENGTH]
             raise InputError(
-                f"Column {layout.name(place)[:SHOWN]} of {path} holds numbers like {words[0][:SHOWN]}, which look like "
-                f"times. Name the column with the values, {layout.name(place)[:SHOWN]} if these are right; for clicks "
+                f"Column {name} of {path} holds numbers like {word}, which look like times. "
+                f"Name the column with the values, {name} if these are right; for clicks "
                 "without values use Recommender (--implicit)."
             )
 
 
-def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str) -> Layout:
+def _wide(layout: FileLayout, body: list[list[str]], asked: ReadOptions, path: Path | str) -> FileLayout:
     numeric = tuple(k for k in range(layout.width) if all(number_of(row[k], layout.point) is not None for row in body))
     place = None
     if asked.row is not None:
@@ -280,7 +282,7 @@ def _wide(layout: Layout, body: list[list[str]], asked: Asked, path: Path | str)
     return replace(layout, places=(place,), numeric=numeric)
 
 
-def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
+def _delimiter(lines: Sequence[str], asked: ReadOptions, path: Path) -> str:
     if asked.delimiter is not None:
         told = {"\\t": "\t", "tab": "\t", "space": SPACES}.get(asked.delimiter, asked.delimiter)
         if told == "" or (len(told) > 1 and told != "::") or told in '"\n\r':
@@ -304,11 +306,11 @@ def _delimiter(lines: Sequence[str], asked: Asked, path: Path) -> str:
     )
 
 
-def _place(choice: object, layout: Layout, path: Path | str, what: str) -> int:
+def _place(choice: object, layout: FileLayout, path: Path | str, what: str) -> int:
     choice = str(choice)
     if layout.header is not None and choice in layout.header:
         return layout.header.index(choice)
     if choice.isdecimal() and len(choice) <= DIGITS and 1 <= int(choice) <= layout.width:
         return int(choice) - 1
-    names = ", ".join(layout.name(k)[:SHOWN] for k in range(min(layout.width, 20)))
+    names = ", ".join(layout.name(k)[:MAX_SHOWN_LENGTH] for k in range(min(layout.width, 20)))
     raise InputError(f"{path} has no column {choice!r} for the {what}. Pass one of {names}, or its number.")

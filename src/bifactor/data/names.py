@@ -54,14 +54,14 @@ class Names:
         return self.values[place]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(listed(self.values))
+        return iter(to_python_objects(self.values))
 
     def __contains__(self, name: object) -> bool:
         return bool(self.indices(_filled([name]) if isinstance(name, tuple) else [name])[0] >= 0)
 
     def __repr__(self) -> str:
         some = ", ".join(
-            str(name) if self.values.dtype.kind in "mM" else repr(name) for name in listed(self.values[:3])
+            str(name) if self.values.dtype.kind in "mM" else repr(name) for name in to_python_objects(self.values[:3])
         )
         return f"Names({len(self)}: {some}{', …' if len(self) > 3 else ''})"
 
@@ -91,7 +91,7 @@ class Names:
 
     def as_text(self) -> "Names":
         """These names as text, in their order."""
-        return Names(_filled([str(worded(name)) for name in self]))
+        return Names(_filled([str(number_as_text(name)) for name in self]))
 
     def used(self, places: Array) -> tuple["Names", Array]:
         """The names at some indices, and these indices renumbered among them."""
@@ -108,7 +108,7 @@ class Names:
         if kind in "iu" and values.dtype.kind in "OUST":
             return _integers(values)
         if values.dtype.kind in "biufO" and self._text:
-            return _filled([worded(value) for value in values.tolist()])
+            return _filled([number_as_text(value) for value in values.tolist()])
         return values
 
     @cached_property
@@ -134,7 +134,7 @@ def _kind(values: Array) -> str:
     return words.get(values.dtype.kind, "text")
 
 
-def listed(values: Array) -> list[Any]:
+def to_python_objects(values: Array) -> list[Any]:
     """Values as Python objects, except dates, since Python lacks some of their precisions."""
     return list(values) if values.dtype.kind in "mM" else values.tolist()
 
@@ -148,7 +148,7 @@ def _distinct(values: Array, what: str) -> tuple[Array, Array]:
         return _sorted(values)
     if values.dtype.kind == "O" and all(isinstance(name, (str, *NUMBERS)) for name in values.tolist()):
         mixed = any(isinstance(name, str) for name in values.tolist())
-        values = _filled([worded(name) for name in values.tolist()]) if mixed else values
+        values = _filled([number_as_text(name) for name in values.tolist()]) if mixed else values
     places: dict[Any, int] = {}
     try:
         numbers = (places.setdefault(name, len(places)) for name in values.tolist())
@@ -216,7 +216,7 @@ def _integers(values: Array) -> Array:
     return found
 
 
-def worded(name: Any) -> Any:
+def number_as_text(name: Any) -> Any:
     """A number as text, a whole one as an integer; any other name unchanged."""
     if isinstance(name, (Integral, np.bool_)):
         return str(int(name))

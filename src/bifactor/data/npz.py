@@ -16,9 +16,9 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.arrays.sparse import COMPRESSED, coordinates, require_compressed, require_diagonals, require_places
-from bifactor.data.layout import USUAL, Asked, hinted, plain
+from bifactor.data.layout import USUAL, ReadOptions, plain, with_hints
 from bifactor.data.names import Names
-from bifactor.data.observations import Observations, Origin, named
+from bifactor.data.observations import Observations, Origin, observations_from_names
 from bifactor.data.text import Progress, reading
 from bifactor.errors import FileError, InputError
 
@@ -94,13 +94,13 @@ LAST, SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 """The last code point of Unicode, and the range of surrogates, which are not characters."""
 
 
-def read_npz(path: Path, asked: Asked, progress: Progress) -> Observations:
+def read_npz(path: Path, asked: ReadOptions, progress: Progress) -> Observations:
     """Read arrays for the row, the column and the value, or one matrix in which NaN is missing."""
     arrays = stored_arrays(path)
     progress(1, 1)
     if {"format", "shape", "data"} <= set(arrays):
         return _sparse(arrays, path)
-    asked = hinted(asked, tuple(arrays)) if asked.values is None else asked
+    asked = with_hints(asked, tuple(arrays)) if asked.values is None else asked
     tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
     chosen = [asked.row, asked.col, asked.value][: 3 if asked.values else 2]
     if chosen == [None] * len(chosen) or asked.wide:
@@ -173,7 +173,7 @@ def _table(name: str, array: Array, path: Path) -> Observations:
     text = f"the {m}×{n} matrix {name!r}, numbered from 0"
     values = table[i, j]
     origin = Origin(text, missing=table.size - values.size, wide=True)
-    return named((Names.numbered(m), i), (Names.numbered(n), j), values, origin)
+    return observations_from_names((Names.numbered(m), i), (Names.numbered(n), j), values, origin)
 
 
 def _triples(arrays: list[Array], names: list[str], path: Path, weights: Array | None = None) -> Observations:
@@ -206,7 +206,7 @@ def _from_numbers(
         if side.dtype.kind not in "iuU":
             raise FileError(f"{path}: the {what} has dtype {side.dtype}, not integers or text. Convert it.")
         sides.append(Names.of(side, what))
-    return named(sides[0], sides[1], values, Origin(text, header), weights).known()
+    return observations_from_names(sides[0], sides[1], values, Origin(text, header), weights).known()
 
 
 def _words(side: Array, what: str, path: Path) -> Array:

@@ -111,7 +111,7 @@ class Observations:
         )
 
 
-def named(
+def observations_from_names(
     rows: tuple[Names, Array],
     cols: tuple[Names, Array],
     values: Array,
@@ -134,7 +134,7 @@ def is_triples(X: Any) -> bool:
     return isinstance(X, tuple) and len(X) == 3 and all(np.ndim(part) == 1 for part in X)
 
 
-def unmasked(X: Any) -> Any:
+def fill_mask_with_nan(X: Any) -> Any:
     """Replace masked entries of a masked array by NaN; return anything else as it is."""
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan) if np.ma.isMaskedArray(X) else X
 

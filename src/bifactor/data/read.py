@@ -5,16 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bifactor.data.columns import Frame, read_parquet, read_records
+from bifactor.data.columns import FrameColumns, read_parquet, read_records
 from bifactor.data.delimited import read_delimited, read_market
-from bifactor.data.layout import Asked
+from bifactor.data.layout import ReadOptions
 from bifactor.data.npz import read_npz
 from bifactor.data.observations import Observations
 from bifactor.data.text import Progress, require_file, silent
 from bifactor.errors import FileError, InputError
 from bifactor.validation import require_flag
 
-Reader = Callable[[Path, Asked, Progress], Observations]
+Reader = Callable[[Path, ReadOptions, Progress], Observations]
 
 KINDS: dict[str, Reader] = {
     ".npz": read_npz,
@@ -60,14 +60,14 @@ def read(source: Any, *, progress: Progress = silent, **asked: Any) -> Observati
     -------
     Observations
     """
-    wanted = Asked(**asked)
+    wanted = ReadOptions(**asked)
     require_flag(wanted.text_names, "text_names")
     if wanted.weight is not None and not wanted.values:
         raise InputError("Pairs without values have no weights. Leave out weight.")
     if isinstance(source, Observations):  # read before
         return source.with_text_names() if wanted.text_names else source
     if not isinstance(source, (str, os.PathLike)):
-        found = Frame(source).observations(wanted)
+        found = FrameColumns(source).observations(wanted)
         if found.rows.size == 0:
             raise InputError("The frame holds no entry with a value. Pass at least one.")
         return found.with_text_names() if wanted.text_names else found

@@ -35,7 +35,7 @@ Spans = list[tuple[int, int, bool]]
 
 
 @dataclass(frozen=True)
-class Block:
+class RecordBlock:
     """Some records: field c of record t is text[starts[t, c]:ends[t, c]]."""
 
     text: Array
@@ -51,7 +51,7 @@ class Block:
 
 def records(
     blocks: Iterable[bytes], delimiter: str, width: int, path: Path, skip: int = 0, first_line: int = 1
-) -> Iterator[Block]:
+) -> Iterator[RecordBlock]:
     """Blocks of records, each of `width` fields, without the first `skip` records; blank lines are ignored."""
     remaining = skip
     for raw, spans, line in _whole(blocks, delimiter, path, first_line):
@@ -66,7 +66,7 @@ def records(
         remaining -= gone
         if lines.size > gone:
             starts, ends = starts.reshape(-1, width), ends.reshape(-1, width)
-            yield Block(text, starts[gone:], ends[gone:], lines[gone:] + line)
+            yield RecordBlock(text, starts[gone:], ends[gone:], lines[gone:] + line)
 
 
 def cells(lines: Iterable[str], delimiter: str) -> list[list[str]]:
@@ -422,7 +422,7 @@ def integers(text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
     return np.where(negative, -value, value), good
 
 
-def decimals(block: Block, column: int, path: Path, what: str, point: str = ".") -> Array:
+def decimals(block: RecordBlock, column: int, path: Path, what: str, point: str = ".") -> Array:
     """The numbers in a column, with NaN for missing ones; raise `FileError` with the line of any other word."""
     starts, ends = block.starts[:, column], block.ends[:, column]
     value, simple = _plain(block.text, starts, ends, ord(point))

@@ -10,7 +10,7 @@ from bifactor.arrays import Array
 from bifactor.display.card import card, charts
 from bifactor.display.html import table
 from bifactor.errors import BifactorError, InputError
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = ("pandas", "polars", "pyarrow")
@@ -61,7 +61,7 @@ class Listing:
 
     def _about(self) -> str:
         """A few words before the table."""
-        return counted(len(next(iter(self.columns().values()))), self._lines)
+        return pluralize(len(next(iter(self.columns().values()))), self._lines)
 
     def pictures(self) -> list[str]:
         """Charts before the table, in a notebook."""

@@ -20,7 +20,7 @@ CELLS = 24
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotArea:
     """Size of a chart in pixels, margins around its axes, and approximate number of ticks per axis."""
 
     width: int = 460
@@ -40,8 +40,8 @@ class Frame:
         return self.height - self.bottom, self.top
 
 
-PAGE = Frame()
-CARD = Frame(300, 170, 66, 10, 8, 40, 4)
+PAGE = PlotArea()
+CARD = PlotArea(300, 170, 66, 10, 8, 40, 4)
 """Frames for a report page and for a card in a notebook."""
 
 
@@ -95,7 +95,7 @@ def line_chart(
     log_y: bool = False,
     errors: Array | None = None,
     mark: int | None = None,
-    frame: Frame = PAGE,
+    frame: PlotArea = PAGE,
 ) -> str:
     """Curve; `errors` adds error bars, `mark` highlights a point, and `whole_x` puts ticks at integers."""
     extent = y if errors is None else np.concatenate([y - errors, y + errors])
@@ -116,7 +116,7 @@ def line_chart(
     return _svg(frame, parts, f"{y_name} over {x_name}")
 
 
-def bar_chart(values: Array, x_name: str, y_name: str, frame: Frame = PAGE) -> str:
+def bar_chart(values: Array, x_name: str, y_name: str, frame: PlotArea = PAGE) -> str:
     """Bars numbered from 1; only the axes if there are no values."""
     across = Axis(0.4, max(len(values), 1) + 0.6, *frame.across)
     up = Axis(0.0, 1.06 * (float(np.max(values, initial=0.0)) or 1.0), *frame.up)
@@ -159,7 +159,7 @@ def density(observed: Array, predicted: Array) -> str:
     return _svg(PAGE, [_axes(PAGE, across, up, "observed", "predicted"), *parts], "predicted over observed values")
 
 
-def _axes(frame: Frame, across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
+def _axes(frame: PlotArea, across: Axis, up: Axis, x_name: str, y_name: str, whole: bool = False) -> str:
     parts = []
     (left, right), (bottom, top) = frame.across, frame.up
     steps = [tick for tick in across.ticks(frame.ticks) if not whole or tick == round(tick)]
@@ -214,6 +214,6 @@ def _short(value: float, digits: int, power: bool) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def _svg(frame: Frame, parts: Sequence[str], label: str) -> str:
+def _svg(frame: PlotArea, parts: Sequence[str], label: str) -> str:
     size = f"0 0 {frame.width} {frame.height}"
     return f'<svg viewBox="{size}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'

@@ -21,26 +21,26 @@ from bifactor.display.html import table
 from bifactor.display.svg import CARD, bar_chart
 from bifactor.errors import InputError
 from bifactor.estimators.callbacks import CallbackSupportMixin, fit_watched
-from bifactor.estimators.long_form import Column, LongForm
+from bifactor.estimators.long_form import Column, LongFormMixin
 from bifactor.estimators.side_information import with_features
 from bifactor.estimators.validation import (
     frame_header,
-    given_factors,
-    given_store,
-    held,
     note_columns,
     observations,
+    require_in_memory,
     require_small,
+    store_or_none,
+    validate_factors,
 )
 from bifactor.executors import Executor
 from bifactor.kernels.blas import matmul
-from bifactor.models.completion.blocks import fit_blocks, some_of
-from bifactor.models.completion.fitting import Settings, fit_model, seed_of
-from bifactor.models.completion.noise_selection import MANY
+from bifactor.models.completion.blocks import fit_blocks, subsample_blocks
+from bifactor.models.completion.fitting import CompletionSettings, fit_model, seed_of
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES
 from bifactor.models.fit import Fit
-from bifactor.models.metrics import explained, left_out_scores, mean_noise
-from bifactor.models.model import Model, model_card, single_or_all
-from bifactor.models.partial_fit import updated
+from bifactor.models.metrics import deviance_explained, left_out_scores, mean_noise
+from bifactor.models.model import Model, model_card, scalar_if_single
+from bifactor.models.partial_fit import update_model
 from bifactor.models.recoding import BlockView
 from bifactor.running.result import Status, run_card
 from bifactor.solvers.variational.posterior import Posterior
@@ -48,7 +48,7 @@ from bifactor.validation import is_count, require_flag, require_instance
 
 
 class FromStore:
-    """Fits to data in blocks; a mixin for `Factorised`."""
+    """Fits to data in blocks; a mixin for `MatrixEstimator`."""
 
     executor: Any
 
@@ -56,10 +56,10 @@ class FromStore:
         """The store, with values encoded for the loss."""
         return BlockView(store)
 
-    def _fit_blocks(self: Any, data: BlockView, settings: Settings, start: Model | None) -> Model:
+    def _fit_blocks(self: Any, data: BlockView, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_blocks(data, settings, start)
 
-    def _fitted_store(self: Any, settings: Settings, store: BlockStore, sample_weight: Any = None) -> Any:
+    def _fitted_store(self: Any, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
             raise InputError("A block store contains its own weights. Leave out sample_weight.")
         for name in ("user_features", "item_features"):
@@ -75,7 +75,7 @@ class FromStore:
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, store, data, settings, start, self._fit_blocks)
         self._keep(model, store)
-        some = None if model.posterior is None else some_of(data, MANY)
+        some = None if model.posterior is None else subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES)
         self._note(model, None if some is None else mean_noise(model.posterior_or_advice(), some))
         return self
 
@@ -138,7 +138,7 @@ class ErrorBars:
             drawn = [self._draw(posterior, i, j, noise, rng, whole=bool(shape)) for _ in range(n_samples)]
             return np.stack([_shaped(one, shape) for one in drawn])
         check_is_fitted(self, "model_")
-        posterior, data = self.model_.posterior_or_advice(), held(self.observations_)
+        posterior, data = self.model_.posterior_or_advice(), require_in_memory(self.observations_)
         require_small((n_samples * data.shape[0], data.shape[1]))
         i, j = _all(*data.shape)
         drawn = [self._draw(posterior, i, j, noise, rng, whole=True) for _ in range(n_samples)]
@@ -206,7 +206,7 @@ COLUMNS = 12
 """Number of columns of a table listed in a card."""
 
 
-class Shown:
+class CardMixin:
     """Mixin to be placed before scikit-learn's `BaseEstimator`."""
 
     def _card(self) -> str:
@@ -280,10 +280,10 @@ def picture_card(doubt: Array) -> str:
     return card("ImageCompletion, fitted", "", figures(shown))
 
 
-class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fits factors to entries of a matrix."""
 
-    def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
+    def _fitted(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one known entry.")
         data = self._with_features(self._encoded(data, reset=True))
@@ -322,7 +322,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         reader = replace(reader, what="features")
         return reader.named(given, rows) if isinstance(rows, Names) else reader.matrix(given, rows)
 
-    def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
+    def _fit_model(self, data: Observations, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
 
     def _keep(self, model: Model, data: Observations | BlockStore) -> None:
@@ -348,7 +348,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
             return self.fit(X, sample_weight=sample_weight)
         if self.row_names_ is not None:
             raise InputError("This estimator was fitted to names. Use partial_fit_long.")
-        old = held(self.observations_)
+        old = require_in_memory(self.observations_)
         if is_triples(X):
             new = observations(BaseEstimator(), X, sample_weight)
         else:
@@ -357,7 +357,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         return self._updated(new)
 
     def _updated(self, new: Observations) -> Self:
-        model, data = updated(self.model_, held(self.observations_), self._encoded(new, reset=False))
+        model, data = update_model(self.model_, require_in_memory(self.observations_), self._encoded(new, reset=False))
         if data.shape[1] > self.n_features_in_:
             note_columns(self, data.shape[1])
         self._keep(model, data)
@@ -375,7 +375,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
                 return self.fit_.decision_function(rows, cols, unknown)
             i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
             z = self.model_.scores(*(np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)))
-            return single_or_all(z, rows, cols)
+            return scalar_if_single(z, rows, cols)
         if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
             return self.fit_.decision_function(*self._pairs_of(rows), unknown)
         data = self._encoded(observations(self, rows, reset=False), reset=False)
@@ -410,7 +410,7 @@ class Factorised(Shown, FromStore, LongForm, CallbackSupportMixin, TransformerMi
         """Predictions from factors of rows, in all columns."""
         check_is_fitted(self, "model_")
         first = int(self.model_.offsets)
-        Z = given_factors(Z, self.model_.V.shape[1] - first)
+        Z = validate_factors(Z, self.model_.V.shape[1] - first)
         return self.model_.predicted(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
     def _everywhere(self, U: Array) -> Array:
@@ -478,7 +478,7 @@ class Completed:
         return self._fitted(settings, X, data).complete()
 
 
-class Completion(Completed, Factorised):
+class Completion(Completed, MatrixEstimator):
     """Fits a matrix to some of its entries, and predicts the others."""
 
     def _note(self, model: Model, noise: float | None) -> None:
@@ -503,7 +503,7 @@ class Completion(Completed, Factorised):
         sample_weight : array, optional
             One weight per row, or one per entry; an entry with weight 0 counts as missing.
         """
-        settings, store = self._settings(), given_store(X)
+        settings, store = self._settings(), store_or_none(X)
         if store is not None:
             return self._fitted_store(settings, store, sample_weight)
         return self._fitted(settings, X, observations(self, X, sample_weight))
@@ -511,7 +511,7 @@ class Completion(Completed, Factorised):
     def complete(self) -> Array:
         """The completed matrix of the fit; an entry that was measured twice has the last value."""
         check_is_fitted(self, "model_")
-        data = held(self.observations_)
+        data = require_in_memory(self.observations_)
         full = self.model_.predicted(self._everywhere(self.model_.U))
         full[data.rows, data.cols] = self._decoded(data.values)
         return full
@@ -548,5 +548,5 @@ class Completion(Completed, Factorised):
         if data.values.size == 0:
             raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         if is_triples(X):
-            return explained(self.model_, data, self.model_.scores(data.rows, data.cols))
-        return explained(self.model_, data, left_out_scores(self.model_, data))
+            return deviance_explained(self.model_, data, self.model_.scores(data.rows, data.cols))
+        return deviance_explained(self.model_, data, left_out_scores(self.model_, data))

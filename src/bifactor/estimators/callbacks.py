@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from bifactor.kernels.threading import threads
-from bifactor.models.completion.fitting import Settings, fit_model
+from bifactor.models.completion.fitting import CompletionSettings, fit_model
 from bifactor.models.model import Model
 from bifactor.problems.state import State
 
@@ -29,9 +29,9 @@ def fit_watched(
     estimator: Any,
     X: Any,
     data: Data,
-    settings: Settings,
+    settings: CompletionSettings,
     start: Model | None = None,
-    fit: Callable[[Data, Settings, Model | None], Model] = fit_model,  # type: ignore[assignment]
+    fit: Callable[[Data, CompletionSettings, Model | None], Model] = fit_model,  # type: ignore[assignment]
 ) -> Model:
     """Run `fit` with the callbacks of an estimator."""
 

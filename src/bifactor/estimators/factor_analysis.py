@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array, generator
-from bifactor.data.observations import unmasked
+from bifactor.data.observations import fill_mask_with_nan
 from bifactor.errors import InputError
-from bifactor.estimators.base import Shown, factors_card
+from bifactor.estimators.base import CardMixin, factors_card
 from bifactor.estimators.callbacks import CallbackSupportMixin, Look, run_watched
-from bifactor.estimators.validation import checked, given_factors
+from bifactor.estimators.validation import validate_factors, validate_table
 from bifactor.kernels.threading import threads
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.factor_analysis.fit import FactorModel, best_rank, check_settings, fit_factors
@@ -23,7 +23,7 @@ ROUGH = 1e-2
 """Smallest tolerance of the fits that choose the number of components."""
 
 
-class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FactorAnalysis(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Factor analysis of a table with or without missing entries: xⱼ = μⱼ + u·wⱼ + noise, with u ~ N(0, I).
 
     The columns are Gaussian with the covariance WᵀW + Ψ, where Ψ is diagonal. It is fitted by variational Bayes: the
@@ -110,7 +110,7 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
         if not auto and not is_count(self.n_components, 0):
             raise InputError(f"n_components={self.n_components!r} is not an integer ≥ 0. Pass one, or 'auto'.")
-        seed, table = seed_of(self.random_state), checked(self, unmasked(X), reset=True, order="C")
+        seed, table = seed_of(self.random_state), validate_table(self, fill_mask_with_nan(X), reset=True, order="C")
         if not auto and self.n_components > min(table.shape):
             m, n = table.shape
             fact = f"n_components={self.n_components} is more than min(n_samples={m}, n_features={n}) allows."
@@ -139,7 +139,7 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
     def inverse_transform(self, Z: Any) -> Array:
         """Predictions from scores of rows, in all columns."""
         check_is_fitted(self, "model_")
-        Z = given_factors(Z, self.n_components_)
+        Z = validate_factors(Z, self.n_components_)
         return Z @ self.components_.astype(Z.dtype) + self.mean_.astype(Z.dtype)
 
     def score_samples(self, X: Any) -> Array:
@@ -186,7 +186,7 @@ class FactorAnalysis(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixi
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self, "model_")
-        return checked(self, unmasked(X), reset=False, order="C")
+        return validate_table(self, fill_mask_with_nan(X), reset=False, order="C")
 
     def _standardised(self, table: Array) -> Array:
         return (table - self.center_) / self.scale_

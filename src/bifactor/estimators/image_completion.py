@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from bifactor.arrays import Array
-from bifactor.estimators.base import Shown, picture_card
+from bifactor.estimators.base import CardMixin, picture_card
 from bifactor.kernels.threading import blas_at_most, threads
-from bifactor.pictures.completion import checked, filled
+from bifactor.pictures.completion import fill_picture, validate_picture
 from bifactor.running.progress import share_bar
 
 
-class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
+class ImageCompletion(CardMixin, BaseEstimator):  # type: ignore[misc]
     """Fills in the holes of a picture: grey, in colour, or with any number of channels.
 
     A picture does not have low rank, but groups of similar patches nearly do. Each patch with a hole is completed from
@@ -62,9 +62,9 @@ class ImageCompletion(Shown, BaseEstimator):  # type: ignore[misc]
             Mask of known pixels; by default all that are not NaN. Channels with holes in the same places are completed
             jointly.
         """
-        picture, mask = checked(X, known)
+        picture, mask = validate_picture(X, known)
         with threads(self.n_jobs), blas_at_most(1), share_bar(bool(self.verbose), type(self).__name__) as show:
-            whole, doubt = filled(picture, mask, self.denoise, show)
+            whole, doubt = fill_picture(picture, mask, self.denoise, show)
         self.uncertainty_ = doubt.reshape(np.shape(X))
         return whole.reshape(np.shape(X))
 

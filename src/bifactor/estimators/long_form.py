@@ -11,19 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from bifactor.arrays import Array
 from bifactor.data import BlockStore, Names, Observations, read
-from bifactor.data.observations import named
+from bifactor.data.observations import observations_from_names
 from bifactor.errors import InputError
-from bifactor.estimators.validation import given_store, held, note_columns
-from bifactor.models.completion.fitting import Settings
+from bifactor.estimators.validation import note_columns, require_in_memory, store_or_none
+from bifactor.models.completion.fitting import CompletionSettings
 from bifactor.models.fit import Fit
-from bifactor.models.metrics import explained
-from bifactor.models.model import Model, known
+from bifactor.models.metrics import deviance_explained
+from bifactor.models.model import Model, match_status
 
 Column = str | int | None
 """Name of a column, or its number from 1; with None it is found from the data."""
 
 
-class LongForm(ABC):
+class LongFormMixin(ABC):
     """The methods that end in `_long`.
 
     Columns that are not named are found from the data, as on the command line. Names of rows and columns can have any
@@ -36,7 +36,7 @@ class LongForm(ABC):
     observations_: Observations | BlockStore
 
     @abstractmethod
-    def _settings(self) -> Settings:
+    def _settings(self) -> CompletionSettings:
         """The validated parameters."""
 
     @abstractmethod
@@ -44,11 +44,11 @@ class LongForm(ABC):
         """Encode the values for the loss."""
 
     @abstractmethod
-    def _fitted(self, settings: Settings, X: Any, data: Observations) -> Self:
+    def _fitted(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         """Fit to observations."""
 
     @abstractmethod
-    def _fitted_store(self, settings: Settings, store: BlockStore, sample_weight: Any = None) -> Self:
+    def _fitted_store(self, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Self:
         """Fit to data in blocks."""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class LongForm(ABC):
         text_names : bool
             Keep names as text, even if all of them are numbers, so that rows with other names can be added later.
         """
-        settings, store = self._settings(), given_store(source, long=True)
+        settings, store = self._settings(), store_or_none(source, long=True)
         if store is not None:
             return self._fitted_store(settings, store)
         data = read(source, row=row, col=col, value=value, weight=weight, wide=False, text_names=text_names)
@@ -110,16 +110,16 @@ class LongForm(ABC):
         if not hasattr(self, "model_"):
             return self.fit_long(source, row=row, col=col, value=value, weight=weight)
         new = self._read_long(source, row, col, value, weight)
-        (old_rows, old_cols), (new_rows, new_cols) = _names(held(self.observations_)), _names(new)
+        (old_rows, old_cols), (new_rows, new_cols) = _names(require_in_memory(self.observations_)), _names(new)
         rows, i = old_rows.extended(new_rows.values, "row")
         cols, j = old_cols.extended(new_cols.values, "column")
-        placed = named((rows, i[new.rows]), (cols, j[new.cols]), new.values, new.origin, new.weights)
+        placed = observations_from_names((rows, i[new.rows]), (cols, j[new.cols]), new.values, new.origin, new.weights)
         return self._updated(placed)
 
     def predict_long(
         self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean", return_std: bool = False
     ) -> Any:
-        """The frame with a column `prediction`, and a column `known` that tells which names were in the fit.
+        """The frame with a column `prediction`, and a column `match_status` that tells which names were in the fit.
 
         That is "both", "row", "column" or "neither". A name that was not in the fit counts as average or, with
         `unknown="raise"`, is an error. With `return_std` there is a column `std`, the standard deviation of a new
@@ -132,7 +132,7 @@ class LongForm(ABC):
         names = (np.empty(0, object),) * 2 if nothing else self._pairs_of(frame, row, col)
         i, j = self.fit_.known_pairs(*names, unknown)
         doubt = {"std": self.fit_.std(i, j)} if return_std else {}
-        added = {**self._told(self.fit_.scores(i, j)), **doubt, "known": known(i, j).tolist()}
+        added = {**self._told(self.fit_.scores(i, j)), **doubt, "known": match_status(i, j).tolist()}
         if not isinstance(table, nw.DataFrame):
             first, second = (self._header or ("row", "column"))[:2]
             return {first: names[0], second: names[1], **added}
@@ -187,7 +187,7 @@ class LongForm(ABC):
         data = self._encoded(self._read_long(source, row, col, value, weight), reset=False)
         rows, cols = _names(data)
         i, j = self.fit_.known_pairs(rows[data.rows], cols[data.cols], unknown)
-        return explained(self.model_, data, self.fit_.scores(i, j))
+        return deviance_explained(self.model_, data, self.fit_.scores(i, j))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
         """Read the columns that are named or, if they exist, those of the fit."""

@@ -14,8 +14,8 @@ from bifactor.estimators.base import Completion, ErrorBars, warn_of_clicks
 from bifactor.estimators.validation import observations
 from bifactor.losses import Ordinal
 from bifactor.models.completion.clipping import Range
-from bifactor.models.completion.fitting import Settings, settings
-from bifactor.models.completion.labels import ADVICE, above, check_binarize, signs, two_classes
+from bifactor.models.completion.fitting import CompletionSettings, validate_settings
+from bifactor.models.completion.labels import ADVICE, above_threshold, check_binarize, signs, two_classes
 from bifactor.models.metrics import left_out_scores
 from bifactor.models.recoding import BlockView, Labels
 
@@ -210,10 +210,10 @@ class MatrixCompletion(ErrorBars, Completion):
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.model_.predicted(z)}
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> CompletionSettings:
         names = ["n_components", "loss", "ridge", "noise", "offsets", "clip", "solver", "max_iter", "tol"]
         names += ["verbose", "random_state", "keep_features", "implicit_features"]
-        return settings(**{name: getattr(self, name) for name in names})
+        return validate_settings(**{name: getattr(self, name) for name in names})
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
         if reset:
@@ -361,12 +361,12 @@ class OneBitCompletion(Completion):
         told = self.model_.scores(data.rows, data.cols) if is_triples(X) else left_out_scores(self.model_, data)
         return float(np.mean((told > 0) == (data.values > 0)))
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> CompletionSettings:
         if self.link not in LINKS:
             raise InputError(f"link={self.link!r} is unknown. Pass one of {', '.join(LINKS)}.")
         check_binarize(self.binarize)
         names = ("n_components", "ridge", "offsets", "solver", "max_iter", "tol", "verbose", "random_state")
-        return settings(loss=self.link, **{name: getattr(self, name) for name in names})
+        return validate_settings(loss=self.link, **{name: getattr(self, name) for name in names})
 
     def _view(self, store: BlockStore) -> BlockView:
         classes = np.array([0.0, 1.0])
@@ -378,7 +378,7 @@ class OneBitCompletion(Completion):
         return BlockView(store, Labels((float(classes[0]), float(classes[1])), self.binarize))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
-        values = above(data.values, self.binarize)
+        values = above_threshold(data.values, self.binarize)
         if reset:
             warn_of_clicks(data)
             self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)

@@ -11,36 +11,36 @@ from bifactor.arrays import Array, floating
 from bifactor.arrays.sparse import require_sound
 from bifactor.data.observations import is_triples
 from bifactor.errors import InputError
-from bifactor.estimators.base import Shown, warn_unless_converged
+from bifactor.estimators.base import CardMixin, warn_unless_converged
 from bifactor.estimators.callbacks import CallbackSupportMixin, fit_watched
-from bifactor.estimators.validation import checked, given_factors, require_wide
+from bifactor.estimators.validation import require_wide, validate_factors, validate_table
 from bifactor.kernels.blas import matmul
-from bifactor.kernels.sparse_table import Sheet
+from bifactor.kernels.sparse_table import SparseTable
 from bifactor.kernels.threading import threads
 from bifactor.losses import Logistic, Loss, NegativeBinomial, Poisson
-from bifactor.models.completion.fitting import Settings, settings
-from bifactor.models.completion.labels import ADVICE, above, check_binarize, signs, two_classes
-from bifactor.models.pca import EFFECTS, deviances, fit_components, left_out, null_effects, refitted, rows_of
-from bifactor.operators.full_table import Table
+from bifactor.models.completion.fitting import CompletionSettings, validate_settings
+from bifactor.models.completion.labels import ADVICE, above_threshold, check_binarize, signs, two_classes
+from bifactor.models.pca import EFFECTS, deviances, fit_components, left_out_deviance, null_effects, refit_loss, rows_of
+from bifactor.operators.full_table import FullTable
 from bifactor.validation import is_at_least_zero, is_count
 
 
-class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LossPCA(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds a few directions, and the scores of each row along them, that make the known entries of X likely."""
 
     def inverse_transform(self, Z: Any) -> Array:
         """Predictions from scores of rows, in all columns."""
         check_is_fitted(self, "model_")
-        Z = given_factors(Z, self.n_components_)
+        Z = validate_factors(Z, self.n_components_)
         return self.model_.loss.mean(matmul(Z, self.components_.astype(Z.dtype)) + self.intercept_.astype(Z.dtype))
 
-    def _settings(self, loss: Any) -> Settings:
+    def _settings(self, loss: Any) -> CompletionSettings:
         if self.n_components != "auto" and not is_count(self.n_components, 1):
             raise InputError(
                 f"n_components={self.n_components!r} is not an integer ≥ 1. Pass the number of components, or 'auto'."
             )
         names = ("n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state")
-        chosen = settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
+        chosen = validate_settings(loss=loss, offsets=False, **{name: getattr(self, name) for name in names})
         if chosen.n_components is None and chosen.ridge == 0:
             raise InputError("n_components='auto' needs a ridge, but ridge=0. Pass ridge='auto'.")
         return chosen
@@ -57,12 +57,12 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
             require_sound(X, "X")
         if np.ma.isMaskedArray(X):
             X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-        X = checked(self, X, reset, accept_sparse="csr")
+        X = validate_table(self, X, reset, accept_sparse="csr")
         if reset and not sparse.issparse(X) and np.isnan(X).all():
             raise InputError("No entry of X is known. Pass at least one known entry.")
         return X
 
-    def _fitted(self, X: Any, table: Table, chosen: Settings) -> Self:
+    def _fitted(self, X: Any, table: FullTable, chosen: CompletionSettings) -> Self:
         m, n = table.shape
         if chosen.n_components is not None and chosen.n_components > min(m, n):
             raise InputError(
@@ -83,13 +83,13 @@ class LossPCA(Shown, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Tran
         warn_unless_converged(model)
         return self
 
-    def _scores(self, table: Table) -> Array:
+    def _scores(self, table: FullTable) -> Array:
         """Scores of rows, from their known entries."""
         return rows_of(table, self.model_) * self._lengths
 
-    def _left_out(self, table: Table) -> float:
+    def _left_out(self, table: FullTable) -> float:
         """Deviance explained; a fifth of the entries at a time is predicted from the rest."""
-        return left_out(table, self.model_, self.null_intercept_).explained
+        return left_out_deviance(table, self.model_, self.null_intercept_).explained
 
     @property
     def _n_features_out(self) -> int:
@@ -220,20 +220,20 @@ class LogisticPCA(LossPCA):
         check_is_fitted(self, "model_")
         return self._left_out(self._labels(X, None, reset=False))
 
-    def _labels(self, X: Any, weights: Any, reset: bool) -> Table:
+    def _labels(self, X: Any, weights: Any, reset: bool) -> FullTable:
         X = self._entries(X, reset)
         stored, rest = (X.data, np.zeros(1, X.dtype)) if sparse.issparse(X) else (X, np.empty(0, X.dtype))
         known = ~np.isnan(stored)
-        stored, rest = above(stored, self.binarize), above(rest, self.binarize)
+        stored, rest = above_threshold(stored, self.binarize), above_threshold(rest, self.binarize)
         if reset:
             values = stored[known] if known.sum() == np.prod(X.shape) else np.concatenate([stored[known], rest])
             self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
         labels = np.full(stored.shape, np.nan, X.dtype)
         labels[known] = signs(stored[known], self.classes_)
         if not sparse.issparse(X):
-            return Table(Logistic(), labels, -1.0, weights)
+            return FullTable(Logistic(), labels, -1.0, weights)
         beside = float(signs(rest, self.classes_)[0]) if known.sum() < np.prod(X.shape) else -1.0
-        return Table(Logistic(), sparse.csr_array((labels, X.indices, X.indptr), shape=X.shape), beside, weights)
+        return FullTable(Logistic(), sparse.csr_array((labels, X.indices, X.indptr), shape=X.shape), beside, weights)
 
 
 # Principal components of counts.
@@ -359,7 +359,7 @@ class PoissonPCA(LossPCA):
         table = table.shifted(np.log(self.exposure_))
         if self.dispersion == "auto":
             with threads(self.n_jobs):
-                table = refitted(table, chosen)
+                table = refit_loss(table, chosen)
         self.dispersion_ = 1 / table.loss.theta if isinstance(table.loss, NegativeBinomial) else 0.0
         return self._fitted(X, table, chosen)
 
@@ -375,14 +375,14 @@ class PoissonPCA(LossPCA):
         table = self._counts(X, None, self.model_.loss, reset=False)
         return self._left_out(table.shifted(np.log(self._exposures(table.sheet, exposure))))
 
-    def _counts(self, X: Any, weights: Any, loss: Loss, reset: bool) -> Table:
+    def _counts(self, X: Any, weights: Any, loss: Loss, reset: bool) -> FullTable:
         X = self._entries(X, reset)
         least = np.nanmin(X.data if sparse.issparse(X) else X, initial=0)
         if least < 0:
             raise InputError(f"Negative values in data: X contains {least:g}. Pass counts ≥ 0, and NaN if missing.")
-        return Table(loss, X, 0.0, weights)
+        return FullTable(loss, X, 0.0, weights)
 
-    def _exposures(self, counts: Sheet, given: Any) -> Array:
+    def _exposures(self, counts: SparseTable, given: Any) -> Array:
         m = counts.shape[0]
         if given is None and self.exposure is None:
             return np.ones(m)
@@ -409,7 +409,7 @@ def _loss_of(dispersion: Any) -> Loss:
     return NegativeBinomial(1 / float(dispersion)) if dispersion > 0 else Poisson()
 
 
-def _means(counts: Sheet) -> Array:
+def _means(counts: SparseTable) -> Array:
     """Mean count of each column, over its known entries."""
     n, known = counts.shape[1], counts.weights > 0
     hidden = ~known & (counts.row_weights > 0)[counts.stored_rows]
@@ -417,7 +417,7 @@ def _means(counts: Sheet) -> Array:
     return np.bincount(counts.cols[known], counts.y[known], n) / np.maximum(number, 1)
 
 
-def _row_totals(counts: Sheet, means: Array) -> tuple[Array, Array]:
+def _row_totals(counts: SparseTable, means: Array) -> tuple[Array, Array]:
     """Total of each row, and the sum of the column means over its known columns."""
     m, known = counts.shape[0], counts.weights > 0
     found = np.bincount(counts.stored_rows[known], counts.y[known], m)

@@ -9,29 +9,29 @@ from sklearn.utils.validation import check_is_fitted
 from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.errors import InputError
-from bifactor.estimators.base import Factorised
+from bifactor.estimators.base import MatrixEstimator
 from bifactor.estimators.long_form import Column
 from bifactor.estimators.validation import (
     ClickSettings,
-    given_choices,
-    given_store,
     is_long,
     note_columns,
     require_settings,
+    store_or_none,
+    validate_choices,
 )
-from bifactor.models.completion.fitting import Settings, settings
+from bifactor.models.completion.fitting import CompletionSettings, validate_settings
 from bifactor.models.model import Model
 from bifactor.models.recoding import BlockView
 from bifactor.models.recommender.explain import nearest
 from bifactor.models.recommender.fitting import fit_click_blocks, fit_clicks
-from bifactor.models.recommender.hyperparameters import Choices
-from bifactor.models.recommender.model import Strangers, held_out_ranking
-from bifactor.models.recommender.weights import as_choices, lines_of, matrix_of
+from bifactor.models.recommender.hyperparameters import Hyperparameters
+from bifactor.models.recommender.model import ColdUserRecommender, held_out_ranking
+from bifactor.models.recommender.weights import counts_to_weights, lines_of, matrix_of
 from bifactor.models.seen_items import Pairs
-from bifactor.models.top_k import Order, recommended
+from bifactor.models.top_k import RankingCriterion, recommend_names
 
 
-class Recommender(ClickSettings, Factorised):
+class Recommender(ClickSettings, MatrixEstimator):
     """Recommends columns (items) to rows (users) from the choices of all users: uᵢ·vⱼ ranks the columns.
 
     For clicks, plays and purchases, where only positive choices are known. Chosen entries are fitted as 1, and all
@@ -151,7 +151,7 @@ class Recommender(ClickSettings, Factorised):
         sample_weight : array, optional
             One weight per row, or a matrix like X; for pairs and triples, one for each.
         """
-        store = given_store(X)
+        store = store_or_none(X)
         if store is not None:
             return self._fitted_store(self._settings(), store, sample_weight)
         if is_long(X):
@@ -159,7 +159,7 @@ class Recommender(ClickSettings, Factorised):
                 raise InputError("sample_weight is not used for a frame of choices. Use fit_long with a weight column.")
             return self.fit_long(X)
         settings = self._settings()
-        return self._fitted(settings, X, given_choices(self, X, sample_weight, reset=True))
+        return self._fitted(settings, X, validate_choices(self, X, sample_weight, reset=True))
 
     def fit_long(
         self,
@@ -189,7 +189,7 @@ class Recommender(ClickSettings, Factorised):
         text_names : bool
             Keep names as text, even if all of them are numbers, so that users with other names can be added later.
         """
-        settings, store = self._settings(), given_store(source, long=True)
+        settings, store = self._settings(), store_or_none(source, long=True)
         if store is not None:
             return self._fitted_store(settings, store)
         data = lines_of(source, row, col, value, weight, text_names=text_names)
@@ -223,14 +223,16 @@ class Recommender(ClickSettings, Factorised):
             return self.fit_.recommend(rows, n, filter_seen=filter_seen, items=items)
         histories = self._histories(rows)
         given = self._features(features, histories.shape[0])
-        factors = Strangers(self.model_).factors(histories, given)
-        return recommended(self.fit_, Order(factors, self.model_.V), Pairs.stored(histories), n, filter_seen, items)
+        factors = ColdUserRecommender(self.model_).factors(histories, given)
+        return recommend_names(
+            self.fit_, RankingCriterion(factors, self.model_.V), Pairs.stored(histories), n, filter_seen, items
+        )
 
     def transform(self, X: Any, features: Any = None) -> Array:
         """Factors of users who were not in the fit, from their choices and, optionally, their features."""
         check_is_fitted(self, "model_")
         histories = self._histories(X)
-        return Strangers(self.model_).factors(histories, self._features(features, histories.shape[0]))
+        return ColdUserRecommender(self.model_).factors(histories, self._features(features, histories.shape[0]))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the factors of the rows."""
@@ -281,29 +283,29 @@ class Recommender(ClickSettings, Factorised):
         """Scores of the entries (rows[t], cols[t]): near 1 for chosen entries, near 0 for most others."""
         return self.decision_function(rows, cols, unknown)
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> CompletionSettings:
         require_settings(self.n_components, self.unobserved, self.ridge, self.item_share, self.item_ridge)
         names = ["n_components", "ridge", "solver", "max_iter", "tol", "verbose", "random_state"]
-        return settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
+        return validate_settings(loss="squared", offsets=False, **{name: getattr(self, name) for name in names})
 
-    def _fit_model(self, data: Observations, settings: Settings, start: Model | None) -> Model:
+    def _fit_model(self, data: Observations, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_clicks(data, settings, start, self._choices())
 
-    def _fit_blocks(self, data: BlockView, settings: Settings, start: Model | None) -> Model:
+    def _fit_blocks(self, data: BlockView, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_click_blocks(data.store, settings, start, self._choices())
 
-    def _choices(self) -> Choices:
+    def _choices(self) -> Hyperparameters:
         named = (self.unobserved, self.ridge, self.item_share, self.item_ridge)
-        return Choices(*(None if a == "auto" else float(a) for a in named))
+        return Hyperparameters(*(None if a == "auto" else float(a) for a in named))
 
     def _encoded(self, data: Observations, reset: bool) -> Observations:
-        return as_choices(data)
+        return counts_to_weights(data)
 
     def _told(self, z: Array) -> dict[str, Array]:
         return {"prediction": z}
 
     def _histories(self, X: Any) -> sparse.csr_array:
-        return matrix_of(self._encoded(given_choices(self, X, None, reset=False), reset=False))
+        return matrix_of(self._encoded(validate_choices(self, X, None, reset=False), reset=False))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
         self._require_names()

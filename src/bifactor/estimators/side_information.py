@@ -11,7 +11,7 @@ from bifactor.data import Names, Observations
 from bifactor.data.features import FeatureTable, Standard, is_feature_table
 from bifactor.errors import InputError
 from bifactor.operators.features import feature_matrix
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class FeatureReader:
         found, _ = self.read(given)
         if found.shape[0] != rows:
             raise InputError(
-                f"{self.what} has {counted(found.shape[0], 'line')}, but there are {rows} rows. Pass one for each."
+                f"{self.what} has {pluralize(found.shape[0], 'line')}, but there are {rows} rows. Pass one for each."
             )
         return found
 
@@ -84,7 +84,7 @@ def _with_side(data: Observations, given: Any, side: int) -> tuple[Observations,
         names, places = names.extended(keys, "column" if side else "row")
         features, count = _placed(features, places, len(names)), len(names)
     if features.shape[0] < count:
-        lines, kind = counted(features.shape[0], "line"), "columns" if side else "rows"
+        lines, kind = pluralize(features.shape[0], "line"), "columns" if side else "rows"
         raise InputError(f"{what} has {lines}, but X has {count} {kind}. Pass one line for each.")
     shape = (data.shape[0], features.shape[0]) if side else (features.shape[0], data.shape[1])
     if side:

@@ -12,10 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from bifactor.arrays import Array, herm
 from bifactor.data.counts import bit_reversal, check_labels
 from bifactor.errors import InputError
-from bifactor.estimators.base import Shown, state_card
+from bifactor.estimators.base import CardMixin, state_card
 from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import seed_of
-from bifactor.models.tomography.fit import RankChoice, Settings, State, choose_rank, fit_state, misfit
+from bifactor.models.tomography.fit import (
+    FittedState,
+    RankChoice,
+    TomographySettings,
+    choose_rank,
+    fit_state,
+    misfit_warning,
+)
 from bifactor.models.tomography.goodness_of_fit import MisfitWarning
 from bifactor.models.tomography.measurements import (
     Counts,
@@ -26,12 +33,12 @@ from bifactor.models.tomography.measurements import (
 )
 from bifactor.models.tomography.states import target_state
 from bifactor.solvers import PCG, Solver
-from bifactor.validation import counted, is_at_least_zero, is_count
+from bifactor.validation import is_at_least_zero, is_count, pluralize
 
 ORDERS = ("same", "reversed")
 
 
-class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
+class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the state ρ = UUᴴ of n qubits, tr ρ = 1, that best explains measurements among those of rank ≤ r.
 
     `fit_counts` maximises the likelihood Σ y log tr(ρ Π) of the counts; `fit_expectations` minimises
@@ -182,16 +189,16 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write `rho`, `factor` and `eigenvalues` to an npz file, as `bifactor tomography -o` does."""
-        State(self._fitted(), self.result_).save(path)
+        FittedState(self._fitted(), self.result_).save(path)
 
     def _fit(self, data: Measurements) -> "StateTomography":
         n, d = data.n_qubits, 2**data.n_qubits
         if self.rank != "auto" and self.rank > d:
             raise InputError(
-                f"rank={self.rank!r} is not possible for {counted(n, 'qubit')}. Choose from 1 to {d}, or 'auto'."
+                f"rank={self.rank!r} is not possible for {pluralize(n, 'qubit')}. Choose from 1 to {d}, or 'auto'."
             )
         solver = PCG() if self.solver is None else self.solver
-        how = Settings(solver, self.max_iter, self.tol, seed_of(self.random_state))
+        how = TomographySettings(solver, self.max_iter, self.tol, seed_of(self.random_state))
         choice = choose_rank(data, how) if self.rank == "auto" else RankChoice(int(self.rank), {})
         state = fit_state(data, choice.rank, how)
         self.n_qubits_, self.rank_, self.held_out_ = n, choice.rank, choice.held_out
@@ -204,7 +211,7 @@ class StateTomography(Shown, BaseEstimator):  # type: ignore[misc]
             warnings.warn(said, ConvergenceWarning, stacklevel=3)
         if not state.result.status.converged:
             warnings.warn(f"The fit has {state.result.status}.", ConvergenceWarning, stacklevel=3)
-        found = misfit(state, data, how, self.bit_order)
+        found = misfit_warning(state, data, how, self.bit_order)
         if found is not None:
             warnings.warn(found, MisfitWarning, stacklevel=3)
         return self

@@ -13,14 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bifactor.arrays import Array
-from bifactor.data.column_types import KEEP, TIMES, ColumnHint, Declared, Form, is_nothing
+from bifactor.data.column_types import KEEP, TIMES, ColumnHint, ColumnSpec, Declared, is_nothing
 from bifactor.errors import InputError
-from bifactor.estimators.base import Shown, table_card
+from bifactor.estimators.base import CardMixin, table_card
 from bifactor.estimators.callbacks import CallbackSupportMixin, Look, run_watched
-from bifactor.estimators.validation import checked, frame_header, table_error
+from bifactor.estimators.validation import frame_header, table_error, validate_table
 from bifactor.models.completion.fitting import seed_of
-from bifactor.models.imputation.frames import as_objects, cells_of, declared, filled, like_of, object_cells
-from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, TOLERANCE, Sheet, metric_of, require_tolerance
+from bifactor.models.imputation.frames import as_objects, cells_of, declared, fill_column, like_of, object_cells
+from bifactor.models.imputation.model import EFFORTS, FULL, ROUNDS, TOLERANCE, FittedTable, metric_of, require_tolerance
 from bifactor.validation import is_count, require_flag
 
 Told = list[tuple[Array, Array]]
@@ -43,7 +43,7 @@ class ArrayTable:
     def declared(self, name: Any) -> Declared:
         return Declared()
 
-    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+    def written(self, forms: Sequence[ColumnSpec], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array with missing cells filled in, with the same dtype."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
@@ -68,7 +68,7 @@ class WordTable:
         """Kind of a column according to the class of its objects."""
         return Declared(like=like_of(self._column(name)))
 
-    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
+    def written(self, forms: Sequence[ColumnSpec], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Array:
         """The array with missing cells filled in, except in columns without any known cell."""
         found = self._X.copy()
         for j, (holes, values) in enumerate(told):
@@ -106,7 +106,7 @@ class FrameTable:
         found = declared(self._frame.get_column(name))
         return found._replace(levels=[level for level in found.levels if level != self._missing])
 
-    def written(self, forms: Sequence[Form], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
+    def written(self, forms: Sequence[ColumnSpec], told: Told, stay: Array, marked: Array, empty: set[Any]) -> Any:
         """The frame with missing cells filled in, with the same types, and an indicator for each marked column."""
         columns, marks = [], []
         for form, (holes, values), stays, marks_it in zip(forms, told, stay, marked, strict=True):
@@ -114,7 +114,7 @@ class FrameTable:
             if name in empty and series.dtype.is_numeric():
                 holes, values = np.ones(len(series), bool), np.zeros(len(series))
             if stays:
-                columns.append(filled(series, holes, values, form.like))
+                columns.append(fill_column(series, holes, values, form.like))
             if marks_it:
                 where = _holes(self.cells(name, False)).tolist()
                 marks.append(_flags(f"missingindicator_{name}", where, series))
@@ -142,7 +142,7 @@ def table_of(estimator: BaseEstimator, X: Any, reset: bool) -> Table:
         names = getattr(estimator, "feature_names_in_", np.arange(X.shape[1]))
         return WordTable(X.astype(object), names.tolist(), missing)
     if not framed:
-        table = checked(estimator, X, reset, copy=True)
+        table = validate_table(estimator, X, reset, copy=True)
         names = getattr(estimator, "feature_names_in_", np.arange(table.shape[1]))
         return ArrayTable(table, names.tolist(), missing)
     frame = nw.from_native(X)
@@ -202,7 +202,7 @@ def _has_levels(imputer: "TableImputer") -> bool:
     return not hasattr(imputer, "levels_") or bool(imputer.levels_)
 
 
-class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableImputer(CardMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fills in missing cells of tables of numbers, grades, booleans and categories; known cells are unchanged.
 
     Columns are encoded as standardised numbers and explained by common factors with noise per column, both directly
@@ -285,7 +285,7 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         told = self._told(table)
         kept = {name for name, said in told.items() if said.kind == KEEP}
         cells = [table.cells(name, name in kept) for name in table.names]
-        forms = [Form.of(n, c, told.get(n), table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
+        forms = [ColumnSpec.of(n, c, told.get(n), table.declared(n)) for n, c in zip(table.names, cells, strict=True)]
         options = {
             "effort": self.effort,
             "seed": seed_of(self.random_state),
@@ -294,13 +294,13 @@ class TableImputer(Shown, CallbackSupportMixin, TransformerMixin, BaseEstimator)
         }
         stopped = False
 
-        def fit(look: Look | None) -> Sheet:
+        def fit(look: Look | None) -> FittedTable:
             def on_round(*_: Any) -> bool:
                 nonlocal stopped
                 stopped = look is not None and look()
                 return stopped
 
-            return Sheet.fit(forms, cells, self.bounds, **options, on_round=on_round)
+            return FittedTable.fit(forms, cells, self.bounds, **options, on_round=on_round)
 
         self.sheet_ = run_watched(self, X, 2 * self.max_iter, fit)
         self._note(stopped, told)

@@ -15,12 +15,12 @@ from bifactor.arrays import Array, floating, is_complex
 from bifactor.arrays.sparse import require_sound
 from bifactor.data import BlockStore, Observations
 from bifactor.data.layout import usual_columns
-from bifactor.data.observations import from_matrix, from_triples, is_triples, unmasked
+from bifactor.data.observations import fill_mask_with_nan, from_matrix, from_triples, is_triples
 from bifactor.data.store.manifest import MANIFEST
 from bifactor.errors import InputError, KindError
 from bifactor.models.model import Model
 from bifactor.models.recommender.settings import ItemToItem
-from bifactor.validation import counted, is_at_least_zero, is_count, require_finite
+from bifactor.validation import is_at_least_zero, is_count, pluralize, require_finite
 
 TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 """Column types that NumPy would convert to numbers, such as nanoseconds."""
@@ -29,7 +29,7 @@ SHOWN = 40
 """Letters of a cell that messages show."""
 
 
-def checked(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> Any:
+def validate_table(estimator: BaseEstimator, X: Any, reset: bool, **options: Any) -> Any:
     """X as floating-point numbers, with NaN for missing entries.
 
     The columns are stored on the estimator, or compared with the stored ones. `options` are those of scikit-learn's
@@ -99,7 +99,7 @@ def _in_words(estimator: BaseEstimator, X: Any, frame: Any, error: Exception) ->
     if shape is None:
         return InputError("The rows of X have different lengths. Pass a table of numbers.")
     if len(shape) != 2:
-        found = counted(len(shape), "dimension")
+        found = pluralize(len(shape), "dimension")
         return InputError(f"X has {found}, but a table has 2. Reshape your data; a single row is X.reshape(1, -1).")
     if 0 in shape:
         what = f"{shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape})"
@@ -202,15 +202,19 @@ def observations(estimator: BaseEstimator, X: Any, weights: Any = None, reset: b
     require_wide(X)
     if sparse.issparse(X):
         require_sound(X, "X")  # scikit-learn converts it without a check
-    return from_matrix(checked(estimator, unmasked(X), reset, accept_sparse=("csr", "csc", "coo")), weights)
+    return from_matrix(
+        validate_table(estimator, fill_mask_with_nan(X), reset, accept_sparse=("csr", "csc", "coo")), weights
+    )
 
 
-def given_factors(Z: Any, width: int) -> Array:
+def validate_factors(Z: Any, width: int) -> Array:
     """Factors of rows as returned by `transform`: `width` columns of real numbers."""
     Z = floating(Z, "Z")
     if Z.ndim != 2 or Z.shape[1] != width or is_complex(Z):
         found = f"Z has shape {Z.shape} and dtype {Z.dtype}"
-        raise InputError(f"{found}, but transform returns {counted(width, 'column')} of real numbers. Pass its result.")
+        raise InputError(
+            f"{found}, but transform returns {pluralize(width, 'column')} of real numbers. Pass its result."
+        )
     require_finite(Z, "Z", "Pass the result of transform.")
     return Z
 
@@ -269,7 +273,7 @@ class ClickSettings:
         return self.model_.clicks.tried
 
 
-def given_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
+def validate_choices(estimator: BaseEstimator, X: Any, weights: Any, reset: bool) -> Observations:
     """Entries of a matrix, or pairs or triples numbered from 0; for an array, entries that are neither 0 nor NaN."""
     if isinstance(X, tuple) and len(X) == 2:
         X = (*X, np.ones(np.size(X[0])))
@@ -302,7 +306,7 @@ def require_settings(n_components: Any, unobserved: Any, ridge: Any, item_share:
         raise InputError(f"n_components={n_components!r} is not an integer ≥ 1. Pass the number of components.")
 
 
-def given_store(X: Any, long: bool = False) -> BlockStore | None:
+def store_or_none(X: Any, long: bool = False) -> BlockStore | None:
     """X as a store, or the store in a folder with this name; None if X is anything else.
 
     With `long`, None is also returned for other folders.
@@ -314,7 +318,7 @@ def given_store(X: Any, long: bool = False) -> BlockStore | None:
     return BlockStore.open(X) if not long or (Path(X) / MANIFEST).is_file() else None
 
 
-def held(data: Observations | BlockStore) -> Observations:
+def require_in_memory(data: Observations | BlockStore) -> Observations:
     """Observations in memory; raises `InputError` if they are in blocks."""
     if isinstance(data, Observations):
         return data

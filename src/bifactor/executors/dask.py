@@ -11,9 +11,9 @@ from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.errors import InputError, LostError
 from bifactor.executors import remote
-from bifactor.executors.deferred import Noted, Plan, Question
-from bifactor.executors.executor import Executor, Gathered, Moved, Open, Part, Task, bytes_of, value_of
-from bifactor.executors.row_array import Placement, Rows, spread
+from bifactor.executors.deferred import Deferred, DeferredPlan, ReductionBatch
+from bifactor.executors.executor import AxpyArray, Block, Executor, Open, PassResult, Task, bytes_of, value_of
+from bifactor.executors.row_array import RowArray, RowPlacement, spread
 from bifactor.validation import is_count, positive
 
 SHARED = 8
@@ -72,22 +72,22 @@ class Dask(Executor):
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError("A Dask executor holds a connection, which is not pickled. Set executor=None, or use save.")
 
-    def like(self, parts: Sequence[Part]) -> Array:
-        none: Any = Rows(None, self._placement(parts), np.empty(0))
+    def like(self, parts: Sequence[Block]) -> Array:
+        none: Any = RowArray(None, self._placement(parts), np.empty(0))
         return none
 
     def over(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Block],
         opening: Open,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array | Moved] = (),
+        shared: Sequence[Array | AxpyArray] = (),
         settings: tuple[Any, ...] = (),
-    ) -> Gathered:
+    ) -> PassResult:
         placement = self._placement(parts)
         homes = placement.renewed_homes()
-        question = Question(placement, [spread(a, placement).noted for a in tall])
+        question = ReductionBatch(placement, [spread(a, placement).noted for a in tall])
         plan, opened = question.plan, pickle.dumps(opening)
         copies = [self._copies(a, sorted(set(homes))) for a in shared]
         some = [tuple(parts[a:b]) for a, b in groups(len(parts))]
@@ -106,8 +106,8 @@ class Dask(Executor):
         if metas and not lasting:  # with other settings, the task returned none
             return self.over(parts, opening, task, tall, shared, settings)
         bundle = plan.settle(kept, len(metas) + len(plan.kept), len(metas))
-        found = tuple(Rows(Noted.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
-        return Gathered(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]
+        found = tuple(RowArray(Deferred.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
+        return PassResult(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]
 
     def values(self, futures: Sequence[Any]) -> list[Any]:
         """The results of futures; raises `LostError` if they are lost or do not arrive."""
@@ -137,7 +137,7 @@ class Dask(Executor):
 
     def spread(self, parts: Sequence[Array], homes: Sequence[str]) -> list[Any]:
         """Send arrays of this machine to where their blocks are."""
-        return self.map(remote.same, [(part,) for part in parts], homes=homes)
+        return self.map(remote.identity, [(part,) for part in parts], homes=homes)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
         """Call the function on a worker; returns a future."""
@@ -161,21 +161,21 @@ class Dask(Executor):
             return self.submit(remote.sums_of, *visits, home=homes[0])
         half = 1 << (len(visits) - 1).bit_length() - 1
         left, right = self._sum(visits[:half], homes[:half]), self._sum(visits[half:], homes[half:])
-        return self.submit(remote.joined, left, right, home=homes[0])  # the right half has fewer sums to send
+        return self.submit(remote.add_visits, left, right, home=homes[0])  # the right half has fewer sums to send
 
-    def _copies(self, shared: Array | Moved, workers: list[str]) -> dict[str, Any]:
+    def _copies(self, shared: Array | AxpyArray, workers: list[str]) -> dict[str, Any]:
         """A copy of the array for each worker, computed there if possible."""
         value = value_of(shared)
         found = self._held(value)
-        if found is None and isinstance(shared, Moved):
+        if found is None and isinstance(shared, AxpyArray):
             base, direction = self._held(shared.base), self._held(shared.direction)
             if base is not None and direction is not None:
                 both = [w for w in workers if w in base and w in direction]
-                found = {w: self.submit(remote.moved, base[w], direction[w], shared.a, home=w) for w in both}
+                found = {w: self.submit(remote.axpy, base[w], direction[w], shared.a, home=w) for w in both}
         found = dict(found or {})
         for w in (w for w in workers if w not in found):
             given = list(found.values())  # each is passed on to two others, so no machine sends to all
-            found[w] = self.submit(remote.same, given[(len(given) - 1) // 2] if given else value, home=w)
+            found[w] = self.submit(remote.identity, given[(len(given) - 1) // 2] if given else value, home=w)
         self._known = [(value, found), *(pair for pair in self._known if pair[0] is not value)][:SHARED]
         return found
 
@@ -203,14 +203,14 @@ class Dask(Executor):
             found = self.client.nthreads()
         return found
 
-    def _placement(self, parts: Sequence[Part]) -> "OnWorkers":
+    def _placement(self, parts: Sequence[Block]) -> "OnWorkers":
         cuts = (*(parts[a].start for a, _ in groups(len(parts))), parts[-1].stop)
         if cuts not in self._placements:
             self._placements[cuts] = OnWorkers(self, cuts)
         return self._placements[cuts]
 
 
-class OnWorkers(Placement):
+class OnWorkers(RowPlacement):
     """Parts of arrays as futures, each on the worker of its blocks."""
 
     def __init__(self, executor: Dask, cuts: tuple[int, ...]):
@@ -226,13 +226,13 @@ class OnWorkers(Placement):
         self.homes = self.executor.homes(len(self.cuts) - 1)
         return self.homes
 
-    def arguments(self, plan: Plan) -> list[Sequence[Any]]:
+    def arguments(self, plan: DeferredPlan) -> list[Sequence[Any]]:
         """The program, and its operands for each part."""
-        program = remote.Program(pickle.dumps(plan.program), self.executor.threads)
+        program = remote.PickledProgram(pickle.dumps(plan.program), self.executor.threads)
         count = len(self.homes)
         return [[program] * count, [plan.each_of(k) for k in range(count)], *(a.handles for a in plan.bundles)]
 
-    def run(self, plan: Plan) -> list[tuple[Any, ...]]:
+    def run(self, plan: DeferredPlan) -> list[tuple[Any, ...]]:
         homes, executor, kept = self.homes, self.executor, len(plan.kept)
         anywhere = [None] * len(homes)  # Dask knows best where arrays are
         made = executor.map(remote.compute, *self.arguments(plan), homes=anywhere if plan.bundles else homes)
@@ -241,8 +241,8 @@ class OnWorkers(Placement):
         if kept == 1:
             plan.settle(made, 1 + len(plan.program.asked))
         else:  # one may be held for longer than the others, whose memory is then freed
-            plan.settle_apart([executor.map(remote.item, made, [k] * len(made), homes=anywhere) for k in range(kept)])
-        some = [executor.submit(remote.behind, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
+            plan.settle_apart([executor.map(remote.nth, made, [k] * len(made), homes=anywhere) for k in range(kept)])
+        some = [executor.submit(remote.requested, kept, *made[a:b], home=homes[a]) for a, b in runs(homes)]
         return [part for told in executor.values(some) for part in told]
 
     def spread(self, parts: Sequence[Array]) -> list[Any]:

@@ -1,7 +1,8 @@
 """Functions of arrays in parts: recorded first, and run together, once for each part, when a number is needed.
 
-`Noted` stands for an array, `Plan` collects what a question needs, and a `Program` is what runs where a part is stored.
-Arrays that are still referenced when a plan is made are kept there, since they may be needed again; others are not.
+`Deferred` stands for an array, `DeferredPlan` collects what a question needs, and a `PartProgram` is what runs where a
+part is stored. Arrays that are still referenced when a plan is made are kept there, since they may be needed again;
+others are not.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,12 +16,12 @@ Handle = Any
 """An object that stands for a tuple of arrays, or of numbers, of one part: only its placement looks inside."""
 
 
-class Each(tuple[Any, ...]):
+class PerPart(tuple[Any, ...]):
     """An operand with a different small value for each part."""
 
 
 @dataclass(frozen=True, eq=False)
-class Bundle:
+class ResultGroup:
     """Arrays that were computed together: for each part, they stay in memory as long as one of them is referenced."""
 
     handles: tuple[Handle, ...]
@@ -28,22 +29,22 @@ class Bundle:
     """The number of values that each handle stands for."""
 
 
-class Noted:
+class Deferred:
     """An array, given by the function that computes it or, once it is computed, by where it is stored."""
 
     def __init__(self, function: Callable[..., Any] | None, operands: tuple[Any, ...] = ()):
         self.function, self.operands = function, operands
-        self.bundle: Bundle | None = None
+        self.bundle: ResultGroup | None = None
         self.index = 0
         self.holder: Callable[[], Any] = _nobody
 
     @classmethod
-    def made(cls, bundle: Bundle, index: int) -> "Noted":
+    def made(cls, bundle: ResultGroup, index: int) -> "Deferred":
         found = cls(None)
         found.settle(bundle, index)
         return found
 
-    def settle(self, bundle: Bundle, index: int) -> None:
+    def settle(self, bundle: ResultGroup, index: int) -> None:
         """Mark the array as computed, and release its operands."""
         self.function, self.operands, self.bundle, self.index = None, (), bundle, index
 
@@ -55,11 +56,11 @@ def _nobody() -> None:
     return None
 
 
-class Slot(int):
+class Register(int):
     """The number of a value of a program."""
 
 
-class Program(NamedTuple):
+class PartProgram(NamedTuple):
     """Functions of given values and of the values of earlier functions."""
 
     steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
@@ -72,38 +73,38 @@ class Program(NamedTuple):
         """The values of one part that are kept, and those that are asked for."""
         values = [*each, *(value for bundle in bundles for value in bundle)]
         for function, operands in self.steps:
-            values.append(function(*(values[a] if isinstance(a, Slot) else a for a in operands)))
+            values.append(function(*(values[a] if isinstance(a, Register) else a for a in operands)))
         return tuple(values[k] for k in self.kept), tuple(values[k] for k in self.asked)
 
 
-class Plan:
+class DeferredPlan:
     """All functions that have to run to compute some arrays or sums."""
 
-    def __init__(self, asked: Sequence[Noted]):
+    def __init__(self, asked: Sequence[Deferred]):
         ahead = _in_order(asked)
         given = [one.bundle for one in (*asked, *(a for note in ahead for a in note.operands)) if _is_made(one)]
-        self.bundles: list[Bundle] = list(dict.fromkeys(given))
-        self.each = [a for note in ahead for a in note.operands if isinstance(a, Each)]
+        self.bundles: list[ResultGroup] = list(dict.fromkeys(given))
+        self.each = [a for note in ahead for a in note.operands if isinstance(a, PerPart)]
         self.kept = [note for note in ahead if note.holder() is not None]
         starts = np.cumsum([len(self.each), *(bundle.count for bundle in self.bundles)]).tolist()
         first = dict(zip(map(id, self.bundles), starts, strict=False))
-        slots: dict[int, Slot] = {id(a): Slot(k) for k, a in enumerate(self.each)}
-        slots |= {id(note): Slot(starts[-1] + k) for k, note in enumerate(ahead)}
+        slots: dict[int, Register] = {id(a): Register(k) for k, a in enumerate(self.each)}
+        slots |= {id(note): Register(starts[-1] + k) for k, note in enumerate(ahead)}
 
         def at(operand: Any) -> Any:
             if _is_made(operand):
-                return Slot(first[id(operand.bundle)] + operand.index)
+                return Register(first[id(operand.bundle)] + operand.index)
             return slots.get(id(operand), operand)
 
         steps = tuple((note.function, tuple(at(a) for a in note.operands)) for note in ahead)
-        self.program = Program(steps, tuple(at(a) for a in self.kept), tuple(at(a) for a in asked))  # type: ignore[arg-type]
+        self.program = PartProgram(steps, tuple(at(a) for a in self.kept), tuple(at(a) for a in asked))  # type: ignore[arg-type]
 
     def each_of(self, part: int) -> list[Any]:
         return [a[part] for a in self.each]
 
-    def settle(self, handles: Sequence[Handle], count: int, before: int = 0) -> Bundle:
+    def settle(self, handles: Sequence[Handle], count: int, before: int = 0) -> ResultGroup:
         """Mark what is kept as computed: it follows the first `before` of the `count` values of each handle."""
-        bundle = Bundle(tuple(handles), count)
+        bundle = ResultGroup(tuple(handles), count)
         for k, note in enumerate(self.kept):
             note.settle(bundle, before + k)
         return bundle
@@ -111,16 +112,16 @@ class Plan:
     def settle_apart(self, columns: Sequence[Sequence[Handle]]) -> None:
         """Mark what is kept as computed, each array with its own handles."""
         for note, handles in zip(self.kept, columns, strict=True):
-            note.settle(Bundle(tuple(handles), 1), 0)
+            note.settle(ResultGroup(tuple(handles), 1), 0)
 
 
 def _is_made(operand: Any) -> bool:
-    return isinstance(operand, Noted) and operand.bundle is not None
+    return isinstance(operand, Deferred) and operand.bundle is not None
 
 
-def _in_order(asked: Sequence[Noted]) -> list[Noted]:
+def _in_order(asked: Sequence[Deferred]) -> list[Deferred]:
     """The arrays that have to be computed, each once and after its operands."""
-    found: dict[int, Noted] = {}
+    found: dict[int, Deferred] = {}
     ahead = [(note, False) for note in reversed(asked)]
     while ahead:
         note, ready = ahead.pop()
@@ -130,14 +131,14 @@ def _in_order(asked: Sequence[Noted]) -> list[Noted]:
             found[id(note)] = note
         else:
             ahead.append((note, True))
-            ahead += [(a, False) for a in note.operands if isinstance(a, Noted)]
+            ahead += [(a, False) for a in note.operands if isinstance(a, Deferred)]
     return list(found.values())
 
 
 # Sums over the parts of tall arrays: several are requested together, and known ones are not requested again.
 
 
-class Sum:
+class DeferredSum:
     """The sum of a function of each part of some arrays, to which it has weak references."""
 
     def __init__(self, function: Callable[..., Any], *arrays: Any):
@@ -160,31 +161,31 @@ class Sum:
         return self._found[1]
 
     @property
-    def noted(self) -> Noted | None:
+    def noted(self) -> Deferred | None:
         """The function to run; None if the sum is known or an array no longer exists."""
         arrays = [a() for a in self.arrays]
         gone = any(a is None for a in arrays)
-        return None if gone or self.known else Noted(self.function, tuple(a.noted for a in arrays if a is not None))
+        return None if gone or self.known else Deferred(self.function, tuple(a.noted for a in arrays if a is not None))
 
     def learn(self, parts: Sequence[Any]) -> None:
         home = self.arrays[0]()
         if home is not None:
-            home.known[self.key] = self.arrays, added(parts)
+            home.known[self.key] = self.arrays, sum_parts(parts)
 
 
-def added(values: Sequence[Any]) -> Any:
+def sum_parts(values: Sequence[Any]) -> Any:
     return sum(values[1:], values[0])
 
 
-class Question:
+class ReductionBatch:
     """A plan for some arrays and sums, and for the sums that are foreseen."""
 
-    def __init__(self, device: Any, asked: Sequence[Noted], *sums: Sum):
+    def __init__(self, device: Any, asked: Sequence[Deferred], *sums: DeferredSum):
         foreseen = {one.key: one for one in (*device.foreseen, *sums)}.values()
         device.foreseen = []  # even if the answer is lost
         pairs = [(one, one.noted) for one in foreseen]
         self.sums = [(one, noted) for one, noted in pairs if noted is not None]
-        self.plan = Plan([*asked, *(noted for _, noted in self.sums)])
+        self.plan = DeferredPlan([*asked, *(noted for _, noted in self.sums)])
 
     def learn(self, told: Sequence[tuple[Any, ...]]) -> None:
         """Store the sums, whose terms come last in the answer of each part."""

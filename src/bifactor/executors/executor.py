@@ -7,20 +7,20 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bifactor.arrays import HERE, Array
+from bifactor.arrays import HOST_ARRAY, Array
 from bifactor.errors import InputError
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 
 
-class Loaded(NamedTuple):
+class BlockData(NamedTuple):
     """The observations of a block, as kernels take them."""
 
-    layout: Layout
+    layout: EntryLayout
     y: Array
     weights: Array | None = None
 
 
-class Part(Protocol):
+class Block(Protocol):
     """A block: some rows of the longer side of a matrix, and the observations there. It is small and can be pickled."""
 
     @property
@@ -39,11 +39,11 @@ class Part(Protocol):
     def fingerprint(self) -> str:
         """Identifies its content."""
 
-    def load(self, workspace: "Workspace | None" = None) -> Loaded:
+    def load(self, workspace: "Workspace | None" = None) -> BlockData:
         """Read it, into arrays of the workspace if there is one."""
 
 
-class Passed(NamedTuple):
+class BlockResult(NamedTuple):
     """The result of a pass over one block."""
 
     tall: tuple[Array, ...] = ()
@@ -54,7 +54,7 @@ class Passed(NamedTuple):
     """A small value that is returned for each block."""
 
 
-class Gathered(NamedTuple):
+class PassResult(NamedTuple):
     """The result of a pass over all blocks."""
 
     tall: tuple[Array, ...]
@@ -62,7 +62,7 @@ class Gathered(NamedTuple):
     each: list[Any]
 
 
-class Moved(NamedTuple):
+class AxpyArray(NamedTuple):
     """A shared array that is `base + a·direction`: it need not be sent to workers that have these two."""
 
     value: Array
@@ -71,14 +71,14 @@ class Moved(NamedTuple):
     a: float
 
 
-def value_of(shared: "Array | Moved") -> Array:
-    return shared.value if isinstance(shared, Moved) else shared
+def value_of(shared: "Array | AxpyArray") -> Array:
+    return shared.value if isinstance(shared, AxpyArray) else shared
 
 
-Open = Callable[[Part, Loaded], Any]
+Open = Callable[[Block, BlockData], Any]
 """Converts a block to the object that tasks work on. Can be pickled."""
 
-Task = Callable[..., Passed]
+Task = Callable[..., BlockResult]
 """`task(opened, tall, shared, *settings)`: `tall` are arrays with the rows of the block. A plain function."""
 
 
@@ -92,25 +92,25 @@ class Executor(ABC):
     @abstractmethod
     def over(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Block],
         opening: Open,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array | Moved] = (),
+        shared: Sequence[Array | AxpyArray] = (),
         settings: tuple[Any, ...] = (),
-    ) -> Gathered:
+    ) -> PassResult:
         """Run a task on all blocks. Tall arrays have one row for each row of all blocks; shared ones are not cut."""
 
-    def like(self, parts: Sequence[Part]) -> Array:
+    def like(self, parts: Sequence[Block]) -> Array:
         """An array of the library of tall arrays."""
-        return HERE
+        return HOST_ARRAY
 
-    def footprint(self, parts: Sequence[Part]) -> int:
+    def footprint(self, parts: Sequence[Block]) -> int:
         """Bytes that blocks take on this machine during a pass."""
         return 0
 
 
-def added(sums: tuple[Any, ...], more: tuple[Any, ...], into: bool = False) -> tuple[Any, ...]:
+def add_sums(sums: tuple[Any, ...], more: tuple[Any, ...], into: bool = False) -> tuple[Any, ...]:
     """The sums so far plus those of one more block; arrays of the former are overwritten if `into`."""
     return tuple(_plus(a, b, into) for a, b in zip(sums, more, strict=True))
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.executors.executor import Gathered, Part, Task, added
+from bifactor.executors.executor import Block, PassResult, Task, add_sums
 from bifactor.executors.streamed import READ
 from bifactor.kernels.threading import threads
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Work(NamedTuple):
     """A task on some neighbouring blocks."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Block, ...]
     opening: bytes
     """The function that opens blocks, pickled."""
     task: Task
@@ -35,7 +35,7 @@ class Work(NamedTuple):
     """Bytes of blocks that a worker keeps."""
 
 
-class Program(NamedTuple):
+class PickledProgram(NamedTuple):
     """Functions of the parts of tall arrays."""
 
     pickled: bytes
@@ -43,7 +43,7 @@ class Program(NamedTuple):
     threads: int
 
 
-def compute(program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
+def compute(program: PickledProgram, each: list[Any], *bundles: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values of a part that are kept, followed by those that are asked for."""
     with _cores(program.threads):
         kept, asked = pickle.loads(program.pickled).run(aligned(each), aligned(bundles))
@@ -74,17 +74,17 @@ def _cores(count: int) -> Iterator[None]:
         yield
 
 
-def item(values: tuple[Any, ...], k: int) -> tuple[Any]:
+def nth(values: tuple[Any, ...], k: int) -> tuple[Any]:
     """A tuple of one of the values."""
     return (values[k],)
 
 
-def behind(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def requested(count: int, *values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """The values of some parts that are asked for, without those that are kept."""
     return [value[count:] for value in values]
 
 
-class Visit(NamedTuple):
+class VisitResult(NamedTuple):
     """The result of a pass over some blocks."""
 
     tall: tuple[Array, ...]
@@ -94,47 +94,49 @@ class Visit(NamedTuple):
     """The values of the task for each block, sums of tall arrays, and its tall arrays without their rows."""
 
 
-def run_blocks(work: Work, shared: list[Array], program: Program, each: list[Any], *bundles: tuple[Any, ...]) -> Visit:
+def run_blocks(
+    work: Work, shared: list[Array], program: PickledProgram, each: list[Any], *bundles: tuple[Any, ...]
+) -> VisitResult:
     with _cores(work.threads):
         kept, asked = pickle.loads(program.pickled).run(aligned(each), aligned(bundles))
         tall, sums = asked[: work.tall], asked[work.tall :]
         passed = _passed(work, tall, tuple(aligned(shared)))
-    return Visit((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
+    return VisitResult((*passed.tall, *kept), passed.sums, (passed.each, sums, [a[:0] for a in passed.tall]))
 
 
-def _passed(work: Work, tall: tuple[Array, ...], shared: tuple[Array, ...]) -> Gathered:
+def _passed(work: Work, tall: tuple[Array, ...], shared: tuple[Array, ...]) -> PassResult:
     """Run the task on one block after the other."""
     sums, cut, each, first = None, [], [], work.parts[0].start
     for part in work.parts:
         own = tuple(a[part.start - first : part.stop - first] for a in tall)
         one = work.task(_opened(work, part), own, shared, *work.settings)
-        sums = one.sums if sums is None else added(sums, one.sums, into=True)
+        sums = one.sums if sums is None else add_sums(sums, one.sums, into=True)
         cut.append(one.tall)
         each.append(one.each)
     whole = cut[0] if len(cut) == 1 else tuple(np.concatenate(column) for column in zip(*cut, strict=True))
-    return Gathered(whole, sums or (), each)
+    return PassResult(whole, sums or (), each)
 
 
-def tall_of(visit: Visit) -> tuple[Array, ...]:
+def tall_of(visit: VisitResult) -> tuple[Array, ...]:
     return visit.tall
 
 
-def same(value: Any) -> Any:
+def identity(value: Any) -> Any:
     return value
 
 
-def moved(base: Array, direction: Array, a: float) -> Array:
+def axpy(base: Array, direction: Array, a: float) -> Array:
     """The same as `Factors.plus`, to the last bit."""
     return base + a * direction
 
 
-def sums_of(*visits: Visit) -> Sums:
-    """The sums of some visits, by the same tree as with `joined`."""
-    return tree([(visit.sums, [visit.told]) for visit in visits], joined)
+def sums_of(*visits: VisitResult) -> Sums:
+    """The sums of some visits, by the same tree as with `add_visits`."""
+    return tree([(visit.sums, [visit.told]) for visit in visits], add_visits)
 
 
-def joined(left: Sums, right: Sums) -> Sums:
-    return added(left[0], right[0]), left[1] + right[1]
+def add_visits(left: Sums, right: Sums) -> Sums:
+    return add_sums(left[0], right[0]), left[1] + right[1]
 
 
 def tree(values: list[T], join: Callable[[T, T], T]) -> T:
@@ -151,7 +153,7 @@ _free: dict[int, Semaphore] = {}
 _lock = Lock()
 
 
-def _opened(work: Work, part: Part) -> Any:
+def _opened(work: Work, part: Block) -> Any:
     """The block, from memory if this worker has kept it."""
     name = (part.fingerprint, work.opening)
     with _lock:
@@ -166,5 +168,5 @@ def _opened(work: Work, part: Part) -> Any:
     return opened
 
 
-TASKS = tuple(f.__name__ for f in (run_blocks, compute, item, behind, tall_of, sums_of, joined, same, moved))
+TASKS = tuple(f.__name__ for f in (run_blocks, compute, nth, requested, tall_of, sums_of, add_visits, identity, axpy))
 """The beginnings of the names that Dask gives to tasks."""

@@ -1,6 +1,6 @@
 """Tall arrays whose rows are held in parts on other machines, the workers of a cluster.
 
-`Rows` is another array library: it has the functions of the array standard that factors need, and no others. Small
+`RowArray` is another array library: it has the functions of the array standard that factors need, and no others. Small
 results are NumPy arrays. The parts are divided like the blocks of observations; an array that is as long as all blocks
 together is distributed over them, and any other one stays a NumPy array.
 
@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays.backends import DistributedArray
-from bifactor.executors.deferred import Bundle, Each, Handle, Noted, Plan, Question, Sum, added
+from bifactor.executors.deferred import (
+    Deferred,
+    DeferredPlan,
+    DeferredSum,
+    Handle,
+    PerPart,
+    ReductionBatch,
+    ResultGroup,
+    sum_parts,
+)
 
 # The functions that run where a part of a tall array is stored: plain functions of NumPy arrays.
 
@@ -43,11 +52,11 @@ def _wide(a: np.ndarray) -> np.ndarray:
     return a.astype(np.result_type(a.dtype, np.float64), copy=False)
 
 
-def joined(*arrays: np.ndarray) -> np.ndarray:
+def join_columns(*arrays: np.ndarray) -> np.ndarray:
     return np.concatenate(arrays, axis=1)
 
 
-def taken(a: np.ndarray, index: np.ndarray) -> np.ndarray:
+def take_columns(a: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a[:, index])
 
 
@@ -75,7 +84,7 @@ def zero_part(length: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.zeros((length, *shape), dtype)
 
 
-class Placement(ABC):
+class RowPlacement(ABC):
     """Where the parts are, and how functions of them are computed there. It is the `device` of the arrays."""
 
     cuts: tuple[int, ...]
@@ -83,7 +92,7 @@ class Placement(ABC):
 
     def __init__(self, cuts: tuple[int, ...]):
         self.cuts = cuts
-        self.foreseen: list[Sum] = []
+        self.foreseen: list[DeferredSum] = []
         """Sums that will be needed: they come with the answer to the next question."""
 
     @property
@@ -91,7 +100,7 @@ class Placement(ABC):
         return self.cuts[-1]
 
     @abstractmethod
-    def run(self, plan: Plan) -> list[tuple[Any, ...]]:
+    def run(self, plan: DeferredPlan) -> list[tuple[Any, ...]]:
         """Run the plan's program on each part, settle what it keeps, and return what it is asked for."""
 
     @abstractmethod
@@ -102,12 +111,12 @@ class Placement(ABC):
         return "parts elsewhere"
 
 
-class Rows(DistributedArray):
+class RowArray(DistributedArray):
     """An array with the rows of a placement, or without rows if `noted` is None."""
 
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
-    def __init__(self, noted: Noted | None, device: Placement, meta: np.ndarray):
+    def __init__(self, noted: Deferred | None, device: RowPlacement, meta: np.ndarray):
         self.noted, self.device = noted, device
         self.meta = meta
         """An array without rows that is otherwise alike."""
@@ -142,19 +151,19 @@ class Rows(DistributedArray):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, chosen: Any) -> "Rows":
+    def __getitem__(self, chosen: Any) -> "RowArray":
         first = chosen[0] if isinstance(chosen, tuple) else chosen
         if first == slice(0) and isinstance(first, slice):
-            return Rows(None, self.device, self.meta)
+            return RowArray(None, self.device, self.meta)
         if not isinstance(chosen, tuple) or first != slice(None):
             raise TypeError("Rows are held on other machines. Gather them with host first.")
-        return mapped(operator.getitem, self, chosen)
+        return map_parts(operator.getitem, self, chosen)
 
-    def __matmul__(self, other: np.ndarray) -> "Rows":
-        return mapped(np.matmul, self, other)
+    def __matmul__(self, other: np.ndarray) -> "RowArray":
+        return map_parts(np.matmul, self, other)
 
-    def __neg__(self) -> "Rows":
-        return mapped(operator.neg, self)
+    def __neg__(self) -> "RowArray":
+        return map_parts(operator.neg, self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.noted is None:
@@ -167,15 +176,15 @@ class Rows(DistributedArray):
         return _told(self.device, _noted(function, _placed((self, *others), self.device)))
 
     def total(self, function: Callable[..., Any], *others: Any) -> Any:
-        """The sum of a small function of each part, in their order; it is remembered if the others are `Rows`, too."""
-        if not all(isinstance(a, Rows) for a in others):
-            return added(self.told(function, *others))
-        asked = Sum(function, self, *others)
+        """The sum of a small function of each part, in their order; kept if the others are `RowArray`, too."""
+        if not all(isinstance(a, RowArray) for a in others):
+            return sum_parts(self.told(function, *others))
+        asked = DeferredSum(function, self, *others)
         if not asked.known:
             _ask(self.device, [], asked)
         return asked.value
 
-    def inner(self, other: "Rows") -> float:
+    def inner(self, other: "RowArray") -> float:
         return float(self.total(dot, other))
 
     def triangular(self) -> np.ndarray:
@@ -189,80 +198,80 @@ class Rows(DistributedArray):
     def largest(self) -> float:
         return float(max(self.told(top)))
 
-    def foresee_inner(self, other: "Rows") -> None:
-        self.device.foreseen.append(Sum(dot, self, other))
+    def foresee_inner(self, other: "RowArray") -> None:
+        self.device.foreseen.append(DeferredSum(dot, self, other))
 
-    def foresee_gram(self, other: "Rows") -> None:
-        self.device.foreseen.append(Sum(transposed_product, self, other))
+    def foresee_gram(self, other: "RowArray") -> None:
+        self.device.foreseen.append(DeferredSum(transposed_product, self, other))
 
 
-def _ask(device: Placement, arrays: Sequence[Noted], *sums: Sum) -> list[tuple[Any, ...]]:
+def _ask(device: RowPlacement, arrays: Sequence[Deferred], *sums: DeferredSum) -> list[tuple[Any, ...]]:
     """The values of arrays for each part; sums are learned, including those that are foreseen."""
-    question = Question(device, arrays, *sums)
+    question = ReductionBatch(device, arrays, *sums)
     told = device.run(question.plan)
     question.learn(told)
     return told
 
 
-def _told(device: Placement, asked: Noted) -> list[Any]:
+def _told(device: RowPlacement, asked: Deferred) -> list[Any]:
     return [part[0] for part in _ask(device, [asked])]
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    def forth(self: Rows, other: Any) -> Rows:
-        return mapped(function, self, other)
+    def forth(self: RowArray, other: Any) -> RowArray:
+        return map_parts(function, self, other)
 
-    def back(self: Rows, other: Any) -> Rows:
-        return mapped(function, other, self)
+    def back(self: RowArray, other: Any) -> RowArray:
+        return map_parts(function, other, self)
 
     return forth, back
 
 
 for _name in ("add", "sub", "mul", "truediv", "pow", "and", "or", "gt", "ge", "lt", "le", "ne"):
     _forth, _back = _binary(getattr(operator, f"__{_name}__"))
-    setattr(Rows, f"__{_name}__", _forth)
-    setattr(Rows, f"__r{_name}__", _back)
+    setattr(RowArray, f"__{_name}__", _forth)
+    setattr(RowArray, f"__r{_name}__", _back)
 
 
 class Transposed:
     """Aᵀ, for products with another tall array."""
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: RowArray):
         self.rows = rows
 
-    def __matmul__(self, other: Rows) -> np.ndarray:
+    def __matmul__(self, other: RowArray) -> np.ndarray:
         found: np.ndarray = self.rows.total(transposed_product, other)
         return found
 
 
-def mapped(function: Callable[..., Any], *operands: Any) -> Rows:
+def map_parts(function: Callable[..., Any], *operands: Any) -> RowArray:
     """The function of each part, as an array of the same placement."""
-    device = next(a.device for a in operands if isinstance(a, Rows))
+    device = next(a.device for a in operands if isinstance(a, RowArray))
     placed = _placed(operands, device)
-    meta = function(*(a.meta if isinstance(a, Rows) else a[0] if isinstance(a, Each) else a for a in placed))
-    return Rows(_noted(function, placed), device, meta)
+    meta = function(*(a.meta if isinstance(a, RowArray) else a[0] if isinstance(a, PerPart) else a for a in placed))
+    return RowArray(_noted(function, placed), device, meta)
 
 
-def spread(array: Any, device: Placement) -> Any:
+def spread(array: Any, device: RowPlacement) -> Any:
     """The array in parts if it is as long as these together; otherwise unchanged."""
-    if isinstance(array, Rows) or np.ndim(array) == 0 or len(array) != device.rows:
+    if isinstance(array, RowArray) or np.ndim(array) == 0 or len(array) != device.rows:
         return array
     array = np.asarray(array)
     parts = [array[a:b] for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True)]
-    return Rows(Noted.made(Bundle(tuple(device.spread(parts)), 1), 0), device, array[:0])
+    return RowArray(Deferred.made(ResultGroup(tuple(device.spread(parts)), 1), 0), device, array[:0])
 
 
-def _placed(operands: Sequence[Any], device: Placement) -> list[Any]:
-    return [a if isinstance(a, Each) else spread(a, device) for a in operands]
+def _placed(operands: Sequence[Any], device: RowPlacement) -> list[Any]:
+    return [a if isinstance(a, PerPart) else spread(a, device) for a in operands]
 
 
-def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Noted:
+def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Deferred:
     """The function, to run later; small arrays are copied, since they may have changed by then."""
     copied = (np.array(a) if isinstance(a, np.ndarray) else a for a in placed)
-    return Noted(function, tuple(a.noted if isinstance(a, Rows) else a for a in copied))
+    return Deferred(function, tuple(a.noted if isinstance(a, RowArray) else a for a in copied))
 
 
-def _stacked(a: Rows) -> tuple[np.ndarray, list[int]]:
+def _stacked(a: RowArray) -> tuple[np.ndarray, list[int]]:
     parts = a.told(triangle)
     return np.concatenate(parts), [len(part) for part in parts]
 
@@ -270,34 +279,34 @@ def _stacked(a: Rows) -> tuple[np.ndarray, list[int]]:
 # The functions of the array standard.
 
 
-def _orthonormal(a: Rows, mode: str = "reduced") -> tuple[Rows, np.ndarray]:
+def _orthonormal(a: RowArray, mode: str = "reduced") -> tuple[RowArray, np.ndarray]:
     below, lengths = _stacked(a)
     Q, R = np.linalg.qr(below)
-    pieces = Each(np.split(Q, np.cumsum(lengths)[:-1]))
-    return Rows(_noted(times_q, (a, pieces)), a.device, a.meta), R
+    pieces = PerPart(np.split(Q, np.cumsum(lengths)[:-1]))
+    return RowArray(_noted(times_q, (a, pieces)), a.device, a.meta), R
 
 
-def _vector_norm(a: Rows, axis: int | None = None, keepdims: bool = False) -> Any:
+def _vector_norm(a: RowArray, axis: int | None = None, keepdims: bool = False) -> Any:
     if axis == 1:
-        return mapped(row_norms, a)
+        return map_parts(row_norms, a)
     sums = a.total(squares)
     return np.sqrt(sums if axis == 0 else np.sum(sums))
 
 
-def _asarray(array: Any, dtype: Any = None, device: Placement | None = None, copy: bool | None = None) -> Any:
-    if isinstance(array, Rows):  # parts are never written to
-        return array if dtype is None else mapped(cast, array, np.dtype(dtype))
+def _asarray(array: Any, dtype: Any = None, device: RowPlacement | None = None, copy: bool | None = None) -> Any:
+    if isinstance(array, RowArray):  # parts are never written to
+        return array if dtype is None else map_parts(cast, array, np.dtype(dtype))
     assert device is not None
     return spread(np.asarray(array, dtype), device)
 
 
-def _new_zeros(shape: tuple[int, ...], dtype: Any = None, device: Placement | None = None) -> Any:
+def _new_zeros(shape: tuple[int, ...], dtype: Any = None, device: RowPlacement | None = None) -> Any:
     assert device is not None
     if shape[0] != device.rows:
         return np.zeros(shape, dtype)
-    lengths = Each(b - a for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True))
-    noted = Noted(zero_part, (lengths, shape[1:], np.dtype(dtype)))
-    return Rows(noted, device, np.zeros((0, *shape[1:]), dtype))
+    lengths = PerPart(b - a for a, b in zip(device.cuts[:-1], device.cuts[1:], strict=True))
+    noted = Deferred(zero_part, (lengths, shape[1:], np.dtype(dtype)))
+    return RowArray(noted, device, np.zeros((0, *shape[1:]), dtype))
 
 
 def _isdtype(dtype: Any, kind: str) -> bool:
@@ -314,15 +323,15 @@ NAMESPACE = _Namespace(
     __name__="bifactor.rows",
     asarray=_asarray,
     zeros=_new_zeros,
-    astype=lambda a, dtype, copy=True: mapped(cast, a, np.dtype(dtype)),
-    concat=lambda arrays, axis=0: mapped(joined, *arrays),
-    take=lambda a, index, axis: mapped(taken, a, index),
-    conj=lambda a: mapped(np.conj, a),
-    real=lambda a: mapped(np.real, a),
+    astype=lambda a, dtype, copy=True: map_parts(cast, a, np.dtype(dtype)),
+    concat=lambda arrays, axis=0: map_parts(join_columns, *arrays),
+    take=lambda a, index, axis: map_parts(take_columns, a, index),
+    conj=lambda a: map_parts(np.conj, a),
+    real=lambda a: map_parts(np.real, a),
     sum=lambda a, dtype=None: a.total(sum_of, dtype),
     max=lambda a: a.largest(),
     any=lambda a: any(a.told(np.any)),
-    where=lambda chosen, a, b: mapped(np.where, chosen, a, b),
+    where=lambda chosen, a, b: map_parts(np.where, chosen, a, b),
     isdtype=_isdtype,
     linalg=SimpleNamespace(vector_norm=_vector_norm, qr=_orthonormal),
     float32=np.float32,

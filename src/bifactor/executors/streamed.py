@@ -8,15 +8,15 @@ from weakref import WeakKeyDictionary
 
 from bifactor.arrays import Array
 from bifactor.executors.executor import (
+    AxpyArray,
+    Block,
+    BlockData,
     Executor,
-    Gathered,
-    Loaded,
-    Moved,
     Open,
-    Part,
+    PassResult,
     Task,
     Workspace,
-    added,
+    add_sums,
     bytes_of,
     value_of,
 )
@@ -50,13 +50,13 @@ class Streamed(Executor):
 
     def over(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Block],
         opening: Open,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array | Moved] = (),
+        shared: Sequence[Array | AxpyArray] = (),
         settings: tuple[Any, ...] = (),
-    ) -> Gathered:
+    ) -> PassResult:
         rows = parts[-1].stop if parts else 0
         found: tuple[Array, ...] = ()
         sums: tuple[Any, ...] = ()
@@ -67,15 +67,15 @@ class Streamed(Executor):
             found = found or tuple(empty((rows, *a.shape[1:]), a.dtype) for a in passed.tall)
             for whole, block in zip(found, passed.tall, strict=True):
                 whole[part.start : part.stop] = block
-            sums = added(sums, passed.sums, into=True) if sums else passed.sums
+            sums = add_sums(sums, passed.sums, into=True) if sums else passed.sums
             each.append(passed.each)
-        return Gathered(found, sums, each)
+        return PassResult(found, sums, each)
 
-    def footprint(self, parts: Sequence[Part]) -> int:
+    def footprint(self, parts: Sequence[Block]) -> int:
         largest = max((part.size for part in parts), default=0)
         return max(2 * READ * largest, min(self.memory, READ * sum(part.size for part in parts)))
 
-    def _opened(self, parts: Sequence[Part], opening: Open) -> Iterator[tuple[Part, Any]]:
+    def _opened(self, parts: Sequence[Block], opening: Open) -> Iterator[tuple[Block, Any]]:
         """Each block, ready for tasks."""
         kept = self._kept.setdefault(opening, {})
         queue = [part for part in parts if part.fingerprint not in kept]
@@ -100,7 +100,7 @@ class Streamed(Executor):
         finally:
             self._idle += spaces
 
-    def _room(self, parts: Sequence[Part]) -> set[str]:
+    def _room(self, parts: Sequence[Block]) -> set[str]:
         """More blocks to keep in memory: the first ones that fit, besides two of the others if there are any."""
         sizes = [READ * part.size for part in parts]
         memory = self.memory - sum(size for held in self._kept.values() for size, _ in held.values())
@@ -115,10 +115,12 @@ class Streamed(Executor):
         return stay
 
 
-def _ahead(reader: ThreadPoolExecutor, parts: list[Part], spaces: list[Workspace], stay: set[str]) -> Iterator[Loaded]:
+def _ahead(
+    reader: ThreadPoolExecutor, parts: list[Block], spaces: list[Workspace], stay: set[str]
+) -> Iterator[BlockData]:
     """The blocks of some parts; while one is used, the next one is read into the other workspace."""
 
-    def read(k: int) -> "Future[Loaded] | None":
+    def read(k: int) -> "Future[BlockData] | None":
         if k >= len(parts):
             return None
         # Blocks that stay in memory have their own arrays.

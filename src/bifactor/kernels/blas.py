@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, cast, common_dtype, dtype_of, herm, host, is_foreign, is_numpy
+from bifactor.arrays import Array, cast, common_dtype, dtype_of, herm, is_foreign, is_numpy, to_device_of, to_numpy
 from bifactor.arrays import inner as plain
 from bifactor.arrays import norm as plain_norm
 from bifactor.kernels import find
@@ -34,7 +34,7 @@ ALONE = 1 << 13
 def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
     """A B for a tall A and a small or tall B, with the rows of A divided among threads."""
     if not is_numpy(A):
-        return A @ (beside(B, A) if is_foreign(A) and is_numpy(B) else B)
+        return A @ (to_device_of(B, A) if is_foreign(A) and is_numpy(B) else B)
     if out is None:
         out = empty((A.shape[0], B.shape[1]), np.result_type(A, B))
     parts = _rows(A, B.shape[1])
@@ -48,7 +48,7 @@ def matmul(A: Array, B: Array, out: Array | None = None) -> Array:
 def gram(A: Array, B: Array, weights: Array | None = None) -> Array:
     """Aᴴ·diag(weights)·B of two tall matrices, with their rows divided among threads; it is small."""
     if not is_numpy(A):
-        return host(herm(A) @ _weighted(B, weights))
+        return to_numpy(herm(A) @ _weighted(B, weights))
     parts = _rows(A, B.shape[1])
     if len(parts) == 1 and A.size * B.shape[1] <= ALONE:
         return _gram(A, B, weights)
@@ -61,7 +61,7 @@ def wide_gram(A: Array, B: Array, weights: Array | None = None) -> Array:
     """Aᴴ·diag(weights)·B of two tall matrices in double precision; in single precision, partial sums are single."""
     wide = np.result_type(common_dtype(A, B), np.float64)
     if not is_numpy(A):
-        return host(herm(cast(A, wide)) @ _weighted(cast(B, wide), weights))
+        return to_numpy(herm(cast(A, wide)) @ _weighted(cast(B, wide), weights))
     if A.dtype == B.dtype == wide and weights is None:
         return gram(A, B)
     parts = _rows(A, B.shape[1])
@@ -152,7 +152,7 @@ def accumulated(a: Array, more: Callable[[slice], Array]) -> Array:
     return a
 
 
-def reversed_onto(a: Array, b: float, c: Array) -> Array:
+def negated_axpy_(a: Array, b: float, c: Array) -> Array:
     """−a + b·c, in the memory of a if possible."""
     if not _alike(a, c):
         return b * c - a

@@ -8,7 +8,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.kernels.memory import empty, zeros
 from bifactor.kernels.threading import run, threads_for
 
@@ -64,7 +64,7 @@ def _both(start, stop, outer, inner, w, P, Q, SQ, SP):  # type: ignore[no-untype
                 sp[k] += weight * p[k]
 
 
-def dot(layout: Layout, P: Array, Q: Array) -> Array:
+def dot(layout: EntryLayout, P: Array, Q: Array) -> Array:
     P, Q = contiguous(P, Q)
     z = empty(layout.size, P.dtype)
     calls = [(*span, layout.outer, layout.inner, P, Q, z) for span in spans_for(layout, P)]
@@ -72,21 +72,21 @@ def dot(layout: Layout, P: Array, Q: Array) -> Array:
     return z
 
 
-def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
+def curve(layout: EntryLayout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
     P, Q, D, E = contiguous(P, Q, D, E)
     z1, z2 = (empty(layout.size, P.dtype) for _ in range(2))
     run(_curve, [(*span, layout.outer, layout.inner, P, Q, D, E, z1, z2) for span in spans_for(layout, P)])
     return z1, z2
 
 
-def left(layout: Layout, w: Array, Q: Array) -> Array:
+def left(layout: EntryLayout, w: Array, Q: Array) -> Array:
     w, Q = contiguous(w, Q)
     SQ = zeros((layout.n_outer, Q.shape[1]), Q.dtype)
     run(_left, [(*span, layout.outer, layout.inner, w, Q, SQ) for span in spans_for(layout, Q)])
     return SQ
 
 
-def right(layout: Layout, w: Array, P: Array) -> Array:
+def right(layout: EntryLayout, w: Array, P: Array) -> Array:
     # The same loop with the roles of the sides exchanged; the short side is private to each thread.
     w, P = contiguous(w, P)
     spans = spans_for(layout, P)
@@ -96,7 +96,7 @@ def right(layout: Layout, w: Array, P: Array) -> Array:
     return total(private)
 
 
-def both(layout: Layout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
+def both(layout: EntryLayout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
     w, P, Q = contiguous(w, P, Q)
     spans = spans_for(layout, P)
     SQ = zeros(P.shape, P.dtype)
@@ -106,7 +106,7 @@ def both(layout: Layout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
     return SQ, total(private)
 
 
-def spans_for(layout: Layout, factor: Array) -> list[tuple[Array, Array]]:
+def spans_for(layout: EntryLayout, factor: Array) -> list[tuple[Array, Array]]:
     return layout.spans(threads_for(layout.size * factor.shape[1]))
 
 
@@ -264,7 +264,7 @@ def _quartic(start, stop, outer, inner, y, weights, P, Q, D, E):  # type: ignore
 
 
 def fused(
-    layout: Layout, pointwise: Pointwise, parameter: Any, y: Array, weights: Array, P: Array, Q: Array
+    layout: EntryLayout, pointwise: Pointwise, parameter: Any, y: Array, weights: Array, P: Array, Q: Array
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y)."""
     P, Q = contiguous(P, Q)
@@ -273,7 +273,7 @@ def fused(
 
 
 def slopes(
-    layout: Layout,
+    layout: EntryLayout,
     pointwise: Pointwise,
     parameter: Any,
     y: Array,
@@ -290,7 +290,7 @@ def slopes(
 
 
 def bent(
-    layout: Layout,
+    layout: EntryLayout,
     pointwise: Pointwise,
     parameter: Any,
     y: Array,
@@ -307,7 +307,7 @@ def bent(
 
 
 def along(
-    layout: Layout,
+    layout: EntryLayout,
     pointwise: Pointwise,
     parameter: Any,
     y: Array,
@@ -326,7 +326,7 @@ def along(
     return value, first, second
 
 
-def quartic(layout: Layout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
+def quartic(layout: EntryLayout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
     """c₀ … c₄ with Σ w·½|z(a) − y|² = Σₖ cₖ aᵏ for every a."""
     P, Q, D, E = contiguous(P, Q, D, E)
     fixed = (y, weights, P, Q, D, E)
@@ -335,7 +335,7 @@ def quartic(layout: Layout, y: Array, weights: Array, P: Array, Q: Array, D: Arr
 
 
 def _accumulated(
-    kernel: Any, layout: Layout, fixed: tuple[Any, ...], outer_like: Array, inner_like: Array
+    kernel: Any, layout: EntryLayout, fixed: tuple[Any, ...], outer_like: Array, inner_like: Array
 ) -> tuple[list[Any], Array, Array]:
     """The kernel's sums for every row of the outer and of the inner side, as wide as the given arrays."""
     spans, dtype = spans_for(layout, fixed[3]), outer_like.dtype

@@ -14,13 +14,13 @@ from scipy import sparse
 
 from bifactor.arrays import Array, conj
 from bifactor.kernels import losses_reference
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.kernels.losses_reference import Part
 
 BLOCK = 1 << 16
 
 
-def dot(layout: Layout, P: Array, Q: Array) -> Array:
+def dot(layout: EntryLayout, P: Array, Q: Array) -> Array:
     if layout.places is not None:
         return (P @ conj(Q).T).take(layout.places)
     z = np.empty(layout.size, dtype=np.result_type(P, Q))
@@ -30,7 +30,7 @@ def dot(layout: Layout, P: Array, Q: Array) -> Array:
     return z
 
 
-def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
+def curve(layout: EntryLayout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array]:
     if layout.places is not None:
         D, P, Q, E = (F.astype(np.result_type(P, Q, D, E), copy=False) for F in (D, P, Q, E))
         both = np.hstack([D, P]) @ conj(np.hstack([Q, E])).T
@@ -45,15 +45,15 @@ def curve(layout: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array
     return z1, z2
 
 
-def left(layout: Layout, w: Array, Q: Array) -> Array:
+def left(layout: EntryLayout, w: Array, Q: Array) -> Array:
     return _matrix(layout, w) @ Q
 
 
-def right(layout: Layout, w: Array, P: Array) -> Array:
+def right(layout: EntryLayout, w: Array, P: Array) -> Array:
     return _matrix(layout, conj(w)).T @ P
 
 
-def both(layout: Layout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
+def both(layout: EntryLayout, w: Array, P: Array, Q: Array) -> tuple[Array, Array]:
     S = _matrix(layout, w)
     return S @ Q, (S if S.dtype.kind != "c" else S.conj()).T @ P
 
@@ -62,7 +62,7 @@ def _rowwise(P: Array, Q: Array) -> Array:
     return np.einsum("ik,ik->i", P, conj(Q))
 
 
-def _matrix(layout: Layout, w: Array) -> Array:
+def _matrix(layout: EntryLayout, w: Array) -> Array:
     shape = layout.n_outer, layout.n_inner
     if layout.places is not None and w.dtype.kind != "c":
         return np.bincount(layout.places, w, shape[0] * shape[1]).astype(w.dtype, copy=False).reshape(shape)
@@ -80,11 +80,11 @@ PASS_BLOCK = 1 << 16
 
 
 def fused(
-    layout: Layout, value: Part, gradient: Part, y: Array, weights: Array, P: Array, Q: Array
+    layout: EntryLayout, value: Part, gradient: Part, y: Array, weights: Array, P: Array, Q: Array
 ) -> tuple[float, Array, Array]:
     """Σ w·ℓ(z; y), S Q and Sᴴ P with S = w·ℓ′(z; y)."""
 
-    def each(piece: Layout, y: Array, w: Array) -> tuple[float, Array, Array]:
+    def each(piece: EntryLayout, y: Array, w: Array) -> tuple[float, Array, Array]:
         z = dot(piece, P, Q)
         slope = losses_reference.weighted(gradient(z, y), w)
         return losses_reference.total(value(z, y), w), *both(piece, slope, P, Q)
@@ -94,11 +94,11 @@ def fused(
 
 
 def slopes(
-    layout: Layout, gradient: Part, y: Array, weights: Array, P: Array, Q: Array, A: Array, B: Array
+    layout: EntryLayout, gradient: Part, y: Array, weights: Array, P: Array, Q: Array, A: Array, B: Array
 ) -> tuple[Array, Array]:
     """S B and Sᴴ A with S = w·ℓ′(z; y); either of A and B may have no columns."""
 
-    def each(piece: Layout, y: Array, w: Array) -> tuple[Array, Array]:
+    def each(piece: EntryLayout, y: Array, w: Array) -> tuple[Array, Array]:
         slope = losses_reference.weighted(gradient(dot(piece, P, Q), y), w)
         return both(piece, slope, A, B)
 
@@ -107,11 +107,11 @@ def slopes(
 
 
 def bent(
-    layout: Layout, curvature: Part, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array
+    layout: EntryLayout, curvature: Part, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array
 ) -> tuple[Array, Array]:
     """S Q and Sᴴ P with S = w·ℓ″(z; y)·z₁, z₁ = DQᴴ + PEᴴ."""
 
-    def each(piece: Layout, y: Array, w: Array) -> tuple[Array, Array]:
+    def each(piece: EntryLayout, y: Array, w: Array) -> tuple[Array, Array]:
         z, (z1, _) = dot(piece, P, Q), curve(piece, P, Q, D, E)
         return both(piece, losses_reference.weighted(curvature(z, y) * z1, w), P, Q)
 
@@ -120,7 +120,7 @@ def bent(
 
 
 def along(
-    layout: Layout,
+    layout: EntryLayout,
     value: Part,
     gradient: Part,
     curvature: Part,
@@ -134,27 +134,27 @@ def along(
 ) -> tuple[float, float, float]:
     """φ(a) = Σ w·ℓ(z(a); y) with z(a) = (P + aD)(Q + aE)ᴴ at the entries, and φ′(a) and φ″(a)."""
 
-    def each(piece: Layout, y: Array, w: Array) -> tuple[float, ...]:
+    def each(piece: EntryLayout, y: Array, w: Array) -> tuple[float, ...]:
         return losses_reference.line(value, gradient, curvature, *_moving(piece, P, Q, D, E), y, w, a)
 
     f, first, second = _summed(each, layout, y, weights)
     return float(f), float(first), float(second)
 
 
-def quartic(layout: Layout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
+def quartic(layout: EntryLayout, y: Array, weights: Array, P: Array, Q: Array, D: Array, E: Array) -> Array:
     """c₀ … c₄ with Σ w·½|z(a) − y|² = Σₖ cₖ aᵏ for every a."""
 
-    def each(piece: Layout, y: Array, w: Array) -> tuple[float, ...]:
+    def each(piece: EntryLayout, y: Array, w: Array) -> tuple[float, ...]:
         return tuple(losses_reference.quartic(*_moving(piece, P, Q, D, E), y, w))
 
     return np.array(_summed(each, layout, y, weights))
 
 
-def _moving(piece: Layout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array, Array]:
+def _moving(piece: EntryLayout, P: Array, Q: Array, D: Array, E: Array) -> tuple[Array, Array, Array]:
     return dot(piece, P, Q), *curve(piece, P, Q, D, E)
 
 
-def _summed(each: Callable[..., tuple[Any, ...]], layout: Layout, y: Array, weights: Array) -> list[Any]:
+def _summed(each: Callable[..., tuple[Any, ...]], layout: EntryLayout, y: Array, weights: Array) -> list[Any]:
     """The sums of the results of `each` over all pieces."""
     if layout.size <= PASS_BLOCK:
         return list(each(layout, y, weights))

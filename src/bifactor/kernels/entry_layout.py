@@ -30,7 +30,7 @@ COUNTED = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class EntryLayout:
     """Sorted coordinates of an `n_outer` × `n_inner` matrix, `n_outer` ≥ `n_inner`.
 
     `tiles` holds the start of each tile, and the end. Rows are owned by one thread at a time, and the short side is
@@ -50,10 +50,10 @@ class Layout:
     def size(self) -> int:
         return int(self.outer.size)
 
-    def part(self, chosen: slice) -> "Layout":
+    def part(self, chosen: slice) -> "EntryLayout":
         """Some of the entries, in one tile."""
         outer, inner = self.outer[chosen], self.inner[chosen]
-        return Layout(outer, inner, self.n_outer, self.n_inner, np.array([0, outer.size]))
+        return EntryLayout(outer, inner, self.n_outer, self.n_inner, np.array([0, outer.size]))
 
     def sums(self, weights: Array | None) -> tuple[Array, Array]:
         """The sums of the weights, or the numbers of entries, over each row of the outer side and of the inner one."""
@@ -139,8 +139,8 @@ def index_type(n_outer: int, n_inner: int) -> type[np.int32 | np.int64]:
     return np.int32 if max(n_outer, n_inner) <= np.iinfo(np.int32).max else np.int64
 
 
-def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Layout, Array | None]:
-    """Sort coordinates into a `Layout`; also return the permutation, or None if they were already sorted.
+def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[EntryLayout, Array | None]:
+    """Sort coordinates into a `EntryLayout`; also return the permutation, or None if they were already sorted.
 
     The sort is stable, so entries with equal coordinates keep their order.
     """
@@ -158,7 +158,7 @@ def arrange(outer: Array, inner: Array, n_outer: int, n_inner: int) -> tuple[Lay
         outer, inner = outer[order], inner[order]
     tile_of = inner // width
     tiles = np.searchsorted(tile_of, np.arange(n_tiles + 1)).astype(np.int64)
-    return Layout(outer, inner, n_outer, n_inner, tiles), order
+    return EntryLayout(outer, inner, n_outer, n_inner, tiles), order
 
 
 def _counted(first: Array, second: Array, n_first: int, n_second: int) -> Array:

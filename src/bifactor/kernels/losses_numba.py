@@ -14,7 +14,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.memory import empty
-from bifactor.kernels.sparse_table import Sheet
+from bifactor.kernels.sparse_table import SparseTable
 from bifactor.kernels.threading import run, shares
 
 Pointwise = Callable[..., Any]
@@ -260,7 +260,7 @@ def _derivatives(pointwise: Pointwise, weighted: bool, bent: bool) -> Any:
     return compiled(cells_pass, cache=own(pointwise))
 
 
-def derivatives(pointwise: Pointwise, parameter: Any, sheet: Sheet, first: int, Z: Array, C: Array) -> Array:
+def derivatives(pointwise: Pointwise, parameter: Any, sheet: SparseTable, first: int, Z: Array, C: Array) -> Array:
     """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
     totals, bent = np.empty(len(Z)), len(C) > 0
     numbers = sheet.dtype.type(sheet.rest), sheet.row_weights, Z.dtype.type(parameter)

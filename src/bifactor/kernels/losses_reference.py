@@ -10,7 +10,7 @@ import numpy as np
 
 from bifactor import arrays
 from bifactor.arrays import Array, inner, namespace
-from bifactor.kernels.sparse_table import Sheet
+from bifactor.kernels.sparse_table import SparseTable
 
 Part = Callable[[Array, Array], Array]
 """(z, y) -> ℓ, ℓ′ or ℓ″, elementwise."""
@@ -74,7 +74,9 @@ def total(values: Array, weights: Array) -> float:
 # Z holds z at the rows of a sheet from `first` on, and a loss is given by its array methods, ℓ, ℓ′ and ℓ″.
 
 
-def derivatives(value: Part, gradient: Part, curvature: Part, sheet: Sheet, first: int, Z: Array, C: Array) -> Array:
+def derivatives(
+    value: Part, gradient: Part, curvature: Part, sheet: SparseTable, first: int, Z: Array, C: Array
+) -> Array:
     """Σ w·ℓ(z; y) of each row; w·ℓ′(z; y) is written to Z, and w·ℓ″(z; y) to C, unless it has no rows."""
     y, w = sheet.part(first, first + len(Z)).dense()
     if len(C):

@@ -8,7 +8,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.kernels import moments_reference
 from bifactor.kernels.compile import compiled
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.kernels.memory import zeros
 from bifactor.kernels.moments_reference import Span, Tables, collected
 from bifactor.kernels.threading import run, threads_for
@@ -47,7 +47,7 @@ def _moved(start, stop, outer, inner, w, P, Q, R, S):  # type: ignore[no-untyped
     return found
 
 
-def gathered(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Span) -> Tables:
+def gathered(layout: EntryLayout, y: Array, w: Array | None, tables: Tables, span: Span) -> Tables:
     rows = span[1] - span[0]
     found = tuple(zeros((rows, *table.shape[1:]), np.float64) for table in tables)
     ranges = layout.ranges(False, *span, _threads(layout, tables, span))
@@ -56,18 +56,18 @@ def gathered(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Sp
     return found[0], found[1], found[2]
 
 
-def scatter(layout: Layout, y: Array, w: Array | None, tables: Tables, span: Span, found: list[Tables]) -> None:
+def scatter(layout: EntryLayout, y: Array, w: Array | None, tables: Tables, span: Span, found: list[Tables]) -> None:
     ranges = layout.ranges(False, *span, min(len(found), _threads(layout, tables, span)))
     given = layout.inner, layout.outer, 0, span[0], y, _weights(y, w), *tables
     run(_sums, [(start, stop, *given, *mine) for (start, stop, _, _), mine in zip(ranges, found, strict=False)])
 
 
-def private(layout: Layout, width: int, parts: int = 1) -> list[Tables]:
+def private(layout: EntryLayout, width: int, parts: int = 1) -> list[Tables]:
     """One set of zeros for each thread, or fewer if these would cost more than the entries."""
     return moments_reference.private(layout, width, len(layout.spans(threads_for(layout.size * width**2 / 2))))
 
 
-def moved(layout: Layout, w: Array | None, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
+def moved(layout: EntryLayout, w: Array | None, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
     weights = np.empty(0, before[0].dtype) if w is None else w
     factors = (*(np.ascontiguousarray(F) for F in (*before, *after)),)
     spans = layout.spans(threads_for(layout.size * before[0].shape[1]))
@@ -78,6 +78,6 @@ def _weights(y: Array, w: Array | None) -> Array:
     return np.empty(0, y.dtype) if w is None else w
 
 
-def _threads(layout: Layout, tables: Tables, span: Span) -> int:
+def _threads(layout: EntryLayout, tables: Tables, span: Span) -> int:
     share = (span[1] - span[0]) / max(layout.n_outer, 1)
     return threads_for(layout.size * share * tables[0].shape[1])

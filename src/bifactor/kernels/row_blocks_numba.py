@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
 from bifactor.kernels.entries_numba import contiguous
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.kernels.threading import run, shares, threads_for
 
 Pointwise = Callable[..., Any]
@@ -51,7 +51,7 @@ def _sums(pointwise: Pointwise) -> Any:
 
 
 def sums(
-    layout: Layout,
+    layout: EntryLayout,
     pointwise: Pointwise,
     parameter: Any,
     y: Array,

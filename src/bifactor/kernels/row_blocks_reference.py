@@ -13,7 +13,7 @@ import numpy as np
 
 from bifactor.arrays import Array, conj
 from bifactor.kernels import entries_reference
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 
 CHUNK = 2_000_000
 """The largest number of numbers in a temporary array."""
@@ -27,7 +27,7 @@ def triangle(rank: int) -> tuple[Array, Array]:
     return first, second
 
 
-def sums(layout: Layout, q: Array, B: Array, inner: bool, span: tuple[int, int]) -> Array:
+def sums(layout: EntryLayout, q: Array, B: Array, inner: bool, span: tuple[int, int]) -> Array:
     """Σ q·bᴴb over the entries of each row of one side, b the rows of B that belong to the other side."""
     first, second = triangle(B.shape[1])
     found = np.empty((span[1] - span[0], first.size), np.result_type(q, B))

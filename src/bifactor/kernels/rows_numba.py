@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled, own, version
-from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, ROUNDING, SHORTEST, STEPS, VISIBLE
+from bifactor.kernels.rows_reference import DECREASE, FLOOR, NEGLIGIBLE_DECREASE, ROUNDING, SHORTEST, STEPS, VISIBLE
 from bifactor.kernels.threading import run, threads_for
 
 Pointwise = Callable[..., Any]
@@ -174,7 +174,7 @@ def _fit(pointwise: Pointwise) -> Any:
                     _factorise(block, whole, q, other[begin:end], V, ridges[i])
                 promised = _newton(slope, block, row, ridges[i], step)
                 start = abs(value) + promised if tried == 0 else start
-                if not promised > ENOUGH * max(VISIBLE * start, abs(value)):
+                if not promised > NEGLIGIBLE_DECREASE * max(VISIBLE * start, abs(value)):
                     break
             U[i] = row
 

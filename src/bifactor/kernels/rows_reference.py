@@ -6,7 +6,7 @@ import numpy as np
 
 from bifactor.arrays import Array, conj, real
 from bifactor.kernels import entries_reference, row_blocks_reference
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 
 STEPS, HALVINGS = 100, 40
 """The largest numbers of Newton steps, and of halvings of a step."""
@@ -19,7 +19,7 @@ DECREASE = 1e-4
 ROUNDING = 1e-15
 """The share of the value of a row by which a step may increase it."""
 
-ENOUGH, VISIBLE = 1e-20, 1e-6
+NEGLIGIBLE_DECREASE, VISIBLE = 1e-20, 1e-6
 """The predicted decrease at which a row is done, relative to its value, or to VISIBLE times the first value: relative
 slopes are then 1e-10."""
 
@@ -68,13 +68,13 @@ def fit(
         mask = place[row] >= 0
         i, rows = place[row[mask]], U[busy]
         z, here, slopes = values(rows, mask, i)
-        layout = Layout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
+        layout = EntryLayout(i, other[mask], busy.size, len(V), np.array([0, i.size]))
         slopes += entries_reference.left(layout, w[mask] * gradient(z, y[mask]), V[:, first:])
         more = np.einsum("iq,qkh->ikh", shares[busy], forms[:, first:, first:])
         steps = _steps(layout, w[mask] * curvature(z, y[mask]), V[:, first:], slopes, ridge[busy], more)
         promised = np.sum(real(conj(slopes) * steps), axis=1)
         start = np.abs(here) + promised if step == 0 else start
-        goes = promised > ENOUGH * np.maximum(VISIBLE * start[busy], np.abs(here))
+        goes = promised > NEGLIGIBLE_DECREASE * np.maximum(VISIBLE * start[busy], np.abs(here))
         a, lower = np.where(goes, 1.0, 0.0), ~goes
         for _ in range(HALVINGS):
             trial = np.array(rows)
@@ -91,7 +91,7 @@ def fit(
     return U.astype(dtype)
 
 
-def _steps(layout: Layout, q: Array, B: Array, slopes: Array, ridge: Array, more: Array) -> Array:
+def _steps(layout: EntryLayout, q: Array, B: Array, slopes: Array, ridge: Array, more: Array) -> Array:
     """The slopes divided by the blocks of curvature."""
     k, h = row_blocks_reference.triangle(B.shape[1])
     packed, diagonal = row_blocks_reference.sums(layout, q, B, False, (0, layout.n_outer)) + more[:, k, h], k == h

@@ -1,4 +1,4 @@
-"""`Sheet`: all cells of a table, few of which are stored."""
+"""`SparseTable`: all cells of a table, few of which are stored."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +11,7 @@ from bifactor.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class SparseTable:
     """The values y of all cells of a table: those stored, row by row, and one value for all others.
 
     Parameters
@@ -79,7 +79,7 @@ class Sheet:
             weights[stored] = self.own[places[stored]]
         return y, weights
 
-    def without(self, rows: Array, cols: Array) -> "Sheet":
+    def without(self, rows: Array, cols: Array) -> "SparseTable":
         """The same with a weight of 0 at some cells, none of which may be repeated."""
         places, stored = self._places(rows, cols)
         weights = np.array(self.weights)
@@ -93,16 +93,16 @@ class Sheet:
         own = np.concatenate([weights, np.zeros(int(new.sum()), self.dtype)])[order]
         return replace(self, indptr=indptr, cols=col[order].astype(self.cols.dtype), y=y[order], own=own)
 
-    def take(self, rows: Array) -> "Sheet":
+    def take(self, rows: Array) -> "SparseTable":
         """Some of the rows, by index."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
         own, weights = (a[at] if a.size else a for a, at in ((self.own, places), (self.rows, rows)))
         shape = len(rows), self.shape[1]
-        return Sheet(indptr, self.cols[places], self.y[places], self.rest, shape, weights, own)
+        return SparseTable(indptr, self.cols[places], self.y[places], self.rest, shape, weights, own)
 
-    def part(self, start: int, stop: int) -> "Sheet":
+    def part(self, start: int, stop: int) -> "SparseTable":
         """Some of the rows."""
         low, high = (int(self.indptr[k]) for k in (start, stop))
         return replace(
@@ -134,7 +134,7 @@ class Sheet:
         return places, stored
 
 
-def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
+def sparse_table(Y: Any, rest: float, rows: Array | None = None) -> SparseTable:
     """A sheet from an array, where NaN marks a missing cell, or a sparse matrix, whose stored values are finite."""
     if sparse.issparse(Y):
         stored = sparse.csr_array(Y)
@@ -147,7 +147,7 @@ def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
         cols = np.nonzero(kept)[1]
         indptr, y = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]), Y[kept]
     weights = np.empty(0, y.dtype) if rows is None else rows.astype(y.dtype)
-    found = Sheet(indptr, cols.astype(np.int32), y, float(rest), Y.shape, weights, np.empty(0, y.dtype))
+    found = SparseTable(indptr, cols.astype(np.int32), y, float(rest), Y.shape, weights, np.empty(0, y.dtype))
     holes = np.isnan(y)
     if not holes.any():
         return found
@@ -155,7 +155,7 @@ def sheet(Y: Any, rest: float, rows: Array | None = None) -> Sheet:
     return replace(found, y=np.where(holes, y.dtype.type(rest), y), own=own)
 
 
-def whole_sheet(Y: Array, weights: Array) -> Sheet:
+def full_sparse_table(Y: Array, weights: Array) -> SparseTable:
     """A sheet from an array with a weight for each cell: all of them are stored."""
     (m, n), holes = Y.shape, np.isnan(Y).ravel()
     y, own = (np.where(holes, 0, a.ravel()).astype(Y.dtype) for a in (Y, weights))
@@ -163,4 +163,4 @@ def whole_sheet(Y: Array, weights: Array) -> Sheet:
     y[own == 0] = y[np.argmax(own > 0)]
     cols = np.tile(np.arange(n, dtype=np.int32), m)
     # The rows have the unit of the cells.
-    return Sheet(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), own.reshape(m, n).max(axis=1), own)
+    return SparseTable(np.arange(m + 1) * n, cols, y, float(y[0]), (m, n), own.reshape(m, n).max(axis=1), own)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, to_numpy
 from bifactor.errors import InputError
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Targets:
 
     def check(self, y: Array, loss: str) -> None:
         """Raise `InputError` unless every y is allowed."""
-        y = host(y)
+        y = to_numpy(y)
         if y.dtype.kind == "c" and not self.complex:
             raise InputError(f"{loss} needs real y, got {y.dtype}. Use a loss for complex data, such as Squared.")
         bad = ~self.contains(y)
         if bad.any():
             more = int(bad.sum()) - 1
-            others = f" (and {counted(more, 'more such value')})" if more else ""
+            others = f" (and {pluralize(more, 'more such value')})" if more else ""
             raise InputError(f"{loss} needs each y to be {self.description}, got {y[bad][0]:g}{others}. {self.advice}")
 
 
@@ -79,7 +79,7 @@ class Loss(ABC):
         """
         if self.smoothness is not None:
             return self.smoothness
-        return float(np.mean(self.curvature(np.zeros_like(host(y)), host(y))))
+        return float(np.mean(self.curvature(np.zeros_like(to_numpy(y)), to_numpy(y))))
 
     def lowest(self, y: Array) -> Array:
         """inf ℓ over all z, for each y: the zero point of a deviance. 0 where it is not known."""

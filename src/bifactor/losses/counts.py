@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from bifactor.arrays import Array, dtype_of, expit, host, namespace
+from bifactor.arrays import Array, dtype_of, expit, namespace, to_numpy
 from bifactor.kernels import pointwise
 from bifactor.losses.base import COUNTS, Loss
 from bifactor.validation import settle_positive
@@ -30,7 +30,7 @@ class Poisson(Loss):
 
     def typical_curvature(self, y: Array) -> float:
         """The mean count: ℓ″ = e^z, the rate."""
-        return max(float(np.mean(host(y), dtype=np.float64)), 0.1)
+        return max(float(np.mean(to_numpy(y), dtype=np.float64)), 0.1)
 
     def lowest(self, y: Array) -> Array:
         """y − y log y, at z = log y."""
@@ -95,7 +95,7 @@ class NegativeBinomial(Loss):
 
     def typical_curvature(self, y: Array) -> float:
         """μθ/(μ + θ), the mean of ℓ″ at z = log μ, where μ is the mean count."""
-        mean = max(float(np.mean(host(y), dtype=np.float64)), 0.1)
+        mean = max(float(np.mean(to_numpy(y), dtype=np.float64)), 0.1)
         return mean * self.theta / (mean + self.theta)
 
     def lowest(self, y: Array) -> Array:
@@ -191,7 +191,7 @@ class ExpectedCounts(Loss):
 
     def typical_curvature(self, y: Array) -> float:
         """1/ȳ: ℓ″ = y/z² where z is the mean count."""
-        return 1 / max(float(np.mean(host(y), dtype=np.float64)), self.floor)
+        return 1 / max(float(np.mean(to_numpy(y), dtype=np.float64)), self.floor)
 
     def parameter(self, dtype: Any) -> float:
         return self.floor

@@ -8,14 +8,12 @@ import numpy as np
 
 from bifactor import kernels
 from bifactor.arrays import (
-    HERE,
+    HOST_ARRAY,
     Array,
-    beside,
     copied,
     digest,
     dtype_of,
     floating,
-    host,
     is_array,
     is_complex,
     is_foreign,
@@ -23,6 +21,8 @@ from bifactor.arrays import (
     on_host,
     on_this_machine,
     same_library,
+    to_device_of,
+    to_numpy,
     total,
     where,
     zeros,
@@ -50,7 +50,7 @@ def flat(a: Array) -> Array:
     return namespace(a).reshape(a, (-1,))
 
 
-def chosen_of(a: Any, chosen: Any) -> Any:
+def take_numbers(a: Any, chosen: Any) -> Any:
     """Some of the numbers, or all of them in another order."""
     if a is None or isinstance(chosen, slice):
         return a if a is None else a[chosen]
@@ -64,7 +64,7 @@ def host_only(a: Array, what: str) -> Array:
 
 
 def checked_weights(weights: Array | float, precision: Any) -> Array:
-    w = host(floating(weights, "weights"))
+    w = to_numpy(floating(weights, "weights"))
     if is_complex(w) or not np.all(np.isfinite(w)) or np.any(w < 0) or not np.any(w > 0):
         raise InputError("weights must be finite real numbers ≥ 0, not all zero. Check how they were computed.")
     check_range(w, "weights", precision)
@@ -73,7 +73,7 @@ def checked_weights(weights: Array | float, precision: Any) -> Array:
 
 def check_range(a: Array, name: str, precision: Any) -> None:
     """Reject data so large or so small that their squares overflow or underflow."""
-    top = float(np.max(np.abs(host(a)), initial=0.0))
+    top = float(np.max(np.abs(to_numpy(a)), initial=0.0))
     low, high = 1e3 * float(precision.tiny) ** 0.5, 1e-3 * float(precision.max) ** 0.5
     if top > 0 and not low <= top <= high:
         raise InputError(
@@ -89,7 +89,7 @@ def compiled_form(
     unknown = loss.pointwise is None or dtype_of(values).kind == "c"
     if unknown or not on_this_machine(values):
         return None
-    y, w = (host(a) for a in arrays)
+    y, w = (to_numpy(a) for a in arrays)
     y = np.ascontiguousarray(y, dtype=dtype if group is None else record_type(dtype))
     return loss.pointwise, loss.parameter(dtype), y, np.ascontiguousarray(w, dtype=dtype)
 
@@ -191,7 +191,7 @@ class DataFit:
             raise InputError(
                 f"weights is in {where(weights)}, but y is in {where(self.y)}. Pass both in the same library and place."
             )
-        return replace(self, weights=beside(checked_weights(weights, np.finfo(self.dtype)), self.y))
+        return replace(self, weights=to_device_of(checked_weights(weights, np.finfo(self.dtype)), self.y))
 
     def flat(self, shape: tuple[int, int]) -> "DataFit":
         """The same with y and weights flattened row by row where they are matrices of this shape."""
@@ -215,13 +215,13 @@ class DataFit:
             )
         if w is None or w.ndim:
             return self
-        return replace(self, weights=beside(np.full(size, host(w), np.finfo(self.dtype).dtype), y))
+        return replace(self, weights=to_device_of(np.full(size, to_numpy(w), np.finfo(self.dtype).dtype), y))
 
     def take(self, chosen: Any) -> "DataFit":
         """Some of the measurements, or all of them in another order; None means all, in the same order."""
         if chosen is None:
             return self
-        return replace(self, y=chosen_of(self.y, chosen), weights=chosen_of(self.weights, chosen))
+        return replace(self, y=take_numbers(self.y, chosen), weights=take_numbers(self.weights, chosen))
 
     def with_values(self, y: Array) -> "DataFit":
         """The same with other values of y."""
@@ -234,12 +234,12 @@ class DataFit:
     @property
     def total(self) -> float:
         """Σ wᵢ, or the number of measurements if they have no weights."""
-        return float(self.y.shape[0] if self.weights is None else np.sum(host(self.weights), dtype=np.float64))
+        return float(self.y.shape[0] if self.weights is None else np.sum(to_numpy(self.weights), dtype=np.float64))
 
     @property
     def seen(self) -> int:
         """The number of measurements with a weight above 0."""
-        return int(self.y.shape[0] if self.weights is None else np.count_nonzero(host(self.weights)))
+        return int(self.y.shape[0] if self.weights is None else np.count_nonzero(to_numpy(self.weights)))
 
     @property
     def least(self) -> float | None:
@@ -249,7 +249,7 @@ class DataFit:
     @property
     def typical(self) -> tuple[float, Array | None]:
         """The curvature ℓ″ to expect, and the weights to multiply it by, as a NumPy array."""
-        weights = None if self.weights is None else host(self.weights)
+        weights = None if self.weights is None else to_numpy(self.weights)
         if not isinstance(self.loss, Grouped):
             return self.loss.typical_curvature(self.y), weights
         each = self.loss.typical(self.y)[self.y["group"]]
@@ -260,7 +260,7 @@ class DataFit:
         """sup ℓ″, and the weights to multiply it by; `SmoothnessError` if there is no bound."""
         bounds = [smoothness_of(loss) for loss in self.each_loss]
         if self.group is None:
-            return bounds[0], None if self.weights is None else host(self.weights)
+            return bounds[0], None if self.weights is None else to_numpy(self.weights)
         each = np.array(bounds)[self.group]
         return 1.0, each if self.weights is None else self.weights * each
 
@@ -272,8 +272,8 @@ class DataFit:
 
     def refit(self, z: Array) -> "DataFit":
         """The same data with the parameters of the loss that fit these measurements best."""
-        weights = None if self.weights is None else host(self.weights)
-        return replace(self, loss=self.loss.refit(host(z), host(self.y), weights))
+        weights = None if self.weights is None else to_numpy(self.weights)
+        return replace(self, loss=self.loss.refit(to_numpy(z), to_numpy(self.y), weights))
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "DataFit":
         """The same data with these parameters."""
@@ -307,7 +307,7 @@ class DataFit:
             return None
         compiled = self.compiled(dtype_of(curve[0]))
         if compiled is not None:
-            return host(on_host(kernels.compiled("losses").quartic, *curve, *compiled[2:]))
+            return to_numpy(on_host(kernels.compiled("losses").quartic, *curve, *compiled[2:]))
         return losses_reference.quartic(*curve, *self.arrays())
 
     def along(self, curve: Moving, a: float) -> tuple[float, float, float]:
@@ -344,4 +344,4 @@ class DataFit:
         """y, and the weights or an empty array."""
         if self.weights is not None:
             return self.y, self.weights
-        return self.y, zeros((0,), np.finfo(self.dtype).dtype, HERE if self.group is not None else self.y)
+        return self.y, zeros((0,), np.finfo(self.dtype).dtype, HOST_ARRAY if self.group is not None else self.y)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, host, namespace, weighted_median
+from bifactor.arrays import Array, namespace, to_numpy, weighted_median
 from bifactor.errors import InputError
 from bifactor.kernels import pointwise
 from bifactor.losses.base import NUMBERS, Loss
-from bifactor.validation import SMALLEST, settle_positive
+from bifactor.validation import MIN_SETTING, settle_positive
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Huber(Loss):
         """δ from the spread of y about its median, unless it was given; from all of y if more than half are equal."""
         if self.delta is not None:
             return self
-        y = host(y)
+        y = to_numpy(y)
         away = np.abs(y - (0.0 if np.iscomplexobj(y) else np.median(y))).astype(np.float64)
         spread = float(np.median(away)) or float(np.mean(away)) / NORMAL
-        return Huber(EFFICIENT * NORMAL * spread if EFFICIENT * NORMAL * spread > SMALLEST else 1.0)
+        return Huber(EFFICIENT * NORMAL * spread if EFFICIENT * NORMAL * spread > MIN_SETTING else 1.0)
 
     def parameter(self, dtype: Any) -> float:
         return self._known
@@ -110,7 +110,7 @@ class Huber(Loss):
         residual = np.abs(z - y) if np.iscomplexobj(z) or np.iscomplexobj(y) else z - y
         centre = 0.0 if np.iscomplexobj(z) else weighted_median(residual, weights)
         spread = weighted_median(np.abs(residual - centre), weights)
-        return Huber(EFFICIENT * NORMAL * spread) if EFFICIENT * NORMAL * spread > SMALLEST else self
+        return Huber(EFFICIENT * NORMAL * spread) if EFFICIENT * NORMAL * spread > MIN_SETTING else self
 
     def value(self, z: Array, y: Array) -> Array:
         xp = namespace(z, y)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, expit, host, namespace
+from bifactor.arrays import Array, expit, namespace, to_numpy
 from bifactor.errors import InputError
 from bifactor.kernels import pointwise
 from bifactor.losses.base import Loss, Targets
@@ -146,7 +146,7 @@ class Ordinal(Loss):
         """The loss with the levels in the data and the thresholds of their shares, unless levels were given."""
         if self.levels is not None:
             return self
-        levels, counts = np.unique(host(y), return_counts=True)
+        levels, counts = np.unique(to_numpy(y), return_counts=True)
         if not 2 <= levels.size <= MOST:
             raise InputError(
                 f"Ordinal found {levels.size} levels in y, but needs 2 to {MOST}. "

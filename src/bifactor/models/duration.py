@@ -2,8 +2,8 @@
 
 import time
 
-from bifactor.models.completion.noise_selection import CANDIDATES, ENOUGH, MANY
-from bifactor.models.hyperparameters import MOST
+from bifactor.models.completion.noise_selection import CANDIDATES, ENTRIES_PER_COMPONENT, MAX_NOISE_SELECTION_ENTRIES
+from bifactor.models.hyperparameters import MAX_RANK
 from bifactor.problems.objective import Problem
 
 PASSES = {"rank and ridge": 3000, "ridge": 2000, "nothing": 450}
@@ -21,10 +21,10 @@ SWEEPS = 40
 def expected_seconds(problem: Problem, n_components: int | None, ridge: float | None, posterior: bool) -> float:
     """Estimated seconds for the choice of settings and the fit, usually within a factor of three."""
     if posterior:
-        columns = min(*problem.shape, ENOUGH["separate"] if n_components is None else n_components)
-        choosing = len(CANDIDATES) * min(1.0, MANY / problem.y.size)
+        columns = min(*problem.shape, ENTRIES_PER_COMPONENT["separate"] if n_components is None else n_components)
+        choosing = len(CANDIDATES) * min(1.0, MAX_NOISE_SELECTION_ENTRIES / problem.y.size)
         return (1 + choosing) * SWEEPS * (columns + 1) * _pass_seconds(problem, columns)
-    columns = min(*problem.shape, MOST if n_components is None else n_components)
+    columns = min(*problem.shape, MAX_RANK if n_components is None else n_components)
     choice = "nothing" if ridge is not None else "rank and ridge" if n_components is None else "ridge"
     return PASSES[choice] * _pass_seconds(problem, columns)
 

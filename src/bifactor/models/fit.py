@@ -9,16 +9,16 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.data import BlockStore, Names, Observations
-from bifactor.data.names import listed
+from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models.completion.labels import signs
-from bifactor.models.metrics import explained
-from bifactor.models.model import Model, ShownFit, known, single_or_all
-from bifactor.models.new_entries import entries_for
-from bifactor.models.recommender.weights import as_choices
+from bifactor.models.metrics import deviance_explained
+from bifactor.models.model import Model, ShownFit, match_status, scalar_if_single
+from bifactor.models.new_entries import read_new_entries
+from bifactor.models.recommender.weights import counts_to_weights
 from bifactor.models.seen_items import SeenItems, seen_of
-from bifactor.models.top_k import order, recommended
-from bifactor.validation import counted, require_finite
+from bifactor.models.top_k import make_criterion, recommend_names
+from bifactor.validation import pluralize, require_finite
 
 UNKNOWN = ("mean", "raise")
 """How to treat names that were not in the fit."""
@@ -89,7 +89,7 @@ class Fit(ShownFit):
             i, j = np.broadcast_arrays(i, j)
         if i.size != j.size:
             raise InputError(
-                f"{counted(i.size, 'row')} and {counted(j.size, 'column')} do not make pairs. Pass one of each."
+                f"{pluralize(i.size, 'row')} and {pluralize(j.size, 'column')} do not make pairs. Pass one of each."
             )
         return i, j
 
@@ -103,12 +103,12 @@ class Fit(ShownFit):
         strange = int(np.count_nonzero((i < 0) | (j < 0)))
         if strange:
             warnings.warn(
-                f"In {strange:,} of {counted(i.size, 'pair')} a name was not in the fit; it counts as average. "
+                f"In {strange:,} of {pluralize(i.size, 'pair')} a name was not in the fit; it counts as average. "
                 "Pass unknown='raise' to raise an error instead.",
                 UserWarning,
                 stacklevel=3,
             )
-        return single_or_all(self.scores(i, j), rows, cols)
+        return scalar_if_single(self.scores(i, j), rows, cols)
 
     def known_pairs(self, rows: Any, cols: Any, unknown: str) -> tuple[Array, Array]:
         """Indices of pairs, -1 for a name that was not in the fit; raises `InputError` if unknown="raise"."""
@@ -117,7 +117,7 @@ class Fit(ShownFit):
         i, j = self.pairs(rows, cols)
         for places, names, side in ((i, rows, "row"), (j, cols, "column")):
             if unknown == "raise" and np.any(places < 0):
-                name = listed(np.broadcast_to(np.atleast_1d(names), places.shape)[places < 0])[0]
+                name = to_python_objects(np.broadcast_to(np.atleast_1d(names), places.shape)[places < 0])[0]
                 raise InputError(f"The fit has no {side} named {name!r}. Check the name, or pass unknown='mean'.")
         return i, j
 
@@ -144,7 +144,7 @@ class Fit(ShownFit):
         told = self.model.predicted(self.decision_function(rows, cols, unknown))
         if not return_std:
             return told
-        return told, single_or_all(self.std(*self.pairs(rows, cols)), rows, cols)
+        return told, scalar_if_single(self.std(*self.pairs(rows, cols)), rows, cols)
 
     def std(self, i: Array, j: Array) -> Array:
         """Standard deviation of new measurements at indices, -1 for a name that was not in the fit."""
@@ -158,7 +158,7 @@ class Fit(ShownFit):
         """
         posterior, i, j = self.model.doubt(*self.known_pairs(rows, cols, unknown))
         ends = (self.model.clipped(end + self.model.intercept) for end in posterior.interval(i, j, level))
-        lower, upper = (single_or_all(end.astype(self.model.U.dtype), rows, cols) for end in ends)
+        lower, upper = (scalar_if_single(end.astype(self.model.U.dtype), rows, cols) for end in ends)
         return lower, upper
 
     def encoded(self, values: Array) -> Array:
@@ -167,7 +167,7 @@ class Fit(ShownFit):
 
     def known(self, rows: Any, cols: Any) -> Array:
         """Which names of each pair were in the fit: "both", "row", "column" or "neither"."""
-        return single_or_all(known(*self.pairs(rows, cols)), rows, cols)
+        return scalar_if_single(match_status(*self.pairs(rows, cols)), rows, cols)
 
     def recommend(
         self,
@@ -208,11 +208,11 @@ class Fit(ShownFit):
         """
         index = np.arange(len(self.rows)) if rows is None else self.places(rows, "row")
         if np.any(index < 0):
-            name = listed(np.atleast_1d(rows).ravel()[index < 0])[0]
+            name = to_python_objects(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"The fit has no row named {name!r}. Check the name, or fold it in first.")
-        ordered = order(self.model, None if rows is None else index, by, level, random_state)
+        ordered = make_criterion(self.model, None if rows is None else index, by, level, random_state)
         known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
-        return recommended(self, ordered, known, n, filter_seen, items)
+        return recommend_names(self, ordered, known, n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array, float]:
         """For clicks: the n chosen columns of a row that contribute most to the score of another.
@@ -249,8 +249,8 @@ class Fit(ShownFit):
         row, col, value, weight : str or int, optional
             Columns of a frame or file, by name or by number from 1; by default those of the fit.
         """
-        data = entries_for(self, data, row=row, col=col, value=value, weight=weight)
-        data = data if self.model.clicks is None else as_choices(data)
+        data = read_new_entries(self, data, row=row, col=col, value=value, weight=weight)
+        data = data if self.model.clicks is None else counts_to_weights(data)
         side = self.model.side
         if data.row_features is not None and side is not None and side.standard is not None:
             data = replace(data, row_features=side.standard.apply(data.row_features, "row_features"))
@@ -287,11 +287,12 @@ class Fit(ShownFit):
         w = None if weights is None else floating(weights, "weights").ravel()
         if y.size == 0 or y.size != i.size or (w is not None and w.size != y.size):
             raise InputError(
-                f"There are {counted(y.size, 'value')} for {counted(i.size, 'pair')}. Pass a value and weight for each."
+                f"There are {pluralize(y.size, 'value')} for {pluralize(i.size, 'pair')}. "
+                "Pass a value and weight for each."
             )
         shape = (len(self.rows), len(self.cols))
         here = Observations(i, j, self.encoded(y), shape, w).weighed()
-        return explained(self.model, here, self.scores(here.rows, here.cols))
+        return deviance_explained(self.model, here, self.scores(here.rows, here.cols))
 
     def save(
         self,

@@ -12,9 +12,9 @@ from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
 from bifactor.factors import Free
 from bifactor.kernels import blas, rows_reference
-from bifactor.kernels.rows_reference import DECREASE, ENOUGH, FLOOR, HALVINGS, ROUNDING, STEPS, VISIBLE
+from bifactor.kernels.rows_reference import DECREASE, FLOOR, HALVINGS, NEGLIGIBLE_DECREASE, ROUNDING, STEPS, VISIBLE
 from bifactor.operators import Entries
-from bifactor.operators.full_table import Table
+from bifactor.operators.full_table import FullTable
 from bifactor.problems.objective import Problem
 from bifactor.validation import require_rows
 
@@ -95,7 +95,7 @@ CELLS, FOLDS = 4_000_000, 5
 """Cells that are cross-validated at a time, and the number of folds."""
 
 
-def best_rows(table: Table, V: Array, first: int, ridge: float) -> Array:
+def best_rows(table: FullTable, V: Array, first: int, ridge: float) -> Array:
     """argmin over the columns of U from `first` on of f(UVᵀ) + ½ρ‖U‖²; the others are ones. Newton's method per row."""
     m, width = table.shape[0], V.shape[1]
     U = np.zeros((m, width), V.dtype)
@@ -109,7 +109,7 @@ def best_rows(table: Table, V: Array, first: int, ridge: float) -> Array:
     return U
 
 
-def left_out_loss(table: Table, V: Array, first: int, ridge: float) -> float:
+def left_out_loss(table: FullTable, V: Array, first: int, ridge: float) -> float:
     """Σ w·ℓ over all cells; a fifth of them at a time is predicted by rows fitted to the other four fifths."""
     m, n = table.shape
     rng, total, height = np.random.default_rng(0), 0.0, max(1, CELLS // n)
@@ -127,10 +127,10 @@ def left_out_loss(table: Table, V: Array, first: int, ridge: float) -> float:
     return total
 
 
-def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array:
+def _newton(table: FullTable, U: Array, V: Array, first: int, ridge: float) -> Array:
     """Newton's method with separate step lengths for rows; rows that have converged are left alone."""
     eps = float(np.finfo(U.dtype).eps)
-    enough = max(ENOUGH, eps**2)
+    enough = max(NEGLIGIBLE_DECREASE, eps**2)
     U, busy, left, start = np.array(U), np.arange(len(U)), table, np.zeros(len(U))
     for k in range(STEPS):
         here, slopes, step = _step(left, U[busy], V, first, ridge)
@@ -140,7 +140,7 @@ def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array
         if not goes.any():
             break
         busy, left = busy[goes], left.take(np.flatnonzero(goes))
-        line = Line(left, U[busy], V, first, ridge, step[goes], here[goes], promised[goes])
+        line = RowLineSearch(left, U[busy], V, first, ridge, step[goes], here[goes], promised[goes])
         U[busy], lower = line.shortened(max(ROUNDING, eps / 10))
         busy, left = busy[lower], left.take(np.flatnonzero(lower))
         if busy.size == 0:
@@ -148,7 +148,7 @@ def _newton(table: Table, U: Array, V: Array, first: int, ridge: float) -> Array
     return U
 
 
-def _step(table: Table, U: Array, V: Array, first: int, ridge: float) -> tuple[Array, Array, Array]:
+def _step(table: FullTable, U: Array, V: Array, first: int, ridge: float) -> tuple[Array, Array, Array]:
     """The objective of each row, its gradient, and Newton's step."""
     values, slopes, packed = table.passes.rows(Free().pair(U, V), first)
     own = U[:, first:]
@@ -158,10 +158,10 @@ def _step(table: Table, U: Array, V: Array, first: int, ridge: float) -> tuple[A
 
 
 @dataclass(frozen=True)
-class Line:
+class RowLineSearch:
     """Rows U, steps to subtract from their columns from `first` on, the objectives here, and the promised decreases."""
 
-    table: Table
+    table: FullTable
     U: Array
     V: Array
     first: int

@@ -17,17 +17,17 @@ from bifactor.inits import Given
 from bifactor.losses.base import NUMBERS
 from bifactor.models.completion.offsets import penalty as penalty_of
 from bifactor.models.completion.offsets import root_of
-from bifactor.operators.full_table import Table
+from bifactor.operators.full_table import FullTable
 from bifactor.penalties import Penalty, Ridge
 from bifactor.problems.objective import Objective, Problem
-from bifactor.running.holdout import HeldCells, Holdout
+from bifactor.running.holdout import CellHoldout, Holdout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import PCG
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 from bifactor.svd import spectral_norm
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 FACTOR, LIGHTEST = 0.7, 1e-3
 """Factor between ridges of a path, and the share of the first ridge at which the path ends."""
@@ -45,7 +45,7 @@ LONGEST = 1 + ceil(log(LIGHTEST) / log(FACTOR))
 PATIENCE = 2
 """Consecutive ridges without a better held-out loss that end the path."""
 
-MOST = 40
+MAX_RANK = 40
 """Largest number of components if it is left to the ridge."""
 
 LADDER = (1, 2, 3, 5, 8, 13, 21)
@@ -62,9 +62,9 @@ SHARES = (0.3, 0.1, 0.03)
 """Ridges of offsets that are tried as shares of that of the components. Where components explain most of the data, the
 ridge that is best for offsets alone is too heavy."""
 
-FEW = 40
+MIN_HOLDOUT_ENTRIES = 40
 """Number of measurements below which none are held out; the ridge is then this fraction of the first:"""
-CAUTIOUS = 0.1
+CONSERVATIVE_RIDGE_SHARE = 0.1
 
 LEAST = 1e-2
 """The first ridge is at least this per unit of weight if the loss has a link: without a ridge, labels that are all
@@ -105,7 +105,7 @@ class RidgePath(Listing):
         return [line_chart(x, y, "ridge", "held-out loss", log_x=True, errors=errors, mark=mark, frame=CARD)]
 
 
-class Tuned(NamedTuple):
+class RankAndRidge(NamedTuple):
     """The rank, the ridge, how it was found, and factors fitted with these to all data except the held-out part."""
 
     rank: int
@@ -129,7 +129,7 @@ class Family:
     """Ridge of the offsets, if it is not that of the components; `start` is then fitted with it."""
 
 
-def tuned(
+def select_rank_and_ridge(
     problem: Objective,
     n_components: int | None,
     ridge: float | None,
@@ -137,7 +137,7 @@ def tuned(
     start: Factors | None = None,
     penalty: Callable[[float], Penalty] = Ridge,
     stage: Stage | None = None,
-) -> Tuned:
+) -> RankAndRidge:
     """Choose the rank and the ridge; None leaves either to the data.
 
     If both are left to the data, there are two ways to keep a fit simple: many columns, most of which vanish under a
@@ -151,14 +151,14 @@ def tuned(
     `start` has only the fixed columns and their partners, by default zero; `penalty` makes the ridge from a number.
     """
     start = problem.zero(0) if start is None else start
-    most = min(*problem.shape, MOST if n_components is None else n_components)
-    many = (problem.f.seen or 0) >= FEW
+    most = min(*problem.shape, MAX_RANK if n_components is None else n_components)
+    many = (problem.f.seen or 0) >= MIN_HOLDOUT_ENTRIES
     if ridge is not None:
         left_open = ridge == 0 and n_components is None and many
-        return Tuned(_free_rank(problem, rng) if left_open else most, ridge)
-    first = steepest(problem, start)
+        return RankAndRidge(_free_rank(problem, rng) if left_open else most, ridge)
+    first = largest_ridge(problem, start)
     if not many or first == 0:
-        return Tuned(most, CAUTIOUS * first)
+        return RankAndRidge(most, CONSERVATIVE_RIDGE_SHARE * first)
     holdout = hold_out(problem, rng)
     ranks = _ranks(holdout.train, n_components, most, rng, stage)
     found = _searched(holdout, Family(penalty, start, first), ranks, n_components is None, stage)
@@ -166,7 +166,7 @@ def tuned(
         common, found = found, _with_own_ridge(holdout, found, ranks, stage)
         found = found if found.path.interrupted else _with_share(holdout, common, found, stage)
     own = found.offset_ridge if found.path.chosen > 0 else None
-    return Tuned(found.rank, found.path.chosen, found.path, found.x, own)
+    return RankAndRidge(found.rank, found.path.chosen, found.path, found.x, own)
 
 
 def _ranks(
@@ -179,13 +179,13 @@ def _ranks(
             stage("choosing the rank", 0, 1)
         few = min(most, _free_rank(train, rng))
         ranks |= {few, max(few, round((few * most) ** 0.5))}
-    if n_components is None and isinstance(train.f, Table):
+    if n_components is None and isinstance(train.f, FullTable):
         ranks |= {rank for rank in LADDER if rank < most}
     return sorted(ranks)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FamilyOptimum:
     """The best rank and ridge of a family."""
 
     rank: int
@@ -197,14 +197,14 @@ class Found:
 
 
 def _searched(
-    holdout: "Holdout | HeldCells", family: Family, ranks: list[int], climbing: bool, stage: Stage | None
-) -> Found:
+    holdout: "Holdout | CellHoldout", family: Family, ranks: list[int], climbing: bool, stage: Stage | None
+) -> FamilyOptimum:
     """The best of the paths of all ranks; of a whole table, until one predicts worse if it is `climbing`.
 
     The paths agree as long as the ridge leaves fewer columns than the smallest rank, so each begins where the previous
     one ran out of columns.
     """
-    walk, beginning, found = Walk(holdout, family, stage), Steps(family.start), list[Found]()
+    walk, beginning, found = RidgePathSearch(holdout, family, stage), PathState(family.start), list[FamilyOptimum]()
     if family.offset_ridge is not None:
         losses = holdout.losses(family.start.left, family.start.right)
         beginning = beginning.on(family.start, family.first, losses, holdout.mean(losses))
@@ -217,15 +217,15 @@ def _searched(
             found[-1] = replace(found[-1], path=replace(found[-1].path, interrupted=True))
             break
         assert steps.best_x is not None
-        found.append(Found(columns, path, steps.best_x, steps.losses[steps.best], family.offset_ridge))
+        found.append(FamilyOptimum(columns, path, steps.best_x, steps.losses[steps.best], family.offset_ridge))
         worse = path.held_out.min() > min(one.path.held_out.min() for one in found)
-        if path.interrupted or (worse and climbing and isinstance(holdout, HeldCells)):
+        if path.interrupted or (worse and climbing and isinstance(holdout, CellHoldout)):
             break
     best = min(found, key=lambda one: float(one.path.held_out.min()))
     return replace(best, path=replace(best.path, interrupted=any(one.path.interrupted for one in found)))
 
 
-def _with_own_ridge(holdout: Holdout, found: Found, ranks: list[int], stage: Stage | None) -> Found:
+def _with_own_ridge(holdout: Holdout, found: FamilyOptimum, ranks: list[int], stage: Stage | None) -> FamilyOptimum:
     """`found`, with one ridge for all, or the best fit with a ridge of offsets if that is clearly better.
 
     Also if `found` is not clearly better than offsets alone, which are the simplest fit.
@@ -242,7 +242,7 @@ def _with_own_ridge(holdout: Holdout, found: Found, ranks: list[int], stage: Sta
     return replace(found, path=replace(found.path, interrupted=own.path.interrupted))
 
 
-def _with_share(holdout: Holdout, common: Found, best: Found, stage: Stage | None) -> Found:
+def _with_share(holdout: Holdout, common: FamilyOptimum, best: FamilyOptimum, stage: Stage | None) -> FamilyOptimum:
     """`best`, or the fit with one ridge for all, with a share of it for the offsets, if that is clearly better."""
     ridge, x = common.path.chosen, common.x
     try:
@@ -281,13 +281,13 @@ def _offsets_alone(holdout: Holdout, stage: Stage | None) -> Family:
         ridge *= OFFSET_FACTOR
     best = int(np.argmin(means))
     x = fits[1 + best]
-    return Family(partial(penalty_of, offset_ridge=ridges[best]), x, steepest(holdout.problem, x), ridges[best])
+    return Family(partial(penalty_of, offset_ridge=ridges[best]), x, largest_ridge(holdout.problem, x), ridges[best])
 
 
-def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | HeldCells:
+def hold_out(problem: Objective, rng: np.random.Generator) -> Holdout | CellHoldout:
     """Hold out a tenth of the known entries."""
-    if isinstance(problem.f, Table):
-        return HeldCells(problem, rng)
+    if isinstance(problem.f, FullTable):
+        return CellHoldout(problem, rng)
     assert isinstance(problem, Problem)
     return Holdout(problem, rng)
 
@@ -298,7 +298,7 @@ def _free_rank(problem: Objective, rng: np.random.Generator) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class PathState:
     """Fits along a path of ridges, and the factors of the last one."""
 
     x: Factors
@@ -313,20 +313,20 @@ class Steps:
     def best(self) -> int:
         return int(np.argmin(self.means))
 
-    def on(self, x: Factors, ridge: float, losses: Array, mean: float) -> "Steps":
+    def on(self, x: Factors, ridge: float, losses: Array, mean: float) -> "PathState":
         best = x if self.best_x is None or mean < min(self.means) else self.best_x
-        return Steps(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean), best)
+        return PathState(x, (*self.ridges, ridge), (*self.losses, losses), (*self.means, mean), best)
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class RidgePathSearch:
     """Path from a ridge at which X is 0 to smaller ones; fits start from the last, until predictions get worse."""
 
-    holdout: Holdout | HeldCells
+    holdout: Holdout | CellHoldout
     family: Family
     stage: Stage | None
 
-    def to(self, columns: int, beginning: Steps) -> tuple[RidgePath, Steps, Steps]:
+    def to(self, columns: int, beginning: PathState) -> tuple[RidgePath, PathState, PathState]:
         """The path with this many columns, the point where it separates from one with more, and its fits.
 
         That point is before all columns are in use; `beginning` is that point of a path with fewer columns.
@@ -354,27 +354,27 @@ class Walk:
         path = RidgePath(np.array(steps.ridges), np.array(steps.means), np.array(errors), interrupted)
         return path, beginning, steps
 
-    def _tell(self, columns: int, steps: Steps) -> None:
+    def _tell(self, columns: int, steps: PathState) -> None:
         if self.stage is not None:
-            self.stage(f"choosing the ridge, at most {counted(columns, 'component')}", len(steps.means), LONGEST)
+            self.stage(f"choosing the ridge, at most {pluralize(columns, 'component')}", len(steps.means), LONGEST)
 
-    def _over(self, steps: Steps) -> bool:
+    def _over(self, steps: PathState) -> bool:
         if not steps.means:
             return False
-        if isinstance(self.holdout, HeldCells) and self._worse(steps):
+        if isinstance(self.holdout, CellHoldout) and self._worse(steps):
             return True
         return len(steps.means) - 1 - steps.best >= PATIENCE or steps.ridges[-1] < LIGHTEST * self.family.first
 
-    def _worse(self, steps: Steps) -> bool:
+    def _worse(self, steps: PathState) -> bool:
         """Whether the last fit predicts clearly worse than the best."""
         rise = steps.losses[-1] - steps.losses[steps.best]
         return self.holdout.mean(rise) > SURE * self.holdout.standard_error(rise)
 
     @property
     def factor(self) -> float:
-        return TABLE_FACTOR if isinstance(self.holdout, HeldCells) else FACTOR
+        return TABLE_FACTOR if isinstance(self.holdout, CellHoldout) else FACTOR
 
-    def _scored(self, steps: Steps, x: Factors, ridge: float, result: Result) -> Steps:
+    def _scored(self, steps: PathState, x: Factors, ridge: float, result: Result) -> PathState:
         losses = self.holdout.losses(result.U, result.V)
         return steps.on(x, ridge, losses, self.holdout.mean(losses))
 
@@ -383,14 +383,14 @@ def _fitted(problem: Objective, x: Factors, columns: int) -> Result:
     """A short fit from x, with additional columns that help."""
     extra = problem.kind.fixed_columns
     room = columns + extra - x.width
-    x = _at_least(grown(problem, x, room) if room > 0 else x, extra + min(columns, 1))
+    x = _at_least(add_columns(problem, x, room) if room > 0 else x, extra + min(columns, 1))
     start = Given(x.left, x.right)
-    table = isinstance(problem.f, Table)
+    table = isinstance(problem.f, FullTable)
     solver, most = PCG(exact=table), TABLE_ITERATIONS if table else 100
     return solve(problem, x.width - extra, solver, start, 0, max_iter=most, tol=1e-4, objective_tol=1e-3)
 
 
-def steepest(problem: Objective, x: Factors) -> float:
+def largest_ridge(problem: Objective, x: Factors) -> float:
     """‖∇f‖₂ with effects of rows and columns alone: the ridge above which all else is 0."""
     x = _at_least(x, 1)
     norm = spectral_norm(problem.f.gradient(x), np.random.default_rng(0))
@@ -401,7 +401,7 @@ def steepest(problem: Objective, x: Factors) -> float:
 
 def _of_numbers(problem: Objective) -> bool:
     """Whether z has the unit of y, so that there is no link."""
-    if isinstance(problem.f, Table):
+    if isinstance(problem.f, FullTable):
         return problem.f.loss.targets is NUMBERS
     assert isinstance(problem, Problem)
     return all(loss.targets is NUMBERS for loss in problem.f.fit.each_loss)
@@ -409,7 +409,7 @@ def _of_numbers(problem: Objective) -> bool:
 
 def _mean_weight(problem: Objective) -> float:
     f = problem.f
-    if isinstance(f, Table):
+    if isinstance(f, FullTable):
         return f.mean_weight
     assert isinstance(problem, Problem)
     return problem.f.fit.total / max(problem.f.fit.seen, 1)

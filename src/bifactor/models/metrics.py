@@ -9,10 +9,10 @@ from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.errors import InputError
 from bifactor.losses.base import SIGNS
-from bifactor.models.completion.fitting import constant
+from bifactor.models.completion.fitting import fit_constant
 from bifactor.models.model import Model
 from bifactor.solvers.variational.posterior import Posterior
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 if TYPE_CHECKING:
     from bifactor.models.fit import Fit
@@ -21,7 +21,7 @@ FOLDS = 5
 """Number of parts of the entries of new rows; each is predicted from the others."""
 
 
-def explained(model: Model, data: Observations, z: Array, null_z: Array | None = None) -> float:
+def deviance_explained(model: Model, data: Observations, z: Array, null_z: Array | None = None) -> float:
     """D² = 1 − deviance(z)/deviance(null z); R² for squared errors. Higher is better, 1 is perfect.
 
     By default the null model is the best constant; its thresholds are those of the shares of levels.
@@ -29,7 +29,7 @@ def explained(model: Model, data: Observations, z: Array, null_z: Array | None =
     y, w = data.values.astype(np.float64), data.weights
     lowest, without = model.loss.lowest(y), model.loss
     if null_z is None:
-        null_z = np.full(y.shape, constant(data, without))
+        null_z = np.full(y.shape, fit_constant(data, without))
         without = without.refit(null_z, y, w) if without.located else without
     null = without.value(null_z.astype(np.float64), y) - lowest
     left = model.loss.value(model.clipped(z.astype(np.float64)), y) - lowest
@@ -66,11 +66,11 @@ def scores(fit: "Fit", i: Array, j: Array, values: Array) -> tuple[dict[str, Any
         error = predicted - values
         answer["rmse"], answer["mae"] = float(np.mean(error**2) ** 0.5), float(np.mean(np.abs(error)))
     here = Observations(i, j, values, (len(fit.rows), len(fit.cols)))
-    answer["mean_loss"], answer["explained"] = float(np.mean(loss)), explained(model, here, z)
+    answer["mean_loss"], answer["explained"] = float(np.mean(loss)), deviance_explained(model, here, z)
     return answer, predicted
 
 
-def tested(fit: "Fit", data: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
+def score_file(fit: "Fit", data: Observations, path: Path | None) -> tuple[dict[str, Any], Array, Array]:
     """Scores at the entries of a file, by name; predictions; and values."""
     assert data.row_names is not None
     assert data.column_names is not None
@@ -84,16 +84,15 @@ def tested(fit: "Fit", data: Observations, path: Path | None) -> tuple[dict[str,
     return *scores(fit, i, j, values), values
 
 
-def spoken(answer: dict[str, Any]) -> str:
+def format_scores(answer: dict[str, Any]) -> str:
     """Scores in a few words."""
     if "accuracy" in answer:
         first = f"{answer['accuracy']:.1%} correct"
     else:
         first = f"RMSE {answer['rmse']:.4f}, mean absolute error {answer['mae']:.4f}"
     unknown = f", {answer['unknown']:,} with a name that was not in the fit" if answer["unknown"] else ""
-    return (
-        f"{first}, {answer['explained']:.1%} of the deviance explained ({counted(answer['entries'], 'entry')}{unknown})"
-    )
+    entries = pluralize(answer["entries"], "entry")
+    return f"{first}, {answer['explained']:.1%} of the deviance explained ({entries}{unknown})"
 
 
 # Scores of a fit on held-out entries in blocks.

@@ -15,14 +15,14 @@ from bifactor.models.completion.clipping import Range
 from bifactor.models.completion.noise_selection import NoiseChoice
 from bifactor.models.fold_in import fold_in
 from bifactor.models.hyperparameters import RidgePath
-from bifactor.models.recommender.settings import Clicks
+from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.side_information import SideInformation
 from bifactor.operators import Entries
 from bifactor.operators.all_cells import all_cells
 from bifactor.problems.objective import Problem
 from bifactor.running.result import Figures, Result, run_card
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 if TYPE_CHECKING:
     from bifactor.models.seen_items import SeenItems
@@ -31,12 +31,12 @@ KNOWN = ("neither", "row", "column", "both")
 """Which names of a pair are known, indexed by 1 for the row plus 2 for the column."""
 
 
-def single_or_all(told: Array, rows: Any, cols: Any) -> Array:
+def scalar_if_single(told: Array, rows: Any, cols: Any) -> Array:
     """Results for pairs; a scalar if both sides are single names."""
     return told[0] if np.ndim(rows) == np.ndim(cols) == 0 else told
 
 
-def known(i: Array, j: Array) -> Array:
+def match_status(i: Array, j: Array) -> Array:
     """Which names of pairs of indices are known."""
     return np.array(KNOWN)[(i >= 0) + 2 * (j >= 0)]
 
@@ -51,16 +51,16 @@ class ShownFit:
     seen: "SeenItems"
 
     def __repr__(self) -> str:
-        return f"Fit({in_words(self.model)}, {counted(self.seen.size, 'pair')})"
+        return f"Fit({describe_model(self.model)}, {pluralize(self.seen.size, 'pair')})"
 
     def _repr_html_(self) -> str:
         return model_card(self.model, "Fit", [(f"{self.seen.size:,}", "known pairs")])
 
 
-def in_words(model: "Model") -> str:
+def describe_model(model: "Model") -> str:
     """Size, rank and loss."""
     m, n = (side.shape[0] for side in (model.U, model.V))
-    return f"{m:,}×{n:,}, {counted(model.rank, 'component')}, {model.loss!r}"
+    return f"{m:,}×{n:,}, {pluralize(model.rank, 'component')}, {model.loss!r}"
 
 
 def model_card(model: "Model", title: str, more: Figures = ()) -> str:
@@ -74,7 +74,7 @@ def model_card(model: "Model", title: str, more: Figures = ()) -> str:
     ]
     factors = (model.U[:, model.fixed_columns :], model.V[:, model.fixed_columns :])
     pictures = [] if model.path is None else model.path.pictures()
-    return run_card(title, in_words(model), model.result, shown, pictures, factors)
+    return run_card(title, describe_model(model), model.result, shown, pictures, factors)
 
 
 OFFSETS = (1, 1)
@@ -99,7 +99,7 @@ class Model:
     posterior: Posterior | None = None
     choice: NoiseChoice | None = None
     """How the noise of the posterior was chosen."""
-    clicks: Clicks | None = None
+    clicks: ImplicitFeedback | None = None
     side: SideInformation | None = None
     offset_ridge: float | None = None
     """Ridge of the offsets, if it is not that of the components."""
@@ -107,7 +107,7 @@ class Model:
     """Range of predictions, for losses whose predictions are z itself."""
 
     def __repr__(self) -> str:
-        return f"Model({in_words(self)})"
+        return f"Model({describe_model(self)})"
 
     def _repr_html_(self) -> str:
         return model_card(self, "Model")

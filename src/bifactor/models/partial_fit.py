@@ -11,14 +11,14 @@ from bifactor.models.model import Model
 from bifactor.models.side_information import with_features_of
 
 
-def updated(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:
+def update_model(model: Model, known: Observations, new: Observations) -> tuple[Model, Observations]:
     """The model with new rows and columns, and with updated rows that have more data.
 
     Rows are computed first, from their entries in existing columns, then new columns from all of their entries. Other
     rows and columns do not change.
     """
     shape = (max(known.shape[0], new.shape[0]), max(known.shape[1], new.shape[1]))
-    every = merged(known, new, shape)
+    every = merge_observations(known, new, shape)
     m, n = model.U.shape[0], model.V.shape[0]
     touched = np.union1d(np.unique(new.rows[new.cols < n]), np.arange(m, shape[0]))
     if touched.size:
@@ -37,7 +37,7 @@ def updated(model: Model, known: Observations, new: Observations) -> tuple[Model
     return model, every
 
 
-def merged(known: Observations, new: Observations, shape: tuple[int, int]) -> Observations:
+def merge_observations(known: Observations, new: Observations, shape: tuple[int, int]) -> Observations:
     """All observations; for an entry in both, the new value counts."""
     rows, cols = np.concatenate([known.rows, new.rows]), np.concatenate([known.cols, new.cols])
     keys = rows.astype(np.int64) * shape[1] + cols

@@ -8,15 +8,22 @@ from bifactor.arrays import Array
 from bifactor.factors import Factors, Free
 from bifactor.inits import Given
 from bifactor.metrics import triplets
-from bifactor.models.completion.fitting import Settings, offset_constant, resumed, run
+from bifactor.models.completion.fitting import CompletionSettings, fit_constant_with_offset, run, warm_start
 from bifactor.models.fold_in import best_rows, left_out_loss
-from bifactor.models.hyperparameters import CAUTIOUS, MOST, Tuned, steepest, tuned, without_vanished
+from bifactor.models.hyperparameters import (
+    CONSERVATIVE_RIDGE_SHARE,
+    MAX_RANK,
+    RankAndRidge,
+    largest_ridge,
+    select_rank_and_ridge,
+    without_vanished,
+)
 from bifactor.models.model import Model
-from bifactor.operators.full_table import Table
+from bifactor.operators.full_table import FullTable
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, RankContinuation
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 
 FIXED, EFFECTS = (1, 0), 0
 """One column of ones in U, whose partner in V has the effects of the columns; and the number of that column."""
@@ -48,17 +55,17 @@ def component_ridge(rho: float) -> Ridge:
     return Ridge(rho, components=(LIGHT, 1.0))
 
 
-def fit_components(table: Table, settings: Settings, earlier: Model | None = None) -> Model:
+def fit_components(table: FullTable, settings: CompletionSettings, earlier: Model | None = None) -> Model:
     """Choose the ridge unless it is given, and fit."""
     intercept = constant_of(table)
-    problem, start = _begun(table.shifted(intercept))
+    problem, start = start_at_column_effects(table.shifted(intercept))
     rank, ridge, path, found, _ = _chosen(problem, start, settings)
     penalized = problem.penalized(component_ridge(ridge) if ridge > 0 else None)
-    given, wide = resumed(earlier, penalized, rank), start.padded(start.width + rank)
+    given, wide = warm_start(earlier, penalized, rank), start.padded(start.width + rank)
     x, usual = wide, SOLVER if given is None and found is None else PCG(exact=True)
     if found is not None and given is None:  # the chosen fit lacks only the held-out cells
         room = wide.width - found.width
-        x = grown(penalized, found, room) if room else found
+        x = add_columns(penalized, found, room) if room else found
     solver = usual if settings.solver is None else settings.solver
     result = run(penalized, x.width - start.width, solver, given or Given(x.left, x.right), settings)
     x = problem.kind.pair(result.U, result.V).padded(wide.width)
@@ -67,17 +74,17 @@ def fit_components(table: Table, settings: Settings, earlier: Model | None = Non
     return Model(table.loss, intercept, FIXED, ridge, U, V, result, path)
 
 
-def refitted(table: Table, settings: Settings) -> Table:
+def refit_loss(table: FullTable, settings: CompletionSettings) -> FullTable:
     """The table with the best parameters of its loss, fitted together with components under a conservative ridge.
 
     With effects of columns alone, the dispersion would absorb what components explain; without a ridge, components
     would explain the dispersion.
     """
     shifted = table.shifted(constant_of(table))
-    _, start = _begun(shifted)
-    problem, start = _begun(shifted.refit(start))
-    penalized = problem.penalized(component_ridge(CAUTIOUS * steepest(problem, start)))
-    rank = min(*table.shape, MOST if settings.n_components is None else settings.n_components)
+    _, start = start_at_column_effects(shifted)
+    problem, start = start_at_column_effects(shifted.refit(start))
+    penalized = problem.penalized(component_ridge(CONSERVATIVE_RIDGE_SHARE * largest_ridge(problem, start)))
+    rank = min(*table.shape, MAX_RANK if settings.n_components is None else settings.n_components)
     wide = start.padded(start.width + rank)
     quiet = replace(settings, callback=None, progress=False, checkpoint=None)
     result = run(penalized, rank, SOLVER, Given(wide.left, wide.right), quiet)
@@ -85,7 +92,7 @@ def refitted(table: Table, settings: Settings) -> Table:
     return table.with_fitted(fitted)
 
 
-def _begun(table: Table) -> tuple[Objective, Factors]:
+def start_at_column_effects(table: FullTable) -> tuple[Objective, Factors]:
     """The problem without a ridge, and its start: the effects of columns."""
     problem = Objective(table, fixed=(np.ones((table.shape[0], 1)), None))
     start = problem.zero(0)
@@ -93,26 +100,30 @@ def _begun(table: Table) -> tuple[Objective, Factors]:
     return problem, start
 
 
-def _chosen(problem: Objective, start: Factors, settings: Settings) -> Tuned:
+def _chosen(problem: Objective, start: Factors, settings: CompletionSettings) -> RankAndRidge:
     """Rank, ridge and a fit to start from; for a large table, chosen with some evenly spaced rows.
 
     A ridge describes how much the factors of rows and columns vary, regardless of their number: on labels of 700, 1500,
     3000 and 6038 rows the best ones were 4.8, 2.8, 2.6 and 2.0.
     """
     (m, n), rng, table = problem.shape, np.random.default_rng(settings.seed), problem.f
-    assert isinstance(table, Table)
+    assert isinstance(table, FullTable)
     few = max(CELLS // n, FEWEST_ROWS)
     with settings.choosing as stage:
         if m <= few:
-            return tuned(problem, settings.n_components, settings.ridge, rng, start, component_ridge, stage)
+            return select_rank_and_ridge(
+                problem, settings.n_components, settings.ridge, rng, start, component_ridge, stage
+            )
         part = Objective(table.take(np.linspace(0, m - 1, few).astype(int)), fixed=(np.ones((few, 1)), None))
         here = part.zero(0)
         here.right[:, EFFECTS] = start.right[:, EFFECTS]
-        rank, ridge, path, x, _ = tuned(part, settings.n_components, settings.ridge, rng, here, component_ridge, stage)
+        rank, ridge, path, x, _ = select_rank_and_ridge(
+            part, settings.n_components, settings.ridge, rng, here, component_ridge, stage
+        )
     if path is None or x is None:
-        return Tuned(rank, ridge)
+        return RankAndRidge(rank, ridge)
     U = best_rows(table, x.right, sum(FIXED), ridge)
-    return Tuned(rank, ridge, path, problem.kind.pair(U, x.right))
+    return RankAndRidge(rank, ridge, path, problem.kind.pair(U, x.right))
 
 
 @dataclass(frozen=True)
@@ -128,12 +139,12 @@ class Deviance:
         return 1 - self.left / self.null if self.null > 0 else float(self.left <= 0)
 
 
-def null_effects(table: Table) -> Array:
+def null_effects(table: FullTable) -> Array:
     """z of the null model, one number per column."""
     return table.best_effects(1, np.zeros(table.shape[1]), NULL_RIDGE * table.mean_weight, SETTLED)
 
 
-def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]:
+def deviances(table: FullTable, model: Model, null: Array) -> tuple[Deviance, Array]:
     """Deviance that the components of a fit explain, and the share of the null deviance that each of them explains.
 
     Components are added to the null model one after the other. Each time, the effects of columns are fitted again, and
@@ -154,7 +165,7 @@ def deviances(table: Table, model: Model, null: Array) -> tuple[Deviance, Array]
     return found, shares
 
 
-def _extended(table: Table, U: Array, V: Array, wanted: Array, enough: float) -> Array:
+def _extended(table: FullTable, U: Array, V: Array, wanted: Array, enough: float) -> Array:
     """V of the lowest f(UVᵀ) if the components move a share t ≤ 1 of the way to the wanted ones, and effects freely.
 
     Newton's method in t and the effects, which ends when a step promises to lower f by less than `enough`.
@@ -181,7 +192,7 @@ def _extended(table: Table, U: Array, V: Array, wanted: Array, enough: float) ->
     return V
 
 
-def left_out(table: Table, model: Model, null: Array) -> Deviance:
+def left_out_deviance(table: FullTable, model: Model, null: Array) -> Deviance:
     """Deviance of cells, a fifth of which at a time is predicted from the other four fifths."""
     assert model.ridge is not None
     lowest = _lowest(table)
@@ -189,27 +200,27 @@ def left_out(table: Table, model: Model, null: Array) -> Deviance:
     return Deviance(_value_of_null(table, null) - lowest, left - lowest)
 
 
-def rows_of(table: Table, model: Model) -> Array:
+def rows_of(table: FullTable, model: Model) -> Array:
     """Scores of new rows."""
     assert model.ridge is not None
     return best_rows(table.shifted(model.intercept), model.V, sum(FIXED), model.ridge)[:, sum(FIXED) :]
 
 
-def constant_of(table: Table) -> float:
+def constant_of(table: FullTable) -> float:
     """The best constant z, apart from offsets; cells that are not stored are counted by row."""
     s = table.sheet
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
     y = np.concatenate([np.full(s.shape[0], s.rest), s.y.astype(np.float64)])
     weights = np.concatenate([counts, s.weights])
-    return offset_constant(table.loss, y, weights, np.concatenate([table.offset, table.offset[s.stored_rows]]))
+    return fit_constant_with_offset(table.loss, y, weights, np.concatenate([table.offset, table.offset[s.stored_rows]]))
 
 
-def _value_of_null(table: Table, null: Array) -> float:
+def _value_of_null(table: FullTable, null: Array) -> float:
     ones = np.ones((table.shape[0], 1), table.dtype)
     return table.value(Free().pair(ones, null[:, None].astype(table.dtype)))
 
 
-def _lowest(table: Table) -> float:
+def _lowest(table: FullTable) -> float:
     """Sum of the losses of perfect predictions."""
     s = table.sheet
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights

@@ -9,12 +9,12 @@ import numpy as np
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
 from bifactor.data import BlockStore
-from bifactor.executors import Loaded, Part, Workspace
-from bifactor.kernels.entry_layout import Layout
-from bifactor.models.completion.labels import above, signs
+from bifactor.executors import Block, BlockData, Workspace
+from bifactor.kernels.entry_layout import EntryLayout
+from bifactor.models.completion.labels import above_threshold, signs
 from bifactor.models.recommender.weights import weights_of
 
-Recode = Callable[[Loaded], Loaded]
+Recode = Callable[[BlockData], BlockData]
 """A function of a loaded block. It can be pickled, and its repr identifies it."""
 
 
@@ -25,18 +25,18 @@ class Labels:
     classes: tuple[float, float]
     binarize: float | None = None
 
-    def __call__(self, loaded: Loaded) -> Loaded:
+    def __call__(self, loaded: BlockData) -> BlockData:
         return loaded._replace(y=self.of(loaded.y))
 
     def of(self, values: Array) -> Array:
-        return signs(above(values, self.binarize), np.array(self.classes)).astype(values.dtype)
+        return signs(above_threshold(values, self.binarize), np.array(self.classes)).astype(values.dtype)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CountsToClicks:
     """Each entry once, as 1, with a weight from its count; see `choice_weights.as_choices`."""
 
-    def __call__(self, loaded: Loaded) -> Loaded:
+    def __call__(self, loaded: BlockData) -> BlockData:
         layout, y, given = loaded
         outer, inner = layout.outer, layout.inner
         again = (outer[1:] == outer[:-1]) & (inner[1:] == inner[:-1])  # entries at the same place are adjacent
@@ -49,20 +49,20 @@ class Chosen:
             stay = counts > 0
             first, weights = first[stay], weights[stay]
             tiles = np.searchsorted(first, layout.tiles).astype(np.int64)
-            layout = Layout(outer[first], inner[first], layout.n_outer, layout.n_inner, tiles)
+            layout = EntryLayout(outer[first], inner[first], layout.n_outer, layout.n_inner, tiles)
         else:
             weights = weights_of(y) if given is None else weights_of(y) * given
         sure = None if np.all(weights == 1) else weights.astype(y.dtype)
-        return Loaded(layout, np.ones(layout.size, y.dtype), sure)
+        return BlockData(layout, np.ones(layout.size, y.dtype), sure)
 
 
 @dataclass(frozen=True)
-class Plain:
+class WithoutWeights:
     """Without weights."""
 
     how: Recode | None
 
-    def __call__(self, loaded: Loaded) -> Loaded:
+    def __call__(self, loaded: BlockData) -> BlockData:
         return (loaded if self.how is None else self.how(loaded))._replace(weights=None)
 
 
@@ -70,7 +70,7 @@ class Plain:
 class Recoded:
     """A block whose values are recoded when it is loaded."""
 
-    part: Part
+    part: Block
     how: Recode
 
     @property
@@ -89,7 +89,7 @@ class Recoded:
     def fingerprint(self) -> str:
         return f"{self.part.fingerprint} {self.how!r}"
 
-    def load(self, workspace: Workspace | None = None) -> Loaded:
+    def load(self, workspace: Workspace | None = None) -> BlockData:
         return self.how(self.part.load(workspace))
 
 
@@ -115,8 +115,8 @@ class BlockView:
         return self.store.flipped
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        how: Recode | None = Plain(self.how) if self.plain and self.store.weighted else self.how
+    def parts(self) -> tuple[Block, ...]:
+        how: Recode | None = WithoutWeights(self.how) if self.plain and self.store.weighted else self.how
         return self.store.parts if how is None else tuple(Recoded(part, how) for part in self.store.parts)
 
     @property
@@ -127,7 +127,7 @@ class BlockView:
     def levels(self) -> Array | None:
         """The values that occur; None if there are many."""
         values = self.store.levels
-        if values is None or isinstance(self.how, Chosen):
+        if values is None or isinstance(self.how, CountsToClicks):
             return None
         return self.how.of(values) if isinstance(self.how, Labels) else values
 

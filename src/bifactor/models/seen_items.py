@@ -10,10 +10,10 @@ import scipy
 
 from bifactor.arrays import Array
 from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import picked
+from bifactor.data.store.block_store import load_rows
 from bifactor.errors import FileError
-from bifactor.models.recoding import BlockView, Chosen
-from bifactor.models.recommender.weights import as_choices
+from bifactor.models.recoding import BlockView, CountsToClicks
+from bifactor.models.recommender.weights import counts_to_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +228,7 @@ class StoredPairs:
         return low, kept
 
     def _pairs(self, stay: Array, low: int, high: int) -> Pairs:
-        data = picked(self.store, stay)
+        data = load_rows(self.store, stay)
         data = data if self.how is None else self.how(data)
         part = replace(data, rows=data.rows - low, shape=(high - low, data.shape[1]))
         return Pairs.of(part, weighted=self.how is not None)
@@ -251,8 +251,8 @@ def seen_of(data: Observations | BlockStore, clicks: bool) -> SeenItems:
     """The pairs of some data, with weights for clicks."""
     if isinstance(data, Observations):
         return Pairs.of(data, weighted=clicks)
-    counts = BlockView(data, Chosen()).counts if clicks else data.marginals
-    how = as_choices if clicks else None
+    counts = BlockView(data, CountsToClicks()).counts if clicks else data.marginals
+    how = counts_to_weights if clicks else None
     return StoredPairs(data.folder, data.fingerprint, *counts, how, _kept={"store": data})
 
 

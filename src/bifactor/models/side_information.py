@@ -12,7 +12,7 @@ from bifactor.data.features import Standard
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.operators import Featured, Operator, pattern
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 SHARE = 0.25
 """Ridge on the coefficients of a feature, as a share of Σᵢ aᵢfᵢ² over its rows.
@@ -52,7 +52,7 @@ class SideInformation:
         given, centre = len(A) - count, None
         if features is not None:
             if features.shape[1] != given:
-                found = f"There are {counted(features.shape[1], 'feature')} of {_called(side)}"
+                found = f"There are {pluralize(features.shape[1], 'feature')} of {_called(side)}"
                 raise InputError(f"{found}, but the fit has {given}. Pass the same ones.")
             centre = features @ A[:given]
         if count and new.rows.size:
@@ -71,7 +71,7 @@ def pattern_of(data: Observations, side: int) -> sparse.csr_array:
     return pattern(data.cols, data.rows, data.shape[::-1]) if side else pattern(data.rows, data.cols, data.shape)
 
 
-class Sides:
+class ScaledFeatures:
     """Features of some data, on the scale on which their coefficients have the same ridge as factors.
 
     Parameters

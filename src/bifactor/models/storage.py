@@ -42,14 +42,14 @@ from bifactor.models.completion.clipping import restored_range, stored_range
 from bifactor.models.fit import Fit
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.provenance import model_card
-from bifactor.models.recommender.settings import Clicks, ItemToItem
-from bifactor.models.recommender.weights import as_choices
+from bifactor.models.recommender.settings import ImplicitFeedback, ItemToItem
+from bifactor.models.recommender.weights import counts_to_weights
 from bifactor.models.seen_items import Pairs, SeenItems, StoredPairs, folder_of
 from bifactor.models.side_information import SideInformation
 from bifactor.running import files
 from bifactor.running import files as places
 from bifactor.running.result import Result
-from bifactor.solvers.variational.features import Weights, parts_of
+from bifactor.solvers.variational.features import FeatureWeights, parts_of
 from bifactor.solvers.variational.moments import Places
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
 from bifactor.validation import is_count
@@ -94,9 +94,9 @@ def save(fit: Fit, folder: str | os.PathLike[str], force: bool, report: str | No
             files.write(temporary / ITEMS, "items", {"carried": model.clicks.items.carried}, {})
         files.write(temporary / IDS, "ids", ids, kinds)
         write_seen(temporary / SEEN, fit.seen)
-        files.put(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which JSON uses too
+        files.write_atomically(temporary / CARD, f"{card}\n".encode("utf-8", "backslashreplace"))  # which JSON uses too
         if report is not None:
-            files.put(temporary / REPORT, report.encode("utf-8", "replace"))
+            files.write_atomically(temporary / REPORT, report.encode("utf-8", "replace"))
 
 
 def load(folder: str | os.PathLike[str], loss: Loss | None = None) -> Fit:
@@ -201,7 +201,7 @@ def _model(card: dict[str, Any], result: Result, loss: Loss | None, folder: Path
     return model, classes
 
 
-def _stored_clicks(clicks: Clicks | None) -> dict[str, float | None]:
+def _stored_clicks(clicks: ImplicitFeedback | None) -> dict[str, float | None]:
     items = None if clicks is None else clicks.items
     return {
         "unobserved": None if clicks is None else clicks.unobserved,
@@ -210,10 +210,10 @@ def _stored_clicks(clicks: Clicks | None) -> dict[str, float | None]:
     }
 
 
-def _clicks(core: dict[str, Any], result: Result, folder: Path) -> Clicks | None:
+def _clicks(core: dict[str, Any], result: Result, folder: Path) -> ImplicitFeedback | None:
     if core.get("unobserved") is None:
         return None
-    clicks = Clicks(_number(core, "unobserved"))
+    clicks = ImplicitFeedback(_number(core, "unobserved"))
     if core.get("item_share") is None:
         return clicks
     name = "item_ridge" if "item_ridge" in core else "item_alpha"  # before format 7
@@ -361,14 +361,14 @@ def _side(arrays: dict[str, Array], name: str, x: Factors, which: int) -> Gaussi
     return Gaussians(means, covariance, places, prior, precision, (first, second), cold)
 
 
-def _packed_weights(weights: Weights, whole: bool) -> dict[str, Array]:
+def _packed_weights(weights: FeatureWeights, whole: bool) -> dict[str, Array]:
     """Arrays by the names of fields; K only in a `whole` posterior."""
     names = ("mean", "columns", "average", "scatter")
     lines = {f"lines_{k}": K for k, K in enumerate(weights.lines if whole else ())}
     return {name: getattr(weights, name) for name in names} | lines
 
 
-def _weights(arrays: dict[str, Array], name: str, places: Places) -> Weights | None:
+def _weights(arrays: dict[str, Array], name: str, places: Places) -> FeatureWeights | None:
     if f"{name}_mean" not in arrays:
         return None
     d, k = places.rank, arrays[f"{name}_mean"].shape[0] if arrays[f"{name}_mean"].ndim else 0
@@ -378,7 +378,7 @@ def _weights(arrays: dict[str, Array], name: str, places: Places) -> Weights | N
         lines.append(_array(arrays, f"{name}_lines_{part}", (k, k) if whole else (k,)))
     mean, average = _array(arrays, f"{name}_mean", (k, d)), _array(arrays, f"{name}_average", (k,))
     columns, scatter = (_array(arrays, f"{name}_{field}", (d, d)) for field in ("columns", "scatter"))
-    return Weights(mean, tuple(lines), columns, places.effects, average, scatter)
+    return FeatureWeights(mean, tuple(lines), columns, places.effects, average, scatter)
 
 
 def _array(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
@@ -435,7 +435,7 @@ def read_seen(path: Path, store: Any, shape: tuple[int, int], clicks: bool) -> S
         home, content = folder_of(store, path.parent), str(store["content"])
     except (TypeError, KeyError):
         raise FileError(f"The card in {path.parent} is damaged: it does not locate the data. Fit again.") from None
-    found = StoredPairs(home, content, counts[0], counts[1], as_choices if clicks else None)
+    found = StoredPairs(home, content, counts[0], counts[1], counts_to_weights if clicks else None)
     return found if "places" not in arrays else _with_added(found, arrays, path, shape)
 
 

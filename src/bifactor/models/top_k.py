@@ -9,19 +9,19 @@ import numpy as np
 import scipy
 
 from bifactor.arrays import Array, generator
-from bifactor.data.names import INT64, listed
+from bifactor.data.names import INT64, to_python_objects
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
 from bifactor.models.completion.fitting import seed_of
 from bifactor.models.model import Model
 from bifactor.models.seen_items import Pairs, SeenItems
 from bifactor.solvers.variational.posterior import Posterior, variance_table
-from bifactor.validation import counted, is_count
+from bifactor.validation import is_count, pluralize
 
 if TYPE_CHECKING:
     from bifactor.models.fit import Fit
 
-BLOCK = 2_000_000
+SCORES_PER_BLOCK = 2_000_000
 """Largest number of scores in memory at a time; blocks ten times as large took 1.1 to 1.5 times as long."""
 
 SCORE = 32
@@ -46,7 +46,7 @@ def best_columns(
     for numbers.
     """
     columns, scores = np.empty((len(U), count), np.int64), np.empty((len(U), count), U.dtype)
-    step = max(1, BLOCK // V.shape[0])
+    step = max(1, SCORES_PER_BLOCK // V.shape[0])
     for first in range(0, len(U) if count else 0, step):
         z = matmul(U[first : first + step], V.T)
         if margin is not None:
@@ -66,7 +66,7 @@ def best_columns(
     return columns, scores
 
 
-def gapped(names: Array, none: Array) -> Array:
+def names_with_gaps(names: Array, none: Array) -> Array:
     """Names with gaps marked by their type: -1 for integers, NaN for numbers, NaT for dates, otherwise None."""
     kind = names.dtype.kind
     if not none.any():
@@ -80,7 +80,7 @@ def gapped(names: Array, none: Array) -> Array:
 
 # Ranking criteria for the columns of a row: the mean of z, a bound that holds with some probability, or a draw.
 
-BY = ("mean", "lower", "draw")
+RANKING_MODES = ("mean", "lower", "draw")
 """Names of the ranking criteria."""
 
 
@@ -99,25 +99,25 @@ class Margin:
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class RankingCriterion:
     """Columns are ranked by UVᵀ minus a margin."""
 
     U: Array
     V: Array
     margin: Margin | None = None
 
-    def part(self, rows: slice) -> "Order":
+    def part(self, rows: slice) -> "RankingCriterion":
         """The order for some of its rows."""
         margin = None if self.margin is None else replace(self.margin, rows=self.margin.rows[rows])
-        return Order(self.U[rows], self.V, margin)
+        return RankingCriterion(self.U[rows], self.V, margin)
 
 
-def order(model: Model, rows: Array | None, by: str, level: float, random_state: Any) -> Order:
+def make_criterion(model: Model, rows: Array | None, by: str, level: float, random_state: Any) -> RankingCriterion:
     """Ranking criterion for rows given by index, or for all if None. See `Fit.recommend`."""
-    if by not in BY:
-        raise InputError(f"by={by!r} is unknown. Pass one of {', '.join(map(repr, BY))}.")
+    if by not in RANKING_MODES:
+        raise InputError(f"by={by!r} is unknown. Pass one of {', '.join(map(repr, RANKING_MODES))}.")
     if by == "mean":
-        return Order(model.U if rows is None else model.U[rows], model.V)
+        return RankingCriterion(model.U if rows is None else model.U[rows], model.V)
     if model.posterior is None:
         raise InputError(f"by={by!r} needs a posterior, but this fit has a ridge. Fit numbers without ridge.")
     places = np.arange(len(model.U)) if rows is None else rows
@@ -125,19 +125,21 @@ def order(model: Model, rows: Array | None, by: str, level: float, random_state:
         return _drawn(model, model.posterior, places, random_state)
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError(f"level={level!r} is not between 0 and 1. Pass a probability such as 0.9.")
-    return Order(model.U[places], model.V, Margin(model.posterior, places, float(scipy.special.ndtri(level))))
+    return RankingCriterion(
+        model.U[places], model.V, Margin(model.posterior, places, float(scipy.special.ndtri(level)))
+    )
 
 
-def _drawn(model: Model, posterior: Posterior, places: Array, random_state: Any) -> Order:
+def _drawn(model: Model, posterior: Posterior, places: Array, random_state: Any) -> RankingCriterion:
     """Rank by one draw of the factors, which is the same for repeated rows."""
     rng, dtype = generator(seed_of(random_state)), model.U.dtype
     V = posterior.cols.sample(rng)  # first, so that it does not depend on the rows
     once, back = np.unique(places, return_inverse=True)
     U = posterior.rows.take(once).sample(rng)[back]
-    return Order(U.astype(dtype), V.astype(dtype))
+    return RankingCriterion(U.astype(dtype), V.astype(dtype))
 
 
-class Served(NamedTuple):
+class TopColumns(NamedTuple):
     """Lists of column indices, best first, padded with -1; one line for each row."""
 
     columns: Array
@@ -146,24 +148,26 @@ class Served(NamedTuple):
     """Mask of rows without known entries, which get the most popular columns."""
 
 
-def recommended(
-    fit: "Fit", order: Order, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
+def recommend_names(
+    fit: "Fit", order: RankingCriterion, known: Pairs, n: int = 10, filter_seen: bool = True, items: Any = None
 ) -> tuple[Array, Array]:
     """Names and predictions, clipped, for rows with this order and these known entries; see `Fit.recommend`."""
     if not is_count(n, 1):
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one column.")
-    columns, predicted, strangers = served(fit, order, known, int(n), filter_seen, allowed_columns(fit, items))
+    columns, predicted, strangers = top_columns(fit, order, known, int(n), filter_seen, allowed_columns(fit, items))
     if strangers.any():
         warnings.warn(
-            f"{counted(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended, "
+            f"{pluralize(int(strangers.sum()), 'row')} without any choice: the most popular columns are recommended, "
             "with the shares of rows that chose them as scores.",
             UserWarning,
             stacklevel=3,
         )
-    return gapped(fit.cols[columns], columns < 0), predicted
+    return names_with_gaps(fit.cols[columns], columns < 0), predicted
 
 
-def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, allowed: Array | None) -> Served:
+def top_columns(
+    fit: "Fit", order: RankingCriterion, known: Pairs, n: int, filter_seen: bool, allowed: Array | None
+) -> TopColumns:
     """The same by index; `allowed` is a mask of columns that may be recommended."""
     model = fit.model
     least = int(known.counts.min()) if filter_seen and len(order.U) else 0
@@ -173,11 +177,11 @@ def served(fit: "Fit", order: Order, known: Pairs, n: int, filter_seen: bool, al
     predicted = np.where(columns < 0, np.nan, model.predicted(z + z.dtype.type(model.intercept)))
     strangers = (known.counts == 0) & (model.clicks is not None) & ~np.any(order.U, axis=1)  # features may give factors
     if strangers.any():
-        columns[strangers], predicted[strangers] = popular(fit.seen, len(fit.cols), count, allowed)
-    return Served(columns, predicted, strangers)
+        columns[strangers], predicted[strangers] = popular_columns(fit.seen, len(fit.cols), count, allowed)
+    return TopColumns(columns, predicted, strangers)
 
 
-def popular(known: SeenItems, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
+def popular_columns(known: SeenItems, columns: int, count: int, allowed: Array | None = None) -> tuple[Array, Array]:
     """The most popular columns, best first, and the share of the rows with any choice that chose each."""
     shares = known.popularity(columns) / max(1, int(np.count_nonzero(known.counts)))
     among = np.arange(columns) if allowed is None else np.flatnonzero(allowed)
@@ -191,7 +195,7 @@ def allowed_columns(fit: "Fit", items: Any) -> Array | None:
         return None
     places = fit.places(items, "column")
     if np.any(places < 0):
-        name = listed(np.atleast_1d(items).ravel()[places < 0])[0]
+        name = to_python_objects(np.atleast_1d(items).ravel()[places < 0])[0]
         raise InputError(f"The fit has no column named {name!r}. Leave it out of items.")
     if places.size == 0:
         raise InputError("items is empty. Pass at least one column.")

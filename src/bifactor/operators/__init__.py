@@ -8,7 +8,7 @@ from bifactor.operators.curves import Curve, Evaluated
 from bifactor.operators.entries import Entries
 from bifactor.operators.features import Featured, pattern
 from bifactor.operators.full import Full
-from bifactor.operators.full_table import Table
+from bifactor.operators.full_table import FullTable
 from bifactor.operators.gaussian import Gaussian
 from bifactor.operators.linear import Linear
 from bifactor.operators.partitioned import Partitioned
@@ -29,6 +29,7 @@ __all__ = [
     "Featured",
     "Fourier",
     "Full",
+    "FullTable",
     "Gaussian",
     "Hadamard",
     "Linear",
@@ -41,6 +42,5 @@ __all__ = [
     "Scaled",
     "Stacked",
     "Subsampled",
-    "Table",
     "pattern",
 ]

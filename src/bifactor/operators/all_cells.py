@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, beside, cast, digest, dtype_of, herm, host, inner
-from bifactor.blocks import Exact, Shared, Weight, filled
+from bifactor.arrays import Array, cast, digest, dtype_of, herm, inner, to_device_of, to_numpy
+from bifactor.blocks import Exact, Shared, Weight, fill_zero_weights
 from bifactor.errors import InputError
-from bifactor.factors import Factors, Grams, Moved
+from bifactor.factors import Factors, Grams, GramStep
 from bifactor.kernels import blas
 from bifactor.linear_map import LinearMap, LowRank
 from bifactor.losses import DataFit
-from bifactor.operators.bound import Ahead, Apply, Bound, DataBound, Footprint
-from bifactor.operators.compose import Sum
+from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
+from bifactor.operators.compose import SumBound
 from bifactor.operators.curves import Curve, Evaluated, Measurements
-from bifactor.validation import positive, require_pair, require_weights, weights_of
+from bifactor.validation import positive, require_pair, require_weights, weight_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class AllCells:
         object.__setattr__(self, "weight", positive(self.weight, "weight", "Leave all_cells out for no such term."))
         for name in ("rows", "cols"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, weights_of(getattr(self, name), name))
+                object.__setattr__(self, name, weight_vector(getattr(self, name), name))
 
     def __repr__(self) -> str:
         weights = "".join(f", {name}=…" for name in ("rows", "cols") if getattr(self, name) is not None)
@@ -51,7 +51,7 @@ class AllCells:
         cells = Cells(self, f.shape, f.dtype, f.like)
         if isinstance(f, DataAndCells):
             return DataAndCells(f.data, *f.cells, cells)
-        return DataAndCells(f, cells) if isinstance(f, DataBound) else Sum(f, cells)
+        return DataAndCells(f, cells) if isinstance(f, DataBound) else SumBound(f, cells)
 
 
 def all_cells(weight: float, rows: Array | None = None, cols: Array | None = None) -> AllCells:
@@ -88,7 +88,7 @@ class Cells(Bound):
             require_weights(weights, name, size, shape, "all_cells")
         real = np.finfo(dtype).dtype
         self.weight = given.weight
-        self.sides = tuple(None if w is None else beside(w.astype(real), like) for w in (given.rows, given.cols))
+        self.sides = tuple(None if w is None else to_device_of(w.astype(real), like) for w in (given.rows, given.cols))
         self.plain = given.rows is None and given.cols is None
 
     @property
@@ -143,15 +143,15 @@ class Cells(Bound):
 
         return apply
 
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
         cross = self._gram(0, x.left, d.left), self._gram(1, x.right, d.right)
-        return CellsCurve(self, Moved(0.0, self._grams(x), cross, self._grams(d), x.carried + 1))
+        return CellsCurve(self, GramStep(0.0, self._grams(x), cross, self._grams(d), x.carried + 1))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         weights = self.sides[side]
         own: Weight = self.weight
         if weights is not None:
-            own = self.weight * (beside(filled(host(weights)), self.like) if alone else weights)
+            own = self.weight * (to_device_of(fill_zero_weights(to_numpy(weights)), self.like) if alone else weights)
         return Shared(((own, self._own_gram(1 - side, x).astype(x.dtype)),))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
@@ -198,7 +198,7 @@ class Cells(Bound):
 class CellsCurve(Curve):
     """φ(a) = (w/2)·⟨L(a), R(a)⟩, where both Gram matrices are quadratics in a."""
 
-    def __init__(self, bound: Cells, path: Moved):
+    def __init__(self, bound: Cells, path: GramStep):
         self.bound, self.path = bound, path
 
     @cached_property
@@ -221,7 +221,7 @@ class CellsCurve(Curve):
         return self.bound.evaluate(x)
 
 
-class DataAndCells(Sum, DataBound):
+class DataAndCells(SumBound, DataBound):
     """An operator bound to data, plus terms on all cells."""
 
     def __init__(self, data: DataBound, *cells: Cells):

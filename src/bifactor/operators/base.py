@@ -11,7 +11,7 @@ from bifactor.errors import InputError
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.bound import DataBound, Measured
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 
 class Operator(ABC):
@@ -62,7 +62,7 @@ class Operator(ABC):
 
     def __repr__(self) -> str:
         m, n = self.shape
-        return f"{type(self).__name__}({counted(self.size, 'measurement')} of {m}×{n})"
+        return f"{type(self).__name__}({pluralize(self.size, 'measurement')} of {m}×{n})"
 
     def _repr_html_(self) -> str:
         m, n = self.shape
@@ -78,7 +78,7 @@ class Operator(ABC):
     def takes(self) -> str:
         """A clause for messages that says what the operator measures."""
         m, n = self.shape
-        return f"{type(self).__name__} takes {counted(self.size, 'measurement')} of a {m}×{n} matrix"
+        return f"{type(self).__name__} takes {pluralize(self.size, 'measurement')} of a {m}×{n} matrix"
 
 
 def power_norm_squared(operator: Operator, weights: Array | None = None, steps: int = 100, block: int = 64) -> float:

@@ -10,20 +10,20 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import (
-    HERE,
+    HOST_ARRAY,
     Array,
-    beside,
     column_norms,
     digest,
     dtype_of,
+    empty_of,
     gaussian,
-    host,
     hstack,
     is_complex,
-    none_of,
     on_host,
+    to_device_of,
+    to_numpy,
 )
-from bifactor.blocks import Exact, Shared, filled
+from bifactor.blocks import Exact, Shared, fill_zero_weights
 from bifactor.display.card import card, figures
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
@@ -31,7 +31,7 @@ from bifactor.kernels.blas import gram
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit
 from bifactor.losses.data_fit import Moving
-from bifactor.operators.curves import ANYWHERE, Curve, Evaluated, Followed, Measurements, Reach, straightened
+from bifactor.operators.curves import ANYWHERE, Curve, Evaluated, Measurements, Reach, WrappedCurve, line_as_curve
 
 if TYPE_CHECKING:
     from bifactor.operators.all_cells import Cells
@@ -42,22 +42,22 @@ class Shares:
     """Sums of the curvature over each row and over each column, in the library of `like`."""
 
     def __init__(self, marginals: tuple[Array, Array], like: Array):
-        self._last: list[tuple[Callable[[], Any], Array]] = [(_nobody, HERE)] * 2
-        self._sums = [beside(sums, like) for sums in marginals]
+        self._last: list[tuple[Callable[[], Any], Array]] = [(_nobody, HOST_ARRAY)] * 2
+        self._sums = [to_device_of(sums, like) for sums in marginals]
         self._totals = [float(sums.sum()) for sums in marginals]
         # Rows without curvature count as average rows.
         self._filled = [
-            own if np.all(sums > 0) else beside(filled(sums), like)
+            own if np.all(sums > 0) else to_device_of(fill_zero_weights(sums), like)
             for own, sums in zip(self._sums, marginals, strict=True)
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": [(_nobody, HERE)] * 2}  # weak references cannot be pickled
+        return {**self.__dict__, "_last": [(_nobody, HOST_ARRAY)] * 2}  # weak references cannot be pickled
 
     def centre(self, factor: Array, side: int) -> Array:
         """The mean of the rows of a factor, weighted by their shares of the curvature."""
-        ones = beside(np.ones((factor.shape[0], 1), dtype_of(factor)), factor)
-        return beside(gram(ones, factor, self._sums[side])[0] / self._totals[side], factor)
+        ones = to_device_of(np.ones((factor.shape[0], 1), dtype_of(factor)), factor)
+        return to_device_of(gram(ones, factor, self._sums[side])[0] / self._totals[side], factor)
 
     def blocks(self, other: Array, side: int, alone: bool) -> Shared:
         """For each row its curvature, times the mean of vⱼᴴvⱼ over the observed rows of the `other` factor."""
@@ -95,7 +95,7 @@ class Footprint(NamedTuple):
 # The display of a function of X, printed and in notebooks.
 
 
-class Shown:
+class ShapeRepr:
     """A base class that shows a shape and a dtype."""
 
     shape: tuple[int, int]
@@ -112,14 +112,14 @@ class Shown:
         return card(type(self).__name__, "a function f(X)", figures(shown))
 
 
-Ahead = tuple[float, Measurements]
+TrialPoint = tuple[float, Measurements]
 """A step a, and the measurements at x + a·d."""
 
 Apply = Callable[[Factors], tuple[Array, Array]]
 """A linear map of factors, from d to the two sides of its image."""
 
 
-class Bound(Shown, ABC):
+class Bound(ShapeRepr, ABC):
     """A smooth convex f on m×n matrices.
 
     f is the composition of two maps, X ↦ z (linear) and z ↦ f. The form of z is private to the bound. If `explicit`, z
@@ -131,7 +131,7 @@ class Bound(Shown, ABC):
     shape: tuple[int, int]
     dtype: Any
     """The NumPy dtype of X."""
-    like: Array = HERE
+    like: Array = HOST_ARRAY
     """An array of the library and device of the factors of X."""
     explicit: bool = True
     expensive: bool = False
@@ -202,7 +202,7 @@ class Bound(Shown, ABC):
         """J*∇²f J with J the derivative of X in the factors: the Hessian without the second derivative of X."""
 
     @abstractmethod
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
         """f along x + a·d. `ahead`, if known, saves work, and the curve is then valid within its `reach`."""
 
     def straight(self, x: Factors | None, new: Factors, z: Measurements = None) -> Curve:
@@ -211,7 +211,7 @@ class Bound(Shown, ABC):
             dz: Array = self.measure(new)
             here = 0 * dz if x is None else self.measure(x) if z is None else z
             return self.line(here, dz)
-        return self.curve(*straightened(x, new))
+        return self.curve(*line_as_curve(x, new))
 
     @property
     def summands(self) -> tuple["Bound", ...]:
@@ -231,7 +231,7 @@ class Bound(Shown, ABC):
         if self.marginals is None:
             return self.scale * column_norms(x.left) ** 2 * column_norms(x.right) ** 2
         rows, cols = x.kind.marginals(*self.marginals)
-        return (rows @ np.abs(host(x.left)) ** 2) * (cols @ np.abs(host(x.right)) ** 2) / rows.sum()
+        return (rows @ np.abs(to_numpy(x.left)) ** 2) * (cols @ np.abs(to_numpy(x.right)) ** 2) / rows.sum()
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         """The expected curvature of f in each row of a factor, U for side 0 and V for side 1.
@@ -315,9 +315,9 @@ class Bound(Shown, ABC):
 
     def __add__(self, other: "Bound") -> "Bound":
         """f + g."""
-        from bifactor.operators.compose import Sum  # a Sum is a Bound itself
+        from bifactor.operators.compose import SumBound  # a Sum is a Bound itself
 
-        return Sum(self, other) if isinstance(other, Bound) else NotImplemented
+        return SumBound(self, other) if isinstance(other, Bound) else NotImplemented
 
 
 class DataBound(Bound):
@@ -406,8 +406,8 @@ class Symbolic(DataBound):
     def hessian(self, x: Factors, z: Array | None = None) -> Apply:
         return self.bound.hessian(x)
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
-        return Followed(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
+        return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
         return self.bound.exact(x, side, score, rows)
@@ -456,7 +456,7 @@ class Measured(DataBound):
 
     def __init__(self, operator: "Operator", fit: DataFit):
         self.operator, self.fit = operator, fit
-        self.shape, self.quadratic, self.like = operator.shape, fit.quadratic, none_of(fit.y)
+        self.shape, self.quadratic, self.like = operator.shape, fit.quadratic, empty_of(fit.y)
         self.dtype = np.result_type(fit.dtype, np.complex64) if operator.complex_matrix else fit.dtype
         if operator.complex_matrix:
             self.check_factors(Free().zero(self.shape, 1, self.dtype, self.like))
@@ -501,7 +501,7 @@ class Measured(DataBound):
         bend = self.bend(self.measure(x) if z is None else z)
         return lambda d: self.pull_back(bend(self.tangent(x, d))).products(x.left, x.right)
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         z = self.measure(x) if z is None else z
         if ahead is None:
             return MeasuredCurve(self, (z, *self.motion(x, d)))
@@ -519,7 +519,7 @@ class Measured(DataBound):
     def fingerprint(self) -> str:
         # Measurements of one fixed matrix stand for the operator.
         rng = np.random.default_rng(0)
-        probe = [beside(gaussian(rng, (k, 1), self.dtype), self.like) for k in self.shape]
+        probe = [to_device_of(gaussian(rng, (k, 1), self.dtype), self.like) for k in self.shape]
         seen = digest(self.operator.forward(*probe))
         return f"{type(self.operator).__name__} {self.shape} {seen} {self.fit.fingerprint}"
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, beside, host, is_complex, namespace, real, same_library
+from bifactor.arrays import Array, is_complex, namespace, real, same_library, to_device_of, to_numpy
 from bifactor.blocks import Exact, Shared
 from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
@@ -16,12 +16,12 @@ from bifactor.linear_map import LinearMap, ScaledMap, TotalMap
 from bifactor.losses import DataFit, Loss
 from bifactor.losses.composite import Grouped, records
 from bifactor.operators.base import Operator, power_norm_squared
-from bifactor.operators.bound import Ahead, Apply, Bound, DataBound, Footprint
-from bifactor.operators.curves import Curve, Evaluated, Followed, Measurements
-from bifactor.validation import LARGEST, SMALLEST, require_measurements
+from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
+from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
+from bifactor.validation import MAX_SETTING, MIN_SETTING, require_measurements
 
 
-class Sum(Bound):
+class SumBound(Bound):
     """f₁(X) + f₂(X) + …; z is the concatenation of the parts' z if all are explicit, otherwise a tuple."""
 
     def __init__(self, *given: Bound):
@@ -101,7 +101,7 @@ class Sum(Bound):
 
         return apply
 
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
         there = [None] * len(self.parts) if ahead is None else [(ahead[0], own) for _, own in self._split(ahead[1])]
         curves = [part.curve(x, d, own, to) for (part, own), to in zip(self._split(z), there, strict=True)]
         return SumCurve(self, curves)
@@ -118,7 +118,7 @@ class Sum(Bound):
     @cached_property
     def data(self) -> Bound:
         rest = [part for part in self.parts if not part.whole]
-        return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else Sum(*rest)
+        return self if len(rest) == len(self.parts) else rest[0] if len(rest) == 1 else SumBound(*rest)
 
     def curvatures(self, x: Factors) -> Array:
         return reduce(_plus, (part.curvatures(x) for part in self.parts))
@@ -229,7 +229,7 @@ class Sum(Bound):
 class SumCurve(Curve):
     """φ₁(a) + φ₂(a) + …"""
 
-    def __init__(self, bound: Sum, curves: list[Curve]):
+    def __init__(self, bound: SumBound, curves: list[Curve]):
         self.bound, self.curves = bound, curves
         self.bends = all(curve.bends for curve in curves)
         shortest, longest = zip(*(curve.reach for curve in curves), strict=True)
@@ -368,9 +368,9 @@ class ScaledBound(DataBound):
 
         return apply
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         curve = self.bound.curve(self.scaled(x), self.scaled(d), z, ahead)
-        return Followed(curve, lambda a, x: self.unscaled(curve.to(a, self.scaled(x))))
+        return WrappedCurve(curve, lambda a, x: self.unscaled(curve.to(a, self.scaled(x))))
 
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
@@ -423,7 +423,7 @@ def _number(factor: Any) -> complex:
     if isinstance(factor, bool) or not isinstance(factor, Complex):
         raise InputError(f"factor={factor!r} is not a number. Pass a real or complex number.")
     c = complex(factor)
-    if not SMALLEST <= abs(c) <= LARGEST:
+    if not MIN_SETTING <= abs(c) <= MAX_SETTING:
         raise InputError(f"factor={factor!r} is not a finite number other than 0. Check how it was computed.")
     return c if c.imag else c.real
 
@@ -514,7 +514,7 @@ class Stacked(Operator):
         return [takes_real_measurements(operator) for operator in self.operators]
 
 
-class StackedBound(Sum, DataBound):
+class StackedBound(SumBound, DataBound):
     """The sum of the operators, each bound to its part of the data."""
 
     parts: tuple[DataBound, ...]
@@ -559,12 +559,12 @@ def _one_fit(fits: list[DataFit]) -> DataFit:
     losses: list[Loss] = []
     for loss in (loss for fit in fits for loss in fit.each_loss):
         losses += [] if loss in losses else [loss]
-    y, like, weights = np.concatenate([host(fit.values) for fit in fits]), fits[0].values, None
+    y, like, weights = np.concatenate([to_numpy(fit.values) for fit in fits]), fits[0].values, None
     if any(fit.weights is not None for fit in fits):
-        each = [np.ones(fit.y.shape[0]) if fit.weights is None else host(fit.weights) for fit in fits]
-        weights = beside(np.concatenate(each).astype(np.finfo(y.dtype).dtype), like)
+        each = [np.ones(fit.y.shape[0]) if fit.weights is None else to_numpy(fit.weights) for fit in fits]
+        weights = to_device_of(np.concatenate(each).astype(np.finfo(y.dtype).dtype), like)
     if len(losses) == 1:
-        return DataFit(losses[0], beside(y, like), weights)
+        return DataFit(losses[0], to_device_of(y, like), weights)
     group = np.concatenate([_places(fit, losses) for fit in fits])
     return DataFit(Grouped(tuple(losses)), records(losses, y, group)[1], weights)
 

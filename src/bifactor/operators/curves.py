@@ -56,7 +56,7 @@ class Curve(ABC):
 # A curve with the values of another one, but its own evaluation of the end point.
 
 
-class Followed(Curve):
+class WrappedCurve(Curve):
     """φ of another curve; `to(a, x)` returns `arrive(a, x)`."""
 
     def __init__(self, curve: Curve, arrive: Callable[[float, Factors], Evaluated]):
@@ -79,7 +79,7 @@ First = Callable[[Factors, Factors], tuple[float, float, float | None]]
 """φ, φ′ and φ″ at a = 0, from the factors and the direction."""
 
 
-class Visited(Curve):
+class EvaluatedCurve(Curve):
     """φ(a) by a pass for each a, which also computes the gradient; the last one is kept for the end of the search."""
 
     quartic, bends = None, False
@@ -108,7 +108,7 @@ class Visited(Curve):
 # Lines in X as curves of factors.
 
 
-def straightened(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
+def line_as_curve(x: Factors | None, new: Factors) -> tuple[Factors, Factors]:
     """Factors of X and a direction along which X moves by ΔX, whose factors are `new`; x = None stands for X = 0.
 
     X + t·ΔX = [U, A][V, tB]ᴴ for ΔX = ABᴴ.

@@ -14,10 +14,10 @@ from bifactor.arrays import (
     digest,
     dtype_of,
     floating,
-    host,
     is_complex,
     is_foreign,
     on_host,
+    to_numpy,
     zeros,
 )
 from bifactor.arrays.sparse import coordinates
@@ -25,12 +25,12 @@ from bifactor.blocks import Exact
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels import entries_reference, row_blocks_reference
-from bifactor.kernels.entry_layout import Layout, arrange
+from bifactor.kernels.entry_layout import EntryLayout, arrange
 from bifactor.kernels.threading import thread_count
 from bifactor.linear_map import LinearMap, Sampled
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, matrix_shape
-from bifactor.operators.bound import Ahead, Apply, DataBound, Footprint, Measured, Symbolic
+from bifactor.operators.bound import Apply, DataBound, Footprint, Measured, Symbolic, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated
 from bifactor.validation import indices, require_measurements, require_pair, require_rows
 
@@ -71,7 +71,7 @@ class EntriesBound(Measured):
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         require_pair(x.left, x.right, self.shape)
-        left, right = host(x.left), host(x.right)
+        left, right = to_numpy(x.left), to_numpy(x.right)
         other, span = (left if side else right), rows or (0, self.shape[side])
         inner = bool(side) != self.flipped
         compiled = self.fit.compiled(x.dtype, x.width**2)
@@ -80,7 +80,7 @@ class EntriesBound(Measured):
             packed = kernels.compiled("row_blocks").sums(self.layout, *compiled, *sides, other, inner, score, span)
         else:
             z = self.measure(x)
-            q = np.abs(host(self.fit.evaluate(z)[1])) ** 2 if score else host(self.fit.curvature(z))
+            q = np.abs(to_numpy(self.fit.evaluate(z)[1])) ** 2 if score else to_numpy(self.fit.curvature(z))
             packed = row_blocks_reference.sums(self.layout, q, other, inner, span)
         return Exact(packed, x.width)
 
@@ -114,7 +114,7 @@ class SymbolicEntries(Symbolic):
     def hessian(self, x: Factors, z: Array | None = None) -> Apply:
         return lambda d: self.bound.sides(*self.run("bent", ("curvature",), x, d))
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         return EntriesCurve(self, x, d)
 
     def footprint(self, width: int) -> Footprint:
@@ -152,7 +152,7 @@ class EntriesCurve(Curve):
 
     @cached_property
     def quartic(self) -> Array | None:
-        return host(self.bound.run("quartic", (), self.x, self.d)) if self.bound.quadratic else None
+        return to_numpy(self.bound.run("quartic", (), self.x, self.d)) if self.bound.quadratic else None
 
     def at(self, a: float) -> tuple[float, float, float]:
         return self.bound.run("along", ("value", "gradient", "curvature"), self.x, self.d, a=(a,))
@@ -214,7 +214,7 @@ class Entries(Operator):
         self._layout, self._order = arrange(outer, inner, max(self.shape), min(self.shape))
 
     @classmethod
-    def arranged(cls, shape: tuple[int, int], layout: Layout, flipped: bool) -> "Entries":
+    def arranged(cls, shape: tuple[int, int], layout: EntryLayout, flipped: bool) -> "Entries":
         """The operator of the coordinates in a layout, in its order; if `flipped`, they are of the transposed X."""
         operator = cls.__new__(cls)
         operator.shape, operator.size, operator._layout = shape, layout.size, layout
@@ -242,7 +242,7 @@ class Entries(Operator):
         An entry is observed if it is not NaN and, if a boolean `mask` is given, True there. NumPy masked arrays are
         supported.
         """
-        X = host(X) if is_foreign(X) else X
+        X = to_numpy(X) if is_foreign(X) else X
         observed = ~np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else True
         X = floating(np.ma.getdata(X) if np.ma.isMaskedArray(X) else X, "X")
         if X.ndim != 2:
@@ -321,7 +321,7 @@ class Entries(Operator):
         return EntriesBound(arranged, self.sized(fit).take(self._order))
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> EntryLayout:
         """The coordinates as kernels take them, in the order of a bound; of the transposed X if `flipped`."""
         return self._layout
 

@@ -10,15 +10,15 @@ from scipy import sparse
 from bifactor._compat import cached_property
 from bifactor.arrays import (
     Array,
-    beside,
     digest,
     dtype_of,
     epsilon,
     floating,
     herm,
-    host,
     is_complex,
     namespace,
+    to_device_of,
+    to_numpy,
     where,
     zeros,
 )
@@ -30,11 +30,11 @@ from bifactor.kernels.blas import matmul
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
 from bifactor.operators.base import Operator, power_norm_squared, probed_mean_square
-from bifactor.operators.bound import Ahead, Apply, Bound, DataBound, Footprint
-from bifactor.operators.curves import Curve, Evaluated, Followed, Measurements
+from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
+from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
 from bifactor.operators.entries import Entries
 from bifactor.svd import spectral_norm
-from bifactor.validation import counted, require_finite, require_pair
+from bifactor.validation import pluralize, require_finite, require_pair
 
 if TYPE_CHECKING:
     from bifactor.operators.all_cells import Cells
@@ -43,7 +43,7 @@ FULL = 0.25
 """The share of nonzero entries above which a matrix is multiplied as a dense one."""
 
 
-class Features:
+class FeatureMap:
     """U = Ũ + FA for factors [Ũ; A]: the sum of each row's own part and the part from its features.
 
     Parameters
@@ -79,8 +79,8 @@ class Features:
         """(a, Σᵢ fᵢ²aᵢ) for weights a of the rows."""
         if isinstance(weights, float):
             weights = np.full(self.rows, weights)
-        a = host(weights)
-        return beside(np.concatenate([a, (self.squares @ a).astype(a.dtype)]), weights)
+        a = to_numpy(weights)
+        return to_device_of(np.concatenate([a, (self.squares @ a).astype(a.dtype)]), weights)
 
     @cached_property
     def norm_squared(self) -> float:
@@ -120,7 +120,7 @@ class Features:
         key = real, where(factor)
         if key not in self._maps:
             if self.matrix.nnz > FULL * self.rows * self.count:
-                self._maps[key] = Dense(beside(self.matrix.toarray().astype(real), factor))
+                self._maps[key] = Dense(to_device_of(self.matrix.toarray().astype(real), factor))
             else:  # with the kernels of sampled products, on all threads
                 places = self.matrix.tocoo()
                 operator = Entries(places.row, places.col, self.matrix.shape)
@@ -128,11 +128,11 @@ class Features:
         return self._maps[key]
 
 
-class Sides(NamedTuple):
+class FeatureMaps(NamedTuple):
     """The features of rows, L = [I F], and of columns, R = [I G]; None if there are none."""
 
-    left: Features | None
-    right: Features | None
+    left: FeatureMap | None
+    right: FeatureMap | None
 
     @property
     def none(self) -> bool:
@@ -172,7 +172,7 @@ class Sides(NamedTuple):
 class _Through(LinearMap):
     """LᵀGR."""
 
-    def __init__(self, sides: Sides, G: LinearMap):
+    def __init__(self, sides: FeatureMaps, G: LinearMap):
         self.sides, self.G = sides, G
         self.shape, self.dtype, self.like = sides.shape(G.shape), G.dtype, G.like
 
@@ -186,16 +186,16 @@ class _Through(LinearMap):
         return self.sides.back(*self.G.products(*self.sides.times(U, V)))
 
 
-def features_of(given: Any, rows: int, name: str) -> Features | None:
+def features_of(given: Any, rows: int, name: str) -> FeatureMap | None:
     """A user's F; `InputError` unless it has this many rows of finite real numbers."""
     if given is None:
         return None
     matrix = feature_matrix(given, name)
     if matrix.shape[0] != rows:
         raise InputError(
-            f"{name} has {counted(matrix.shape[0], 'row')}, but that side of X has {rows}. Pass one row for each."
+            f"{name} has {pluralize(matrix.shape[0], 'row')}, but that side of X has {rows}. Pass one row for each."
         )
-    return Features(matrix)
+    return FeatureMap(matrix)
 
 
 def feature_matrix(given: Any, name: str) -> sparse.csr_array:
@@ -203,9 +203,9 @@ def feature_matrix(given: Any, name: str) -> sparse.csr_array:
     if sparse.issparse(given):
         matrix = sparse.csr_array(coordinates(given, name))  # repeated entries are summed
     else:
-        dense = host(floating(given, name))
+        dense = to_numpy(floating(given, name))
         if dense.ndim != 2:
-            raise InputError(f"{name} has {counted(dense.ndim, 'dimension')}, but a matrix has 2. Reshape it first.")
+            raise InputError(f"{name} has {pluralize(dense.ndim, 'dimension')}, but a matrix has 2. Reshape it first.")
         matrix = sparse.csr_array(dense)
     matrix.data = floating(matrix.data, name)
     if is_complex(matrix.data):
@@ -248,13 +248,13 @@ def pattern(rows: Array, cols: Array, shape: tuple[int, int]) -> sparse.csr_arra
 class Coupled(Shared):
     """Blocks of the rows of [Ũ; A] with U = Ũ + FA: for a row those of U, Mᵢ, and for a feature cΣᵢ fᵢ²Mᵢ.
 
-    Here c is `Features.joint`: features that rows have in common add up. In addition, a change of A affects all rows
+    Here c is `FeatureMap.joint`: features that rows have in common add up. In addition, a change of A affects all rows
     that have the feature. With terms on Ũ and A, such as a ridge R, the Hessian is [M + R, MF; FᵀM, FᵀMF + R′].
     Division by it uses its Schur complement R′ + Fᵀ(M − M(M + R)⁻¹M)F, with the same diagonal in place of FᵀF. Without
     this, rows with many observations would take hundreds of iterations to find their common features.
     """
 
-    features: Features | None = None
+    features: FeatureMap | None = None
     own: Shared = Shared()
     """The blocks Mᵢ of the rows of U."""
     terms: Shared = Shared()
@@ -292,18 +292,18 @@ class Coupled(Shared):
         """Rows of features divided by R′ + cΣᵢ fᵢ²(Mᵢ − Mᵢ(Mᵢ + R)⁻¹Mᵢ), by the means of M and R over their rows."""
         F = self.features
         assert F is not None
-        means = [float(np.mean(host(a))) for a, _ in self.own.pairs]
+        means = [float(np.mean(to_numpy(a))) for a, _ in self.own.pairs]
         values, Q = np.linalg.eigh(_total([mean * B for mean, (_, B) in zip(means, self.own.pairs, strict=True)]))
         sizes = np.array([mean * float(np.trace(B).real) for mean, (_, B) in zip(means, self.own.pairs, strict=True)])
         shares = np.divide(sizes, sizes.sum() * np.array(means), out=np.zeros_like(sizes), where=sizes > 0)
-        own = _total([share * host(a)[F.rows :] for share, (a, _) in zip(shares, self.pairs, strict=False)])
+        own = _total([share * to_numpy(a)[F.rows :] for share, (a, _) in zip(shares, self.pairs, strict=False)])
         M = np.multiply.outer(own, np.maximum(values, 0.0))
         R = (F.joint * np.asarray(F.sums(np.broadcast_to(ridge, F.lines)[: F.rows]))[F.rows :])[:, None]
         left = np.divide(M * R, M + R, out=np.zeros_like(M), where=M + R > 0)
         S = left + LEAST * M + np.broadcast_to(ridge, F.lines)[F.rows :, None]
         S = np.maximum(S, epsilon(rows) * max(float(S.max(initial=0.0)), 1e-300))
-        S = beside(S.astype(np.finfo(dtype_of(rows)).dtype), rows)
-        turn, back = (beside(one.astype(dtype_of(rows)), rows) for one in (Q, herm(Q)))
+        S = to_device_of(S.astype(np.finfo(dtype_of(rows)).dtype), rows)
+        turn, back = (to_device_of(one.astype(dtype_of(rows)), rows) for one in (Q, herm(Q)))
         return matmul(matmul(rows, turn) / S, back)
 
 
@@ -311,7 +311,7 @@ LEAST = 1e-3
 """The smallest share of the curvature of rows that their features have."""
 
 
-def coupled(features: Features, blocks: Shared, cold: Array | None = None) -> Coupled:
+def coupled(features: FeatureMap, blocks: Shared, cold: Array | None = None) -> Coupled:
     """The blocks of the rows of [Ũ; A] from those of the rows of U.
 
     Rows that are `cold` have no curvature of their own: terms keep them in place while their features move. A feature
@@ -325,18 +325,18 @@ def coupled(features: Features, blocks: Shared, cold: Array | None = None) -> Co
     return Coupled(pairs, 0.0 if nothing else features.sums(blocks.ridge), features, own)
 
 
-def _lines(features: Features, a: Weight) -> Array:
+def _lines(features: FeatureMap, a: Weight) -> Array:
     """(a, cΣᵢ fᵢ²aᵢ)."""
     total = features.sums(a)
-    own, shared = np.split(host(total), [features.rows])
-    shared = np.where(shared > 0, shared * features.joint, host(total).mean())
-    return beside(np.concatenate([own, shared]).astype(own.dtype), total)
+    own, shared = np.split(to_numpy(total), [features.rows])
+    shared = np.where(shared > 0, shared * features.joint, to_numpy(total).mean())
+    return to_device_of(np.concatenate([own, shared]).astype(own.dtype), total)
 
 
 def _without(a: Weight, cold: Array) -> Weight:
     if isinstance(a, float):
         return np.where(cold, 0.0, a)
-    return beside(np.where(cold, 0.0, host(a)), a)
+    return to_device_of(np.where(cold, 0.0, to_numpy(a)), a)
 
 
 def _total(parts: list[Array]) -> Array:
@@ -345,9 +345,9 @@ def _total(parts: list[Array]) -> Array:
 
 def _ridge(terms: Shared) -> Array:
     """The mean of the terms over columns: one number for each row, or one for all rows."""
-    total = np.asarray(host(terms.ridge), np.float64)
+    total = np.asarray(to_numpy(terms.ridge), np.float64)
     for a, B in terms.pairs:
-        total = total + host(a) * (float(np.trace(B).real) / len(B))
+        total = total + to_numpy(a) * (float(np.trace(B).real) / len(B))
     return total
 
 
@@ -385,12 +385,12 @@ class Featured(Operator):
         if not isinstance(operator, Operator):
             raise InputError(f"operator is {operator!r}, not an Operator. See bifactor.operators.")
         m, n = operator.shape
-        self.operator, self.sides = operator, Sides(features_of(left, m, "left"), features_of(right, n, "right"))
+        self.operator, self.sides = operator, FeatureMaps(features_of(left, m, "left"), features_of(right, n, "right"))
         self.shape = self.sides.shape(operator.shape)
         self.size, self.complex_matrix = operator.size, operator.complex_matrix
 
     @classmethod
-    def by(cls, operator: Operator, sides: Sides) -> "Featured":
+    def by(cls, operator: Operator, sides: FeatureMaps) -> "Featured":
         """An operator with features that have already been checked."""
         found = cls(operator)
         found.sides, found.shape = sides, sides.shape(operator.shape)
@@ -434,7 +434,7 @@ class Featured(Operator):
 class FeaturedBound(Bound):
     """f(LX′Rᵀ) of a given f, with its fast passes: as X′ moves along a curve, so do the factors of LX′Rᵀ."""
 
-    def __init__(self, bound: Bound, sides: Sides):
+    def __init__(self, bound: Bound, sides: FeatureMaps):
         self.bound, self.sides = bound, sides
         self.shape = sides.shape(bound.shape)
         self.dtype, self.like, self.whole = bound.dtype, bound.like, bound.whole
@@ -443,7 +443,7 @@ class FeaturedBound(Bound):
         self._last: tuple[Factors, Factors] | None = None
 
     @classmethod
-    def around(cls, bound: Bound, sides: Sides) -> "FeaturedBound":
+    def around(cls, bound: Bound, sides: FeatureMaps) -> "FeaturedBound":
         return FeaturedData(bound, sides) if isinstance(bound, DataBound) else FeaturedBound(bound, sides)
 
     def with_bound(self, bound: Any) -> Self:
@@ -505,9 +505,9 @@ class FeaturedBound(Bound):
         inner = self.bound.hessian(self.at(x), z)
         return lambda d: self.sides.back(*inner(self.effective(d)))
 
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
         curve = self.bound.curve(self.at(x), self.effective(d), z, ahead)
-        return Followed(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
+        return WrappedCurve(curve, lambda a, x: self.pulled(curve.to(a, self.at(x))))
 
     def curvatures(self, x: Factors) -> Array:
         # Those of LX′Rᵀ: along uₖ, features add up that have one sign and the same rows.
@@ -586,7 +586,7 @@ class FeaturedData(FeaturedBound, DataBound):
 
     bound: DataBound
 
-    def __init__(self, bound: DataBound, sides: Sides):
+    def __init__(self, bound: DataBound, sides: FeatureMaps):
         super().__init__(bound, sides)
         self.operator = Featured.by(bound.operator, sides)
 

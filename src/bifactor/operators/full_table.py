@@ -10,7 +10,7 @@ from scipy import sparse
 
 from bifactor import kernels
 from bifactor._compat import cached_property
-from bifactor.arrays import HERE, Array, digest, floating, host, is_complex, is_foreign
+from bifactor.arrays import HOST_ARRAY, Array, digest, floating, is_complex, is_foreign, to_numpy
 from bifactor.arrays.sparse import require_sound
 from bifactor.blocks import Exact
 from bifactor.describe import describe
@@ -18,15 +18,15 @@ from bifactor.errors import InputError
 from bifactor.factors import Factors, Free
 from bifactor.kernels import losses_reference
 from bifactor.kernels.row_blocks_reference import triangle
-from bifactor.kernels.sparse_table import Sheet, sheet, whole_sheet
+from bifactor.kernels.sparse_table import SparseTable, full_sparse_table, sparse_table
 from bifactor.kernels.threading import blas_at_most, run, shares
 from bifactor.linear_map import LinearMap
 from bifactor.losses import Loss
 from bifactor.losses.data_fit import check_range, smoothness_of
 from bifactor.losses.named import loss_of
-from bifactor.operators.bound import Ahead, Apply, Bound, Footprint
-from bifactor.operators.curves import Curve, Evaluated, Measurements, Visited
-from bifactor.validation import require_pair, require_rows, weights_of
+from bifactor.operators.bound import Apply, Bound, Footprint, TrialPoint
+from bifactor.operators.curves import Curve, Evaluated, EvaluatedCurve, Measurements
+from bifactor.validation import require_pair, require_rows, weight_vector
 
 FARTHEST = 30.0
 """The largest effect: beyond it, all labels are equal, and counts are huge or zero."""
@@ -38,7 +38,7 @@ STORED = 1_000_000
 """The approximate number of stored cells that are processed together."""
 
 
-def rough_effects(loss: Loss, sheet: Sheet, side: int, offset: Array, ridge: float) -> Array:
+def rough_effects(loss: Loss, sheet: SparseTable, side: int, offset: Array, ridge: float) -> Array:
     """Effects of columns (side 1) or rows with a ridge; `offset` has the effects of the lines of the other side."""
     weight = np.asarray(sheet.row_weights, np.float64)
     each, whole = (weight, np.ones(sheet.shape[1])) if side else (np.ones(offset.size), weight)
@@ -49,7 +49,7 @@ def rough_effects(loss: Loss, sheet: Sheet, side: int, offset: Array, ridge: flo
     return np.interp(wanted, _slopes(loss, sheet.rest, offset, each) + own * GRID, GRID)
 
 
-def _stored(loss: Loss, sheet: Sheet, side: int, offset: Array) -> tuple[Array, Array]:
+def _stored(loss: Loss, sheet: SparseTable, side: int, offset: Array) -> tuple[Array, Array]:
     """The change of the slope of each line by stored cells, and of its weight by missing cells; some rows at a time."""
     (m, n), slopes, missing = sheet.shape, np.zeros(sheet.shape[side]), np.zeros(sheet.shape[side])
     cuts = np.searchsorted(sheet.indptr, np.arange(0, sheet.y.size, STORED)).tolist()
@@ -88,7 +88,7 @@ Sums = tuple[float, Array, Array]
 class Passes:
     """f(X) = Σ w·ℓ(X + LRᵀ; y) over the cells of a sheet, and its derivatives."""
 
-    def __init__(self, loss: Loss, sheet: Sheet, known: tuple[Array, Array]):
+    def __init__(self, loss: Loss, sheet: SparseTable, known: tuple[Array, Array]):
         self.loss, self.known = loss, known
         self.sheets = {sheet.dtype: sheet}
         self.shape = sheet.shape
@@ -238,7 +238,7 @@ class Passes:
         parts = self.loss.value, self.loss.gradient, self.loss.curvature
         return losses_reference.derivatives(*parts, sheet, rows.start, Z, C)
 
-    def _sheet(self, dtype: Any) -> Sheet:
+    def _sheet(self, dtype: Any) -> SparseTable:
         if dtype not in self.sheets:
             one = next(iter(self.sheets.values()))
             parts = {name: getattr(one, name).astype(dtype) for name in ("y", "rows", "own")}
@@ -264,7 +264,7 @@ SAMPLE = 4_000_000
 """The number of cells to which parameters of a loss are fitted."""
 
 
-class Table(Bound):
+class FullTable(Bound):
     """f(X) = Σᵢⱼ wᵢ ℓ(xᵢⱼ + oᵢ; yᵢⱼ) over every cell of a table.
 
     It is meant for tables of counts or labels that are mostly zeros, of 10⁹ cells and more. It takes memory for stored
@@ -299,30 +299,30 @@ class Table(Bound):
     ):
         self._bind(*_checked(loss_of(loss), Y, rest, weights), _known(offset, Y.shape))
 
-    def _bind(self, loss: Loss, stored: Sheet, known: tuple[Array, Array]) -> None:
+    def _bind(self, loss: Loss, stored: SparseTable, known: tuple[Array, Array]) -> None:
         self.loss, self.sheet, self.known = loss, stored, known
-        self.shape, self.dtype, self.like = stored.shape, stored.dtype, HERE
+        self.shape, self.dtype, self.like = stored.shape, stored.dtype, HOST_ARRAY
         self.passes = Passes(loss, stored, known)
 
-    def _with(self, **changed: Any) -> "Table":
+    def _with(self, **changed: Any) -> "FullTable":
         """The same table with another loss, other cells or other offsets."""
-        other = object.__new__(Table)
+        other = object.__new__(FullTable)
         other._bind(*(changed.get(name, getattr(self, name)) for name in ("loss", "sheet", "known")))
         return other
 
-    def without(self, rows: Array, cols: Array) -> "Table":
+    def without(self, rows: Array, cols: Array) -> "FullTable":
         """The same table without some cells, none of which may be repeated."""
         return self._with(sheet=self.sheet.without(rows, cols))
 
-    def part(self, start: int, stop: int) -> "Table":
+    def part(self, start: int, stop: int) -> "FullTable":
         """Some of the rows."""
         return self._with(sheet=self.sheet.part(start, stop), known=(self.known[0][start:stop], self.known[1]))
 
-    def take(self, rows: Array) -> "Table":
+    def take(self, rows: Array) -> "FullTable":
         """Some of the rows, by index."""
         return self._with(sheet=self.sheet.take(rows), known=(self.known[0][rows], self.known[1]))
 
-    def shifted(self, offset: Array | float) -> "Table":
+    def shifted(self, offset: Array | float) -> "FullTable":
         """The same table with this added to the offsets of rows."""
         return self._with(known=_known(self.offset + offset, self.shape))
 
@@ -398,10 +398,10 @@ class Table(Bound):
         self._require(x)
         return lambda d: self.passes.bent(x, d)
 
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
         self._require(x)
         self._require(d)
-        return Visited(self, x, d, self.passes.along)
+        return EvaluatedCurve(self, x, d, self.passes.along)
 
     def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
         self._require(x)
@@ -415,7 +415,7 @@ class Table(Bound):
     def scales(self) -> bool:
         return self.loss.scales
 
-    def refit(self, x: Factors, z: Measurements = None) -> "Table":
+    def refit(self, x: Factors, z: Measurements = None) -> "FullTable":
         """The parameters that fit best to some of the rows, evenly spread over the table."""
         m, n = self.shape
         rows = np.unique(np.linspace(0, m - 1, max(1, min(m, SAMPLE // n))).astype(int))
@@ -423,7 +423,7 @@ class Table(Bound):
         y, w = self.sheet.take(rows).dense()
         return self._with(loss=self.loss.refit(z.ravel(), y.ravel(), w.ravel()))
 
-    def with_fitted(self, fitted: tuple[float, ...]) -> "Table":
+    def with_fitted(self, fitted: tuple[float, ...]) -> "FullTable":
         return self._with(loss=self.loss.with_fitted(fitted))
 
     def footprint(self, width: int) -> Footprint:
@@ -449,9 +449,9 @@ class Table(Bound):
 class TableSlopes(LinearMap):
     """∇f(X), whose entries are computed in each product."""
 
-    def __init__(self, bound: Table, x: Factors):
+    def __init__(self, bound: FullTable, x: Factors):
         self.bound, self.x = bound, x
-        self.shape, self.dtype, self.like = bound.shape, np.result_type(x.dtype, bound.dtype), HERE
+        self.shape, self.dtype, self.like = bound.shape, np.result_type(x.dtype, bound.dtype), HOST_ARRAY
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
@@ -466,14 +466,14 @@ class TableSlopes(LinearMap):
         return left, right
 
 
-def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Loss, Sheet]:
+def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Loss, SparseTable]:
     if is_foreign(Y):
         raise InputError("Y of a Table is not a NumPy array. Convert it to NumPy first.")
     if sparse.issparse(Y):
         require_sound(Y, "Y")
         Y = Y.astype(np.result_type(Y.dtype, np.float32)) if Y.dtype.kind in "biu" else Y
     else:
-        Y = host(floating(Y, "Y"))
+        Y = to_numpy(floating(Y, "Y"))
     if Y.ndim != 2 or 0 in Y.shape or is_complex(Y.dtype.type(0)):
         raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. Pass a matrix of real numbers.")
     found = _weighed(Y, rest, weights)
@@ -484,16 +484,16 @@ def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Lo
     return loss, found
 
 
-def _weighed(Y: Any, rest: float, weights: Any) -> Sheet:
+def _weighed(Y: Any, rest: float, weights: Any) -> SparseTable:
     if weights is None:
-        return sheet(Y, rest)
-    w = host(floating(weights.toarray() if sparse.issparse(weights) else weights, "weights"))
+        return sparse_table(Y, rest)
+    w = to_numpy(floating(weights.toarray() if sparse.issparse(weights) else weights, "weights"))
     if w.shape not in (Y.shape, Y.shape[:1]):
         raise InputError(f"weights has shape {w.shape}, but Y has {Y.shape}. Pass one weight per row, or one per cell.")
-    weights_of(w.ravel(), "weights")
+    weight_vector(w.ravel(), "weights")
     if w.ndim == 1:
-        return sheet(Y, rest, w)
-    return whole_sheet(Y.toarray() if sparse.issparse(Y) else Y, w)
+        return sparse_table(Y, rest, w)
+    return full_sparse_table(Y.toarray() if sparse.issparse(Y) else Y, w)
 
 
 def _known(offset: Array | None, shape: tuple[int, int]) -> tuple[Array, Array]:

@@ -11,12 +11,12 @@ from bifactor.arrays import (
     floating,
     gaussian,
     herm,
-    host,
     inner,
     is_complex,
     namespace,
     on_host,
     row_squares,
+    to_numpy,
 )
 from bifactor.arrays.sparse import require_sound
 from bifactor.errors import InputError
@@ -131,7 +131,7 @@ def _action(operator: Any) -> Any:
             matrix.sum_duplicates()
         values = matrix.data = floating(matrix.data, "operator")
     else:
-        values = matrix = host(floating(operator.toarray() if sparse.issparse(operator) else operator, "operator"))
+        values = matrix = to_numpy(floating(operator.toarray() if sparse.issparse(operator) else operator, "operator"))
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(f"operator has shape {matrix.shape}. Pass a matrix with one row per measurement.")
     require_finite(values, "operator", "Check how it was computed.")

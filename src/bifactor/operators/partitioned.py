@@ -7,20 +7,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, digest, foresee_inners, host, is_complex
+from bifactor.arrays import Array, digest, is_complex, prefetch_inners, to_numpy
 from bifactor.blocks import Exact
 from bifactor.describe import describe
 from bifactor.errors import InputError
-from bifactor.executors import Executor, Gathered, Loaded, Part, Passed, Streamed
-from bifactor.executors.executor import Moved, Task
+from bifactor.executors import Block, BlockData, BlockResult, Executor, PassResult, Streamed
+from bifactor.executors.executor import AxpyArray, Task
 from bifactor.factors import Factors, Free
 from bifactor.kernels.threading import thread_count
 from bifactor.linear_map import LinearMap
 from bifactor.losses import DataFit, Loss, Shifted
 from bifactor.losses.composite import Grouped, records
 from bifactor.losses.named import loss_of
-from bifactor.operators.bound import Ahead, Apply, Bound, Footprint
-from bifactor.operators.curves import Curve, Evaluated, Measurements, Visited
+from bifactor.operators.bound import Apply, Bound, Footprint, TrialPoint
+from bifactor.operators.curves import Curve, Evaluated, EvaluatedCurve, Measurements
 from bifactor.operators.entries import Entries, EntriesBound, EntriesCurve, Slopes, SymbolicEntries
 from bifactor.validation import require_instance, require_pair, require_rows
 
@@ -31,7 +31,7 @@ FITTED = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class BlockBinder:
     """Makes f from the content of a block, with z computed again in each pass.
 
     Parameters
@@ -51,13 +51,13 @@ class Recipe:
     flipped: bool = False
     weights: tuple[Array | float, Array | float] = (1.0, 1.0)
 
-    def __call__(self, part: Part, loaded: Loaded) -> SymbolicEntries:
+    def __call__(self, part: Block, loaded: BlockData) -> SymbolicEntries:
         layout, y, _ = loaded
         weights = self._weights(part, loaded)
         operator = Entries.arranged((layout.n_outer, layout.n_inner), layout, False)
         return SymbolicEntries(EntriesBound(operator, self._fit(part, loaded, y, weights)))
 
-    def _weights(self, part: Part, loaded: Loaded) -> Array | None:
+    def _weights(self, part: Block, loaded: BlockData) -> Array | None:
         layout, y, weights = loaded
         rows, cols = self.weights
         if isinstance(rows, float) and isinstance(cols, float) and rows * cols == 1:
@@ -66,7 +66,7 @@ class Recipe:
         more = np.broadcast_to(more * (cols if isinstance(cols, float) else cols[layout.inner]), y.shape)
         return (more if weights is None else more * weights).astype(y.dtype)
 
-    def _fit(self, part: Part, loaded: Loaded, y: Array, weights: Array | None) -> DataFit:
+    def _fit(self, part: Block, loaded: BlockData, y: Array, weights: Array | None) -> DataFit:
         loss = self.losses[0]
         if self.group is not None:
             own = self.group[part.start : part.stop] if self.flipped else self.group
@@ -83,89 +83,89 @@ def is_quadratic(loss: Loss) -> bool:
     return bool(loss.loss.quadratic if isinstance(loss, Shifted) else loss.quadratic)
 
 
-def summarised(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def summarise_block(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The sums of the typical curvature, the number of observations and a lower bound of f; also checks data."""
     fit = bound.fit
     fit.loss.targets.check(fit.y, type(fit.loss).__name__)
     if bound.bound.operator.size == 0:
         rows, cols = (np.zeros(k) for k in bound.shape)
-        return Passed((rows,), (cols, 0, 0.0))
+        return BlockResult((rows,), (cols, 0, 0.0))
     curvature, weights = fit.typical
     rows, cols = bound.bound.operator.sums(weights)
     least = fit.least
-    return Passed((curvature * rows,), (curvature * cols, fit.seen, np.nan if least is None else least))
+    return BlockResult((curvature * rows,), (curvature * cols, fit.seen, np.nan if least is None else least))
 
 
-def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def smoothest(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The constant L of the block."""
-    return Passed(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
+    return BlockResult(each=bound.bound.smoothness if bound.bound.operator.size else 0.0)
 
 
-def valued(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def block_value(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The value of f alone, without a gradient of all blocks in memory."""
-    return Passed(sums=(bound.value(_pair(tall[0], shared[0])),))
+    return BlockResult(sums=(bound.value(_pair(tall[0], shared[0])),))
 
 
-def evaluated(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def evaluate_block(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """f, and its gradients in P and Q."""
     at = bound.evaluate(_pair(tall[0], shared[0]))
-    return Passed((at.GV,), (at.f, at.GhU))
+    return BlockResult((at.GV,), (at.f, at.GhU))
 
 
-def quartic(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def quartic(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """Five numbers c with f = Σₖ cₖ aᵏ at (P + aD, Q + aE)."""
-    return Passed(sums=(_curve(bound, tall, shared).quartic,))
+    return BlockResult(sums=(_curve(bound, tall, shared).quartic,))
 
 
-def along(bound: SymbolicEntries, tall: Arrays, shared: Arrays, a: float) -> Passed:
+def along(bound: SymbolicEntries, tall: Arrays, shared: Arrays, a: float) -> BlockResult:
     """φ(a), φ′(a) and φ″(a), with φ(a) = f at (P + aD, Q + aE)."""
-    return Passed(sums=(np.array(_curve(bound, tall, shared).at(a)),))
+    return BlockResult(sums=(np.array(_curve(bound, tall, shared).at(a)),))
 
 
-def sloped(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def slope_products(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """S B and Sᵀ A, where S holds the slopes at PQᵀ."""
     (P, A), (Q, B) = tall, shared
     left, right = Slopes(bound, _pair(P, Q)).products(A, B)
-    return Passed((left,), (right,))
+    return BlockResult((left,), (right,))
 
 
-def times(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def times(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """S B alone."""
     (P,), (Q, B) = tall, shared
-    return Passed((Slopes(bound, _pair(P, Q)).matmul(B),))
+    return BlockResult((Slopes(bound, _pair(P, Q)).matmul(B),))
 
 
-def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def times_transposed(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """Sᵀ A alone."""
     (P, A), (Q,) = tall, shared
-    return Passed(sums=(Slopes(bound, _pair(P, Q)).rmatmul(A),))
+    return BlockResult(sums=(Slopes(bound, _pair(P, Q)).rmatmul(A),))
 
 
-def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def normal(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """Sᵀ S B, with the block read once; with diag(w)·S instead of S, if w is given."""
     (P, *rows), (Q, B) = tall, shared
-    return Passed(sums=(Slopes(bound, _pair(P, Q)).normal(B, *rows),))
+    return BlockResult(sums=(Slopes(bound, _pair(P, Q)).normal(B, *rows),))
 
 
-def bent(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def hessian_products(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The Hessian of f, without the second derivative of X, applied to (D, E)."""
     (P, D), (Q, E) = tall, shared
     left, right = bound.hessian(_pair(P, Q))(_pair(D, E))
-    return Passed((left,), (right,))
+    return BlockResult((left,), (right,))
 
 
-def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> Passed:
+def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> BlockResult:
     """The curvature of f in each row of P (side 0) or Q, packed."""
     packed = bound.bound.exact(_pair(tall[0], shared[0]), side, score).packed
-    return Passed(sums=(packed,)) if side else Passed((packed,))
+    return BlockResult(sums=(packed,)) if side else BlockResult((packed,))
 
 
-def sampled(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> Passed:
+def sample_block(bound: SymbolicEntries, tall: Arrays, shared: Arrays, step: int) -> BlockResult:
     """z, y and weights of every `step`-th observation, as copies, because the memory of blocks is reused."""
     layout, fit = bound.bound.layout, bound.fit
     some = slice(None, None, step)
     z = np.vecdot(tall[0][layout.outer[some]], shared[0][layout.inner[some]])
-    return Passed(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
+    return BlockResult(each=(z, fit.y[some].copy(), None if fit.weights is None else fit.weights[some].copy()))
 
 
 def _pair(P: Array, Q: Array) -> Factors:
@@ -197,10 +197,10 @@ class Blocked(Protocol):
         """Whether blocks consist of columns."""
 
     @property
-    def parts(self) -> Sequence[Part]: ...
+    def parts(self) -> Sequence[Block]: ...
 
 
-def suited(loss: Loss, store: Blocked, grouped: bool) -> Loss:
+def with_data_parameters(loss: Loss, store: Blocked, grouped: bool) -> Loss:
     """The loss with the parameters that are left to the data, such as levels, taken from all blocks."""
     levels, counts = getattr(store, "levels", None), getattr(store, "level_counts", None)
     if levels is None or counts is None:
@@ -265,12 +265,12 @@ class Partitioned(Bound):
         if not store.parts:
             raise InputError("The store has no blocks. Pass one with at least one observation.")
         self.store, self.executor, self.group = store, executor or Streamed(), groups_of(group, losses, store.shape[1])
-        losses = tuple(suited(one, store, group is not None) for one in losses)
+        losses = tuple(with_data_parameters(one, store, group is not None) for one in losses)
         self.shape, self.dtype = store.shape, np.dtype(store.dtype)
         self.like = self.executor.like(store.parts)
         self.losses = losses
         self.quadratic = is_quadratic(losses[0]) if self.group is None else self.loss.quadratic
-        self.recipe = Recipe(losses, self.group, self.store.flipped)
+        self.recipe = BlockBinder(losses, self.group, self.store.flipped)
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -282,10 +282,10 @@ class Partitioned(Bound):
 
     @cached_property
     def _summary(self) -> tuple[Array, Array, int, float]:
-        (rows,), (cols, seen, least), _ = self.over(summarised)
+        (rows,), (cols, seen, least), _ = self.over(summarise_block)
         if seen == 0:
             raise InputError("No observation in these blocks has a weight above 0. Hold out less, or check weights.")
-        found = self.sides(host(rows), cols)
+        found = self.sides(to_numpy(rows), cols)
         return found[0], found[1], int(seen), float(least)
 
     @cached_property
@@ -313,7 +313,7 @@ class Partitioned(Bound):
 
     def value(self, x: Factors) -> float:
         outer, inner = self._outer_inner(x)
-        return float(self.over(valued, (outer,), (inner,)).sums[0])
+        return float(self.over(block_value, (outer,), (inner,)).sums[0])
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         return self._evaluated(*self._outer_inner(x))
@@ -322,11 +322,11 @@ class Partitioned(Bound):
         """f and its gradient at `there`, usually x + a·d: then the shared parts of x and d need not be sent again."""
         (_, base), (_, direction), (outer, inner) = (self._outer_inner(one) for one in (x, d, there))
         same = np.array_equal(base + a * direction, inner)  # a term may have moved it into its domain
-        return self._evaluated(outer, Moved(inner, base, direction, a) if same else inner)
+        return self._evaluated(outer, AxpyArray(inner, base, direction, a) if same else inner)
 
-    def _evaluated(self, outer: Array, inner: Array | Moved) -> Evaluated:
-        foresee_inners((outer, outer))  # which penalties need
-        (left,), (f, right), _ = self.over(evaluated, (outer,), (inner,))
+    def _evaluated(self, outer: Array, inner: Array | AxpyArray) -> Evaluated:
+        prefetch_inners((outer, outer))  # which penalties need
+        (left,), (f, right), _ = self.over(evaluate_block, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 
     def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
@@ -334,13 +334,13 @@ class Partitioned(Bound):
 
     def hessian(self, x: Factors, z: Measurements = None) -> Apply:
         def times(d: Factors) -> tuple[Array, Array]:
-            (left,), (right,), _ = self.over(bent, *self._moving(x, d))
+            (left,), (right,), _ = self.over(hessian_products, *self._moving(x, d))
             return self.sides(left, right)
 
         return times
 
-    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: Ahead | None = None) -> Curve:
-        return BlockCurve(self, x, d) if self.quadratic else Visited(self, x, d, self._along)
+    def curve(self, x: Factors, d: Factors, z: Measurements = None, ahead: TrialPoint | None = None) -> Curve:
+        return BlockCurve(self, x, d) if self.quadratic else EvaluatedCurve(self, x, d, self._along)
 
     def quartic(self, x: Factors, d: Factors) -> Array:
         """Five numbers c with f = Σₖ cₖ aᵏ at x + a·d, for squared errors."""
@@ -355,7 +355,7 @@ class Partitioned(Bound):
         outer, inner = self._outer_inner(x)
         inside = int(bool(side) != self.store.flipped)
         (tall, sums, _) = self.over(exact, (outer,), (inner,), (inside, score))
-        packed = sums[0] if inside else host(tall[0])
+        packed = sums[0] if inside else to_numpy(tall[0])
         return Exact(packed if rows is None else packed[slice(*rows)], x.width)
 
     @property
@@ -370,7 +370,7 @@ class Partitioned(Bound):
         """The same with the parameters that fit best to some observations, evenly spread over all blocks."""
         outer, inner = self._outer_inner(x)
         step = -(-sum(part.size for part in self.store.parts) // FITTED)
-        z, y, w = zip(*self.over(sampled, (outer,), (inner,), (step,)).each, strict=True)
+        z, y, w = zip(*self.over(sample_block, (outer,), (inner,), (step,)).each, strict=True)
         weights = None if w[0] is None else np.concatenate(w)
         return self._with(self.loss.refit(np.concatenate(z), np.concatenate(y), weights))
 
@@ -413,16 +413,16 @@ class Partitioned(Bound):
         self,
         task: Task,
         tall: Sequence[Array] = (),
-        shared: Sequence[Array | Moved] = (),
+        shared: Sequence[Array | AxpyArray] = (),
         settings: tuple[Any, ...] = (),
-    ) -> Gathered:
+    ) -> PassResult:
         """A pass over all blocks."""
         return self.executor.over(self.store.parts, self.recipe, task, tall, shared, settings)
 
     def _outer_inner(self, x: Factors) -> tuple[Array, Array]:
         require_pair(x.left, x.right, self.shape)
         outer, inner = self.sides(x.left, x.right)
-        return outer, host(inner)
+        return outer, to_numpy(inner)
 
     def _moving(self, x: Factors, d: Factors) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Factors and a direction: the two arrays that are cut into blocks, and the two shared ones."""
@@ -459,7 +459,7 @@ class BlockSlopes(LinearMap):
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        found: Array = self.bound.over(times, (self.P,), (self.Q, host(V))).tall[0]
+        found: Array = self.bound.over(times, (self.P,), (self.Q, to_numpy(V))).tall[0]
         return found
 
     def rmatmul(self, U: Array) -> Array:
@@ -468,11 +468,11 @@ class BlockSlopes(LinearMap):
         return found
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        (left,), (right,), _ = self.bound.over(sloped, (self.P, U), (self.Q, host(V)))
+        (left,), (right,), _ = self.bound.over(slope_products, (self.P, U), (self.Q, to_numpy(V)))
         return left, right
 
     def normal(self, V: Array, rows: Array | None = None) -> Array:
         require_rows(V, self.shape[1])
         tall = (self.P,) if rows is None else (self.P, rows)
-        found: Array = self.bound.over(normal, tall, (self.Q, host(V))).sums[0]
+        found: Array = self.bound.over(normal, tall, (self.Q, to_numpy(V))).sums[0]
         return found

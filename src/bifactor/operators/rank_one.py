@@ -6,18 +6,18 @@ import numpy as np
 
 from bifactor.arrays import (
     Array,
-    beside,
     common_dtype,
     conj,
     dtype_of,
+    empty_of,
     floating,
-    host,
     is_complex,
     match_precision,
     namespace,
-    none_of,
     real,
     row_squares,
+    to_device_of,
+    to_numpy,
 )
 from bifactor.errors import InputError
 from bifactor.kernels.blas import matmul
@@ -68,7 +68,7 @@ class RankOne(Operator):
 
     def _vectors(self, like: Array) -> tuple[Array, Array]:
         """a and b in the precision and library of an array."""
-        a, b = (beside(match_precision(vectors, dtype_of(like)), like) for vectors in (self.a, self.b))
+        a, b = (to_device_of(match_precision(vectors, dtype_of(like)), like) for vectors in (self.a, self.b))
         return a, b
 
     def norm_squared(self, weights: Array | None = None) -> float:
@@ -87,7 +87,7 @@ class Weighted(LinearMap):
     def __init__(self, a: Array, b: Array, w: Array):
         self.a, self.b, self.w = a, b, w[:, None]
         self.shape = (int(a.shape[1]), int(b.shape[1]))
-        self.dtype, self.like = common_dtype(a, b, w), none_of(w)
+        self.dtype, self.like = common_dtype(a, b, w), empty_of(w)
 
     def matmul(self, V: Array) -> Array:
         return matmul(self.a.T, self.w * matmul(conj(self.b), V))
@@ -100,7 +100,7 @@ class Weighted(LinearMap):
 
 
 def _vectors(rows: Array, name: str) -> Array:
-    a = host(floating(rows, name))
+    a = to_numpy(floating(rows, name))
     if a.ndim != 2 or 0 in a.shape:
         raise InputError(f"{name} has shape {a.shape}. Pass a matrix with one vector per row.")
     require_finite(a, name, "Check how the vectors were computed.")

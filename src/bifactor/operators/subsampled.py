@@ -26,10 +26,10 @@ from bifactor.validation import is_count, require_measurements, require_rows
 
 class _PerThread(threading.local):
     def __init__(self) -> None:
-        self.spaces: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
+        self.spaces: WeakKeyDictionary[object, OperatorWorkspace] = WeakKeyDictionary()
 
 
-class Workspace:
+class OperatorWorkspace:
     """Named arrays, and the lazy matrix whose entries the array "matrix" currently holds."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class Workspace:
 _PER_THREAD = _PerThread()
 
 
-def workspace(operator: object) -> Workspace:
+def workspace(operator: object) -> OperatorWorkspace:
     """The workspace of an operator in this thread; it is freed with the operator."""
-    return _PER_THREAD.spaces.setdefault(operator, Workspace())
+    return _PER_THREAD.spaces.setdefault(operator, OperatorWorkspace())
 
 
 class Formed(LinearMap):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import Array, beside
+from bifactor.arrays import Array, to_device_of
 from bifactor.blocks import Shared
 from bifactor.factors import Factors, Free, Kind
 from bifactor.linear_map import LinearMap, RowsAndColumns
@@ -69,14 +69,14 @@ class Weights:
         """Factors of X̃ from those of X."""
         if self.even:
             return x
-        left, right = (beside(self._roots(k)[:, None], x.left) for k in (0, 1))
+        left, right = (to_device_of(self._roots(k)[:, None], x.left) for k in (0, 1))
         return Free().pair(left * x.left, right * x.right)
 
     def back(self, x: Factors) -> Factors:
         """Factors of X from those of X̃."""
         if self.even:
             return x
-        left, right = (beside(self._roots(k)[:, None].astype(np.finfo(x.dtype).dtype), x.left) for k in (0, 1))
+        left, right = (to_device_of(self._roots(k)[:, None].astype(np.finfo(x.dtype).dtype), x.left) for k in (0, 1))
         return x.kind.pair(x.left / left, x.right / right)
 
     def sided(self, x: Factors) -> Factors:

@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, dtype_of
-from bifactor.blocks import Shared, filled
+from bifactor.arrays import Array, dtype_of, to_device_of
+from bifactor.blocks import Shared, fill_zero_weights
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.kernels.blas import ALL, accumulated, inner, rows_of, some_rows
 from bifactor.penalties.base import Penalty, Weights
-from bifactor.validation import positive, require_weights, weights_of
+from bifactor.validation import positive, require_weights, weight_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Ridge(Penalty):
             object.__setattr__(self, "rho", positive(self.rho, "rho", advice))
         for name in ("rows", "cols", "components"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, weights_of(getattr(self, name), name))
+                object.__setattr__(self, name, weight_vector(getattr(self, name), name))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ridge):
@@ -113,11 +113,11 @@ class Ridge(Penalty):
 
     def blocks(self, x: Factors, side: int) -> Shared:
         weights = (self.rows, self.cols)[side]
-        rho = self.sides[side] * (1.0 if weights is None else beside(weights, x.left))
+        rho = self.sides[side] * (1.0 if weights is None else to_device_of(weights, x.left))
         if self.components is None:
             return Shared(ridge=rho)
         if weights is not None:
-            rho = self.sides[side] * beside(filled(weights), x.left)
+            rho = self.sides[side] * to_device_of(fill_zero_weights(weights), x.left)
         return Shared(((rho, np.diag(self._components(x.width)).astype(x.dtype)),))
 
     def _product(self, x: Factors, d: Factors) -> float:
@@ -132,8 +132,8 @@ class Ridge(Penalty):
         real, weights = np.finfo(dtype_of(F)).dtype, (self.rows, self.cols)[side]
         found = self.sides[side] * rows_of(F, rows)
         if weights is not None:
-            found = beside(weights[rows].astype(real)[:, None], F) * found
-        return found if self.components is None else found * beside(self._components(F.shape[1]).astype(real), F)
+            found = to_device_of(weights[rows].astype(real)[:, None], F) * found
+        return found if self.components is None else found * to_device_of(self._components(F.shape[1]).astype(real), F)
 
     def _components(self, width: int) -> Array:
         """c for this many columns."""

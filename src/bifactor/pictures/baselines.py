@@ -7,7 +7,7 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from bifactor.arrays import Array
 from bifactor.kernels import find
-from bifactor.pictures.patches import settled
+from bifactor.pictures.patches import as_kernel_arrays
 
 LINEAR = np.array([0.0, 0.75, 0.25, 0.0])
 """Weights of the cells −1, 0, 1, 2 a quarter of the way from cell 0 to cell 1."""
@@ -23,14 +23,14 @@ def smooth(planes: Array, known: Array) -> Array:
     then each size is filled in from the smaller one and smoothed as a plate. Values at unknown pixels are ignored, so
     they may be NaN.
     """
-    given, known = settled(planes, known)
+    given, known = as_kernel_arrays(planes, known)
     filled = np.array(given)
     fill(filled, known)
     return filled
 
 
 def fill(planes: Array, known: Array) -> None:
-    """Do the same as `smooth` in place, for arrays returned by `settled`."""
+    """Do the same as `smooth` in place, for arrays returned by `as_kernel_arrays`."""
     _fill(planes, known, TENSION, find("pictures.plate", planes.dtype, planes.size))
 
 

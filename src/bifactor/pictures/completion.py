@@ -375,7 +375,7 @@ TALL = 256
 """The number of rows that are converted at a time."""
 
 
-def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
+def validate_picture(picture: Any, known: Any = None) -> tuple[Array, Array]:
     """A picture as height × width × channels, and the mask of known values; NaN and masked values are holes.
 
     Parameters
@@ -410,7 +410,7 @@ def checked(picture: Any, known: Any = None) -> tuple[Array, Array]:
     return planes, told
 
 
-def filled(
+def fill_picture(
     picture: Array, known: Array, denoise: bool | float = False, progress: Progress | None = None
 ) -> tuple[Array, Array]:
     """A checked picture with its holes filled in, and the standard deviation of each guess.

@@ -241,7 +241,7 @@ def shrunk(picture: Array, factor: int) -> Array:
     return squares.mean(axis=(1, 3))
 
 
-def kept(shape: tuple[int, ...], share: float, seed: int) -> Array:
+def random_mask(shape: tuple[int, ...], share: float, seed: int) -> Array:
     """A random mask that is True for a share of the pixels, and for at least one."""
     size = int(np.prod(shape))
     known = np.zeros(size, bool)

@@ -9,7 +9,7 @@ from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels import find
-from bifactor.pictures.patches_reference import Model, Picture
+from bifactor.pictures.patches_reference import PartialPicture, PatchModel
 
 WINDOW = 10
 """The distance in pixels around a patch within which similar ones are searched."""
@@ -33,7 +33,7 @@ def brightness(planes: Array) -> Array:
     return np.ascontiguousarray(planes.sum(axis=0) / np.float32(len(planes) ** 0.5))
 
 
-def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int, noise: float = 0.0) -> Model:
+def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int, noise: float = 0.0) -> PatchModel:
     """The model for patches that fit into the picture; `noise` is the standard deviation of the noise to remove."""
     patch = min(NOISY_PATCH if noise else PATCH, *shape)
     similar, solved = (NOISY_SIMILAR, NOISY_SOLVED) if noise else (SIMILAR, solved)
@@ -42,7 +42,9 @@ def model_of(shape: tuple[int, int], variance: float, nugget: float, solved: int
     apart = np.hypot(rows[:, None] - rows, cols[:, None] - cols)
     correlation = np.exp(-apart / REACH).astype(np.float32)
     floor = FLOOR * variance
-    return Model(patch, WINDOW, similar, solved, variance, floor, nugget, STRENGTH, correlation, noise > 0, noise**2)
+    return PatchModel(
+        patch, WINDOW, similar, solved, variance, floor, nugget, STRENGTH, correlation, noise > 0, noise**2
+    )
 
 
 def references(known: Array, patch: int, step: int) -> Array:
@@ -60,7 +62,7 @@ def improve(
     planes: Array,
     data: Array,
     known: Array,
-    model: Model,
+    model: PatchModel,
     step: int,
     relaxation: float,
     progress: Callable[[float], None] | None = None,
@@ -70,7 +72,7 @@ def improve(
     corners = references(told, model.patch, min(step, model.patch))
     find = kernels.find("pictures.patches", np.float32, len(corners) * model.similar, model.patch**4)
     doubts = np.zeros(known.shape, np.float32)
-    for band in find.aggregate(Picture(brightness(planes), planes, data, known), corners, model, progress):
+    for band in find.aggregate(PartialPicture(brightness(planes), planes, data, known), corners, model, progress):
         rows = slice(band.top, band.top + len(band.weights))
         here = ~told[rows] & (band.weights > 0)
         weights = band.weights[here]
@@ -104,7 +106,7 @@ NEAR = 1.6
 """The mean distance in pixels to the nearest known pixel at which a picture is no longer halved."""
 
 
-def settled(planes: Array, known: Array) -> tuple[Array, Array]:
+def as_kernel_arrays(planes: Array, known: Array) -> tuple[Array, Array]:
     """The channels in single precision and the mask of known pixels, as arrays for kernels, checked."""
     planes, known = np.asarray(planes), np.asarray(known)
     if known.dtype != bool:
@@ -123,7 +125,7 @@ def halved(planes: Array, known: Array) -> tuple[Array, Array]:
 
     Sides are rounded up: cells at the far border may have only one row or column.
     """
-    planes, known = settled(planes, known)
+    planes, known = as_kernel_arrays(planes, known)
     means, some = find("pictures.plate", planes.dtype, planes.size).halve(planes, known)
     return means, some
 

@@ -11,12 +11,12 @@ from numba.extending import register_jitable
 from bifactor.arrays import Array
 from bifactor.kernels.compile import compiled
 from bifactor.kernels.threading import run, thread_count
-from bifactor.pictures.patches_reference import Band, Model, Picture
+from bifactor.pictures.patches_reference import Band, PartialPicture, PatchModel
 
 
 @register_jitable
 def by_known(C, x, without, ridge, excess, o, n_o, u, n_u, errors, A, v):  # type: ignore[no-untyped-def]
-    """[C_oo + ρI | C_ou | errors] and the prior variances, for `told`, if few pixels are known.
+    """[C_oo + ρI | C_ou | errors] and the prior variances, for `conditional_moments`, if few pixels are known.
 
     An `excess` is not signal and is subtracted from the variances of known pixels; u then has all pixels, in order.
     """
@@ -85,7 +85,7 @@ def _eliminate(A, n, columns, inverse):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def told(A, n, n_u, sign, inverse, means, v):  # type: ignore[no-untyped-def]
+def conditional_moments(A, n, n_u, sign, inverse, means, v):  # type: ignore[no-untyped-def]
     """Means, minus those of the group, and variances of the unknown pixels."""
     planes = means.shape[0]
     _eliminate(A, n, n + n_u + planes, inverse)
@@ -304,13 +304,13 @@ def _groups(p: int) -> Any:
                 _errors(planes, data, i, j, p, total, others, o, n_o, errors)
                 if all_told or FEW * n_u > n_o:
                     by_known(C, X[t], without, ridge, excess, o, n_o, u, n_u, errors, A, v)
-                    told(A, n_o, n_u, -one, inverse, means, v)
+                    conditional_moments(A, n_o, n_u, -one, inverse, means, v)
                 else:
                     if not inverted:
                         invert(C, ridge, A, inverse, Q, Y)
                         inverted = True
                     by_unknown(Q, X[t], without, ridge, o, n_o, u, n_u, errors, A, v, Qx)
-                    told(A, n_u, n_u, one, inverse, means, v)
+                    conditional_moments(A, n_u, n_u, one, inverse, means, v)
                 _add(planes, i, j, p, top, floor, total, others, u, n_u, means, v, values, weights, doubts)
         return values, weights, doubts
 
@@ -321,7 +321,7 @@ def _groups(p: int) -> Any:
 
 
 def aggregate(
-    picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
+    picture: PartialPicture, references: Array, model: PatchModel, progress: Callable[[float], None] | None = None
 ) -> Iterator[Band]:
     """Estimates of pixels by groups, in bands of rows from top to bottom."""
     calls = list(_calls(picture, references, model))
@@ -346,7 +346,7 @@ def _bands(patch: int, calls: list[tuple[Any, ...]]) -> list[Band]:
     return [Band(call[2], *_groups(patch)(*call)) for call in calls]
 
 
-def _calls(picture: Picture, references: Array, model: Model) -> Iterator[tuple[Any, ...]]:
+def _calls(picture: PartialPicture, references: Array, model: PatchModel) -> Iterator[tuple[Any, ...]]:
     """The groups of each band that has some. A band overlaps only with the next one."""
     numbers = (model.variance, model.floor, model.nugget, model.strength, model.excess)
     sizes, height = (model.window, model.similar, model.solved, model.all_told), picture.guide.shape[0]

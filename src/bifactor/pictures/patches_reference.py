@@ -15,7 +15,7 @@ import numpy as np
 from bifactor.arrays import Array
 
 
-class Model(NamedTuple):
+class PatchModel(NamedTuple):
     """The settings with which patches are compared and completed; lengths are in pixels."""
 
     patch: int
@@ -41,7 +41,7 @@ class Model(NamedTuple):
     """The variance of the remaining noise of known pixels: the part of the diagonal of C that is not signal."""
 
 
-class Picture(NamedTuple):
+class PartialPicture(NamedTuple):
     """A picture that is being completed."""
 
     guide: Array
@@ -66,7 +66,7 @@ class Band(NamedTuple):
 
 
 def aggregate(
-    picture: Picture, references: Array, model: Model, progress: Callable[[float], None] | None = None
+    picture: PartialPicture, references: Array, model: PatchModel, progress: Callable[[float], None] | None = None
 ) -> Iterator[Band]:
     """Estimates of pixels by groups, in bands of rows from top to bottom. Rows without estimates may be left out.
 
@@ -88,7 +88,7 @@ def aggregate(
     yield band
 
 
-def _add_group(picture: Picture, corner: list[int], model: Model, band: Band) -> None:
+def _add_group(picture: PartialPicture, corner: list[int], model: PatchModel, band: Band) -> None:
     p, (guide, planes, data, known) = model.patch, picture
     corners = _nearest(guide, corner, model)
     k = len(corners)
@@ -120,7 +120,7 @@ def _add_group(picture: Picture, corner: list[int], model: Model, band: Band) ->
             part[..., rows, cols] += added
 
 
-def _nearest(guide: Array, corner: list[int], model: Model) -> list[tuple[int, int]]:
+def _nearest(guide: Array, corner: list[int], model: PatchModel) -> list[tuple[int, int]]:
     """Corners of the nearest patches, the patch itself first."""
     p, (r, c) = model.patch, corner
     patch = guide[r : r + p, c : c + p]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, epsilon, foresee_inners
+from bifactor.arrays import Array, epsilon, prefetch_inners
 from bifactor.factors import Factors
-from bifactor.operators.bound import Ahead
+from bifactor.operators.bound import TrialPoint
 from bifactor.operators.curves import Curve
 from bifactor.penalties import Term
 from bifactor.problems.objective import Objective
@@ -18,7 +18,7 @@ COLLAPSED = 1e-10
 
 
 @dataclass(frozen=True)
-class Path:
+class FactorCurve:
     """a ↦ x + a·d, from a point of the problem."""
 
     problem: Objective
@@ -31,7 +31,7 @@ class Path:
     def slope(self) -> float:
         """The derivative of F at a = 0; negative if the path descends."""
         x, g, d = self.point.x, self.point.gradient, self.d
-        foresee_inners((g, d), (x, x), (x, d), (d, d))  # the others are needed for the terms along the path
+        prefetch_inners((g, d), (x, x), (x, d), (d, d))  # the others are needed for the terms along the path
         return g.inner(d)
 
     def factors(self, a: float) -> Factors:
@@ -55,7 +55,7 @@ class Path:
         return self.problem.measured(x.fresh) if collapsed or a >= self.longest else self.problem.point(x, at)
 
     @cached_property
-    def ahead(self) -> Ahead | None:
+    def ahead(self) -> TrialPoint | None:
         """The step `near` and the measurements there, if they save work."""
         f = self.problem.f
         if self.near is None or f.quick or not f.explicit:

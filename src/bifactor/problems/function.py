@@ -13,7 +13,7 @@ from bifactor.errors import InputError, SmoothnessError
 from bifactor.factors import Factors, Free
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.operators.base import matrix_shape
-from bifactor.operators.bound import Ahead, Apply, Bound
+from bifactor.operators.bound import Apply, Bound, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated
 from bifactor.validation import positive
 
@@ -103,7 +103,7 @@ class Function(Bound):
         bend = self.bend(self.measure(x) if z is None else z)
         return lambda d: Dense(bend(_tangent(x, d))).products(x.left, x.right)
 
-    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: Ahead | None = None) -> Curve:
+    def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         return FunctionCurve(self, self.measure(x) if z is None else z, _tangent(x, d), self.measure(d))
 
     def check_factors(self, x: Factors) -> None:

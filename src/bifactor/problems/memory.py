@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bifactor.arrays.linalg import COPIED
-from bifactor.kernels.memory import LARGE
+from bifactor.arrays.linalg import VALUES_PER_COPY
+from bifactor.kernels.memory import REUSED_BYTES
 from bifactor.problems.objective import Objective
 from bifactor.svd import search_columns
 
@@ -26,7 +26,7 @@ def run_memory(problem: Objective, rank: int, pairs: float, lengths: float) -> i
     seen, sides = problem.f.footprint(rank + problem.kind.fixed_columns), _sides(problem, rank)
     # Inner products are taken in double precision, of some rows of one side at a time.
     single = np.finfo(problem.dtype).dtype.itemsize < 8
-    doubled = 2 * min(2 * max(sides), 8 * COPIED) if single else 0
+    doubled = 2 * min(2 * max(sides), 8 * VALUES_PER_COPY) if single else 0
     return round(pairs * sum(sides) + lengths * seen.z + seen.work + doubled)
 
 
@@ -44,7 +44,7 @@ def stages_memory(problem: Objective, ranks: Iterable[int], pairs: float = 3.5) 
     See `kernels.memory`. Runs at another rank cannot reuse it, and it is not freed.
     """
     sides = (side for rank in ranks for side in _sides(problem, rank))
-    return round(pairs * sum(side for side in sides if side >= LARGE))
+    return round(pairs * sum(side for side in sides if side >= REUSED_BYTES))
 
 
 def _sides(problem: Objective, rank: int) -> list[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, host, is_foreign
+from bifactor.arrays import Array, is_foreign, to_numpy
 from bifactor.blocks import Shared
 from bifactor.display.card import card, figures
 from bifactor.errors import InputError
@@ -21,7 +21,7 @@ from bifactor.operators.all_cells import AllCells
 from bifactor.operators.curves import Evaluated
 from bifactor.penalties import Penalty, Term, Weights
 from bifactor.problems.state import Point
-from bifactor.validation import counted, require_instance
+from bifactor.validation import pluralize, require_instance
 
 if TYPE_CHECKING:
     from bifactor.running.memory import Memory
@@ -36,7 +36,7 @@ def objective_card(objective: "Objective") -> str:
 
 def problem_card(problem: "Problem") -> str:
     """The same, and the loss, the operator and the data."""
-    y = host(problem.y)
+    y = to_numpy(problem.y)
     m, n = problem.operator.shape
     low, high = (f"{end:.4g}" for end in (np.min(np.real(y)), np.max(np.real(y))))
     shown = [
@@ -432,7 +432,7 @@ class Problem(Objective):
 
     def __repr__(self) -> str:
         m, n = self.shape
-        size = counted(self.y.shape[0], "measurement")
+        size = pluralize(self.y.shape[0], "measurement")
         beside = "".join(f" + {part.given!r}" for part in self.f.cells)
         return f"Problem({self.loss!r}, {size} by {type(self.operator).__name__} of {m}×{n}){beside}"
 

@@ -14,17 +14,17 @@ from bifactor.ranking.metrics import (
     Hits,
     covered,
     frequencies,
-    held_out_of,
-    lists_of,
     per_user,
     popular,
     require_denominator,
     require_depth,
     require_known_items,
     share_of,
+    validate_held_out,
+    validate_lists,
 )
 from bifactor.ranking.splits import Split, member
-from bifactor.validation import counted, is_count, require_finite, require_instance, require_seed
+from bifactor.validation import is_count, pluralize, require_finite, require_instance, require_seed
 
 DRAWS = 1000
 BLOCK = 1 << 22
@@ -142,7 +142,7 @@ class Evaluation:
             lines.append(line)
         left_out = f"; {self.left_out:,} without held-out items skipped" if self.left_out else ""
         recall = f"Recall is hits/{DENOMINATORS[self.denominator]}."
-        return "\n".join([*lines, f"{counted(self.users.size, 'user')} evaluated{left_out}. {recall}"])
+        return "\n".join([*lines, f"{pluralize(self.users.size, 'user')} evaluated{left_out}. {recall}"])
 
     def _of_users(self, name: str) -> Array:
         if name not in self.values:
@@ -177,9 +177,9 @@ def judge(
     seed : int
         Seed of the bootstrap.
     """
-    tally, ids = Tally(depths_of(n), denominator, seed), lists_of(recommended)
+    tally, ids = Tally(depths_of(n), denominator, seed), validate_lists(recommended)
     sized = [given.shape[1] for given in (held_out, known) if sparse.issparse(given)]
-    tally.add(ids, held_out_of(ids, held_out), sized[0] if sized else None)
+    tally.add(ids, validate_held_out(ids, held_out), sized[0] if sized else None)
     return tally.evaluation(known)
 
 
@@ -314,7 +314,7 @@ def _asked(model: Recommends, rows: Any, n: int, items: int) -> Array:
     if not isinstance(answer, tuple) or len(answer) != 2:
         kind = type(answer).__name__
         raise InputError(f"{type(model).__name__}.recommend returned {kind}. It must return (ids, scores).")
-    ids = lists_of(answer[0])
+    ids = validate_lists(answer[0])
     if ids.shape[0] != rows.shape[0] or ids.shape[1] > n:
         fact = f"returned shape {ids.shape} instead of {rows.shape[0]} lists of up to {n} places"
         raise InputError(f"{type(model).__name__}.recommend {fact}. Check its results.")

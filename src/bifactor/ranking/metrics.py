@@ -59,11 +59,11 @@ class Hits:
 
 def hits(recommended: Any, held_out: Any) -> Hits:
     """Hits of an array of users × places against a sparse matrix with as many rows, or a pair (rows, cols)."""
-    ids = lists_of(recommended)
-    return Hits.of(ids, held_out_of(ids, held_out))
+    ids = validate_lists(recommended)
+    return Hits.of(ids, validate_held_out(ids, held_out))
 
 
-def held_out_of(ids: Array, held_out: Any) -> Any:
+def validate_held_out(ids: Array, held_out: Any) -> Any:
     """Held-out items of the users of some lists; for a pair (rows, cols), the largest number gives the item count."""
     test = positives(held_out, "held_out", _shape(ids, held_out[1]) if isinstance(held_out, tuple) else None)
     if test.shape[0] != ids.shape[0]:
@@ -74,7 +74,7 @@ def held_out_of(ids: Array, held_out: Any) -> Any:
     return test
 
 
-def lists_of(recommended: Any) -> Array:
+def validate_lists(recommended: Any) -> Array:
     """Item numbers as users × places, -1 for an empty place; each item at most once per list."""
     ids = np.asarray(recommended)
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.shape[1] == 0:
@@ -155,7 +155,7 @@ def coverage(recommended: Any, items: int, k: int = 10) -> float:
     """Share of the items that are among the first k places of any list."""
     if not is_count(items, 1):
         raise InputError(f"items={items!r} is not an integer ≥ 1. Pass the number of items.")
-    return covered(_frequencies(lists_of(recommended), int(items), k))
+    return covered(_frequencies(validate_lists(recommended), int(items), k))
 
 
 def popularity_share(recommended: Any, known: Any, k: int = 10) -> float:
@@ -164,7 +164,7 @@ def popularity_share(recommended: Any, known: Any, k: int = 10) -> float:
     0.5 is the share in the data; larger values favour popular items. `known` has the positives that define popularity.
     NaN if nothing is recommended.
     """
-    ids = lists_of(recommended)
+    ids = validate_lists(recommended)
     items = known.shape[1] if sparse.issparse(known) else int(ids.max(initial=0)) + 1
     return share_of(popular(known, items), _frequencies(ids, items, k))
 

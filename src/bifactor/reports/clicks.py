@@ -9,12 +9,12 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.models.fit import Fit
-from bifactor.models.recommender.evaluation import spelt, worth
+from bifactor.models.recommender.evaluation import describe_gain, metric_label
 from bifactor.models.recommender.explain import Reasons
-from bifactor.models.recommender.hyperparameters import DEPTH, TRIAL_RANK
-from bifactor.models.top_k import Order, popular, served
+from bifactor.models.recommender.hyperparameters import RANKING_DEPTH, TRIAL_RANK
+from bifactor.models.top_k import RankingCriterion, popular_columns, top_columns
 from bifactor.reports.completion import STYLE, provenance, run_charts, settings_of
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 TRIALS, ITEMS, USERS, PLACES, CARRIERS = 10, 10, 3, 5, 3
 """Numbers of trials, popular items, users, recommendations per user, and reasons per recommendation that are shown."""
@@ -25,7 +25,7 @@ SETTINGS = ("unobserved", "ridge", "item_share", "item_ridge")
 def report(fit: Fit, card: dict[str, Any], titles: Array | None) -> str:
     """The page, from a fit and its card; `titles` are the titles of the items."""
     data = card["data"]
-    title = f"{data['file']}: {data['choices']:,} choices fitted by {counted(card['fit']['rank'], 'component')}"
+    title = f"{data['file']}: {data['choices']:,} choices fitted by {pluralize(card['fit']['rank'], 'component')}"
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in card["notes"])
     called = _called(fit, titles)
     sections = [*_check(card), _trials(card["choice"]), _popular(fit, called), *run_charts(card["fit"])]
@@ -44,8 +44,8 @@ def _figures(card: dict[str, Any]) -> str:
     figures = []
     for score in card["scores"].values():
         name = score["gain"]["metric"]
-        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{spelt(name)}, held out")]
-        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{spelt(name)} of the most popular items")]
+        figures += [(f"{score['metrics'][name]['mean']:.4f}", f"{metric_label(name)}, held out")]
+        figures += [(f"{score['metrics'][name]['popular']:.4f}", f"{metric_label(name)} of the most popular items")]
     figures += [
         (f"{data['choices']:,}", "choices"),
         (f"{data['rows']:,} × {data['cols']:,}", "users × items"),
@@ -66,13 +66,13 @@ def _check(card: dict[str, Any]) -> list[str]:
     sections = []
     for score in card["scores"].values():
         lines = [
-            (spelt(name), f"{one['mean']:.4f}", _interval(one), f"{one['popular']:.4f}")
+            (metric_label(name), f"{one['mean']:.4f}", _interval(one), f"{one['popular']:.4f}")
             for name, one in score["metrics"].items()
         ]
         text = (
             f"About {card['settings']['holdout']:.0%} of the choices were held out of a first fit, which ranked all "
-            f"items for {counted(score['users'], 'user')}. Recall is {score['recall']}, where T are the held-out "
-            f"choices of a user. {worth(score)}"
+            f"items for {pluralize(score['users'], 'user')}. Recall is {score['recall']}, where T are the held-out "
+            f"choices of a user. {describe_gain(score)}"
         )
         shown = table(("", "this fit", "95 % interval", "most popular"), lines)
         sections.append(f"<section><h2>How well it ranks</h2>{shown}<p>{escape(text)}</p></section>")
@@ -97,21 +97,22 @@ def _trials(choice: dict[str, Any]) -> str:
     head = "<h2>How the weights and the ridge were chosen</h2>"
     if not tried:
         return f"<section>{head}<p>They were given, or there were too few users to choose them by.</p></section>"
-    names = ("not chosen", "ridge", "item-to-item", "its ridge", f"NDCG@{DEPTH}", "users")
+    names = ("not chosen", "ridge", "item-to-item", "its ridge", f"NDCG@{RANKING_DEPTH}", "users")
     lines = [
         (*(f"{one[name]:.3g}" for name in SETTINGS), f"{one['ndcg']:.4f}", f"{one['users']:,}")
         for one in tried[:TRIALS]
     ]
     rest = f", then the best others, {TRIALS} in all" if len(tried) > TRIALS else ", then the others"
     text = (
-        f"{counted(len(tried), 'trial')}, judged on held-out choices of held-out users. The first line was used{rest}. "
-        f"Weights and ridges were compared with at most {TRIAL_RANK} components, item-to-item scores with all of them."
+        f"{pluralize(len(tried), 'trial')}, judged on held-out choices of held-out users. The first line was "
+        f"used{rest}. Weights and ridges were compared with at most {TRIAL_RANK} components, item-to-item scores with "
+        "all of them."
     )
     return f"<section>{head}{table(names, lines)}<p>{escape(text)}</p></section>"
 
 
 def _popular(fit: Fit, called: Array) -> str:
-    places, shares = popular(fit.seen, len(fit.cols), ITEMS)
+    places, shares = popular_columns(fit.seen, len(fit.cols), ITEMS)
     lines = zip(called[places], (f"{share:.1%}" for share in shares), strict=True)
     text = "The share of users who chose each item. These are recommended to users without choices."
     return f"<section><h2>Popular items</h2>{table(('item', 'users'), lines)}<p>{escape(text)}</p></section>"
@@ -123,14 +124,16 @@ def _some(fit: Fit, called: Array) -> str:
     order = np.argsort(-counts, kind="stable")[: int(np.count_nonzero(counts))]
     some = np.unique(np.linspace(0, order.size - 1, USERS).round().astype(np.int64))
     rows = order[some]
-    columns, scores, _ = served(fit, Order(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), PLACES, True, None)
+    columns, scores, _ = top_columns(
+        fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), PLACES, True, None
+    )
     reasons, parts = Reasons(fit), []
     for row, found, score in zip(rows.tolist(), columns, scores, strict=True):
         there = found >= 0
         carried = zip(*reasons.of(row, found[there], CARRIERS), strict=True)
         why = ("because of " + "; ".join(called[own[parts > 0]]) for own, parts in carried)
         lines = zip(called[found[there]], (f"{one:.3f}" for one in score[there]), why, strict=True)
-        chose = counted(int(counts[row]), "choice")
+        chose = pluralize(int(counts[row]), "choice")
         parts.append(f"<h3>{escape(str(fit.rows[row]))}, {chose}</h3>{table(('item', 'score', 'why'), lines)}")
     return "".join(parts)
 

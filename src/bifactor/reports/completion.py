@@ -8,7 +8,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.display.html import document, facts, numbers, table
 from bifactor.display.svg import bar_chart, density, line_chart
-from bifactor.models.metrics import spoken
+from bifactor.models.metrics import format_scores
 
 NOISES = {"one": "one variance", "student": "Student's t", "both": "by rows and columns"}
 NOISES |= {side: f"by {side}" for side in ("rows", "columns")}
@@ -164,7 +164,7 @@ def _table(card: dict[str, Any]) -> str:
     return facts(
         [
             *settings_of(card),
-            *((f"score, {name}", spoken(score)) for name, score in card["scores"].items()),
+            *((f"score, {name}", format_scores(score)) for name, score in card["scores"].items()),
             ("values", f"{values['least']:g} to {values['largest']:g}, mean {values['mean']:.4g}"),
             ("repeated pairs", f"{again:,}, each kept as a separate measurement" if again else "0"),
             ("without a value", f"{data['without_value']:,}"),

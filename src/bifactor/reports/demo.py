@@ -34,7 +34,7 @@ TABLE = """full = bf.TableImputer().fit_transform(frame)
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class DemoPicture:
     """Pictures by name, the share of pixels that was kept, and the PSNR and seconds of each method."""
 
     shown: dict[str, Array]
@@ -66,7 +66,7 @@ class Ratings:
 
 
 @dataclass(frozen=True)
-class Table:
+class DemoTable:
     columns: tuple[str, ...]
     lines: Sequence[Sequence[tuple[Any, bool]]]
     """Cells of some rows, and which of them were filled in."""
@@ -76,7 +76,7 @@ class Table:
     seconds: float
 
 
-def report(picture: Picture, ratings: Ratings, filled: Table, seconds: float) -> str:
+def report(picture: DemoPicture, ratings: Ratings, filled: DemoTable, seconds: float) -> str:
     """The page, which is self-contained."""
     title = "What bifactor does"
     text = (
@@ -87,7 +87,7 @@ def report(picture: Picture, ratings: Ratings, filled: Table, seconds: float) ->
     return document(title, body, STYLE)
 
 
-def _picture(picture: Picture) -> str:
+def _picture(picture: DemoPicture) -> str:
     psnr = {name: f"{score['psnr']:.1f} dB at hidden pixels" for name, score in picture.scores.items()}
     said = {
         "observed": f"{picture.observed:.0%} of the pixels",
@@ -129,7 +129,7 @@ def _ratings(ratings: Ratings) -> str:
     return _section("Ratings and recommendations", text, f'{numbers(boxes)}<div class="two">{lists}</div>', RATINGS)
 
 
-def _table(filled: Table) -> str:
+def _table(filled: DemoTable) -> str:
     boxes = []
     for name, score in filled.scores.items():
         words = score["metric"] == "errors"

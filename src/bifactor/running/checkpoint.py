@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, dtype_of, host, is_array
+from bifactor.arrays import Array, dtype_of, is_array, to_device_of, to_numpy
 from bifactor.errors import FileError, InputError
 from bifactor.factors import Factors, Kind
 from bifactor.problems.state import Phase, Point, State, Value
 from bifactor.running import files
-from bifactor.running.record import Record, Run
+from bifactor.running.record import Record, RunRecord
 from bifactor.running.result import PRECISIONS, Status
 from bifactor.validation import is_count
 
@@ -40,7 +40,7 @@ class Checkpoint:
         if self.path is not None:
             files.require_writable(self.path)
 
-    def load(self) -> Run | None:
+    def load(self) -> RunRecord | None:
         """The run to resume, if there is one."""
         if self.path is None or not self.path.exists():
             return None
@@ -53,16 +53,16 @@ class Checkpoint:
                 "Delete it, or use another name."
             )
         try:
-            there = {name: beside(array, self.like) for name, array in arrays.items()}
-            state, best = (unpacked(metadata[name], there, self.kind) for name in ("state", "best"))
-            return _checked(Run(state, best, metadata["best_value"], _records(arrays), metadata["magnitude"]))
+            there = {name: to_device_of(array, self.like) for name, array in arrays.items()}
+            state, best = (unpack_value(metadata[name], there, self.kind) for name in ("state", "best"))
+            return _checked(RunRecord(state, best, metadata["best_value"], _records(arrays), metadata["magnitude"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             said = " ".join(str(error).split())[:80]
             raise FileError(
                 f"{self.path} is damaged, or was written by another version of bifactor ({said}). Delete it."
             ) from None
 
-    def save(self, run: Run, status: Status | None) -> None:
+    def save(self, run: RunRecord, status: Status | None) -> None:
         if self.path is not None and (status is not None or run.iteration % self.every == 0):
             try:
                 self._write(run, self.path)
@@ -71,10 +71,10 @@ class Checkpoint:
                     _warn(f"Iteration {run.iteration} is not in the checkpoint, and later ones may not be. {error}")
                 self.warned = True
 
-    def _write(self, run: Run, path: Path) -> None:
+    def _write(self, run: RunRecord, path: Path) -> None:
         arrays: dict[str, Array] = {"records": run.columns()}
         known: dict[int, Any] = {}
-        trees = {"state": packed(run.state, arrays, known), "best": packed(run.best, arrays, known)}
+        trees = {"state": pack_value(run.state, arrays, known), "best": pack_value(run.best, arrays, known)}
         numbers = {"best_value": run.best_value, "magnitude": run.magnitude}
         metadata = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers, **trees}
         files.write(path, "checkpoint", arrays, metadata)
@@ -97,7 +97,7 @@ def _records(arrays: dict[str, Array]) -> list[Record]:
     return [Record(*row) for row in table.T.tolist()]
 
 
-def _checked(run: Run) -> Run:
+def _checked(run: RunRecord) -> RunRecord:
     """The run; raises `ValueError` if it is not valid."""
     state = run.state
     if not isinstance(state, State) or not isinstance(state.own, Value) or not isinstance(state.phase, Phase):
@@ -118,12 +118,12 @@ def _checked(run: Run) -> Run:
         apart = types[0] != types[1] and (x is point.x or x is run.best)
         if apart or any(one not in PRECISIONS for one in types) or types[0].kind != types[1].kind:
             raise ValueError("factors differ in type")
-        if not all(np.all(np.isfinite(host(side))) for side in x.arrays):
+        if not all(np.all(np.isfinite(to_numpy(side))) for side in x.arrays):
             raise ValueError("factors are not finite")
     return run
 
 
-def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
+def pack_value(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
     """A value as plain data, field by field. Its arrays go to `arrays`, each once; `known` lists those already there.
 
     Matrices keep their order by rows or columns: it determines how BLAS sums, and so the last bit of later results.
@@ -132,24 +132,26 @@ def packed(value: Any, arrays: dict[str, Array], known: dict[int, Any]) -> Any:
         return value
     if is_array(value):
         if id(value) not in known:
-            here = host(value)
+            here = to_numpy(value)
             by_columns = here.ndim == 2 and here.flags.fnc
             known[id(value)] = {"array": f"array{len(arrays)}", **({"by_columns": True} if by_columns else {})}
             arrays[f"array{len(arrays)}"] = here.T if by_columns else here
         return known[id(value)]
     if isinstance(value, Factors):
-        grams = {"carried": value.carried, "grams": packed(value.wide_grams, arrays, known)} if value.carried else {}
-        return {"factors": [packed(side, arrays, known) for side in (value.left, value.right)], **grams}
+        grams = (
+            {"carried": value.carried, "grams": pack_value(value.wide_grams, arrays, known)} if value.carried else {}
+        )
+        return {"factors": [pack_value(side, arrays, known) for side in (value.left, value.right)], **grams}
     if isinstance(value, tuple):
-        return {"tuple": [packed(item, arrays, known) for item in value]}
+        return {"tuple": [pack_value(item, arrays, known) for item in value]}
     if isinstance(value, Value):
-        parts = {name: packed(part, arrays, known) for name, part in value.parts().items()}
+        parts = {name: pack_value(part, arrays, known) for name, part in value.parts().items()}
         return {"value": value.key, "parts": parts}
     raise InputError(f"A state holds a {type(value).__name__}, which cannot be saved. See extend.Value.")
 
 
-def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind, made: dict[str, Factors] | None = None) -> Any:
-    """The inverse of `packed`; factors get the kind of the problem, and those that were one object are one again.
+def unpack_value(tree: Any, arrays: dict[str, Array], kind: Kind, made: dict[str, Factors] | None = None) -> Any:
+    """The inverse of `pack_value`; factors get the kind of the problem, and those that were one object are one again.
 
     A run tells by identity whether Gram matrices are known; computed again, they may differ in the last bit.
     """
@@ -165,15 +167,15 @@ def unpacked(tree: Any, arrays: dict[str, Array], kind: Kind, made: dict[str, Fa
             made[name] = _factors(tree, arrays, kind)
         return made[name]
     if "tuple" in tree:
-        return tuple(unpacked(item, arrays, kind, made) for item in tree["tuple"])
-    parts = {name: unpacked(part, arrays, kind, made) for name, part in tree["parts"].items()}
+        return tuple(unpack_value(item, arrays, kind, made) for item in tree["tuple"])
+    parts = {name: unpack_value(part, arrays, kind, made) for name, part in tree["parts"].items()}
     return Value.classes[tree["value"]](**parts)
 
 
 def _factors(tree: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> Factors:
-    left, right = (unpacked(side, arrays, kind) for side in tree["factors"])
+    left, right = (unpack_value(side, arrays, kind) for side in tree["factors"])
     x = Factors(left, right, kind)
     if "carried" not in tree:
         return x
-    left, right = (host(G) for G in unpacked(tree["grams"], arrays, kind))
+    left, right = (to_numpy(G) for G in unpack_value(tree["grams"], arrays, kind))
     return x.carrying((left, right), tree["carried"])

@@ -130,7 +130,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: dict[str, Array], met
     }
     text = json.dumps(metadata)
     header = {"bifactor": kind, "format": str(FORMAT), "json": text, "checksum": _checksum(flat, text)}
-    put(Path(path), *to_parts(flat, header))
+    write_atomically(Path(path), *to_parts(flat, header))
 
 
 def to_parts(arrays: dict[str, Array], metadata: dict[str, str]) -> list[bytes | memoryview]:
@@ -152,7 +152,7 @@ def to_parts(arrays: dict[str, Array], metadata: dict[str, str]) -> list[bytes |
     return [len(text).to_bytes(8, "little"), text, *whole]
 
 
-def put(path: Path, *parts: bytes | memoryview) -> None:
+def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
     """Write to a temporary file, flush it to disk, then rename: no crash leaves half a file. Links are followed."""
     place = Path(os.path.realpath(path))
     temporary = temporary_for(place)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from bifactor.arrays import Array, beside, host
+from bifactor.arrays import Array, to_device_of, to_numpy
 from bifactor.errors import InputError
 from bifactor.operators import Entries
-from bifactor.operators.full_table import Table
+from bifactor.operators.full_table import FullTable
 from bifactor.problems.objective import Objective, Problem
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 FRACTION = 0.1
 """The fraction of the measurements that is held out."""
@@ -18,7 +18,7 @@ MOST_CELLS = 1_000_000
 """The largest number of cells of a table that are held out."""
 
 
-class Held:
+class HeldOutStatistics:
     """Statistics of held-out measurements, with their weights."""
 
     weights: Array
@@ -33,7 +33,7 @@ class Held:
         return float(spread * np.sum(w**2) ** 0.5 / np.sum(w))
 
 
-class Holdout(Held):
+class Holdout(HeldOutStatistics):
     """A problem without a tenth of its measurements, and that tenth.
 
     Attributes
@@ -44,26 +44,26 @@ class Holdout(Held):
 
     def __init__(self, problem: Problem, rng: np.random.Generator):
         size = int(problem.y.shape[0])
-        weights = np.ones(size) if problem.weights is None else host(problem.weights)
+        weights = np.ones(size) if problem.weights is None else to_numpy(problem.weights)
         usable = weights > 0
         index = np.flatnonzero(usable)
         count = int(FRACTION * index.size)
         if count < FEWEST:
             raise InputError(
-                f"{counted(index.size, 'measurement')}: too few to hold some out. Pass a rank, not rank='auto'."
+                f"{pluralize(index.size, 'measurement')}: too few to hold some out. Pass a rank, not rank='auto'."
             )
         self.problem = problem
         self.held = np.zeros(size, bool)
         self.held[rng.choice(index, count, replace=False)] = True
-        self.train = problem.reweighted(beside(np.where(self.held, 0.0, weights), problem.f.like))
+        self.train = problem.reweighted(to_device_of(np.where(self.held, 0.0, weights), problem.f.like))
         self.weights = weights[self.held].astype(np.float64)
 
     def losses(self, U: Array, V: Array) -> Array:
         """ℓ at every measurement held out."""
-        return host(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
+        return to_numpy(self.problem.f.fit.losses(self.problem.operator.forward(U, V)))[self.held]
 
 
-class HeldLines:
+class LineHoldout:
     """A problem of entries without those of a tenth of the rows and of a tenth of the columns, and these.
 
     Attributes
@@ -76,7 +76,7 @@ class HeldLines:
         operator = problem.operator
         assert isinstance(operator, Entries)
         places = operator.rows, operator.cols
-        weights = np.ones(problem.y.size) if problem.weights is None else host(problem.weights)
+        weights = np.ones(problem.y.size) if problem.weights is None else to_numpy(problem.weights)
         self.hidden = []
         for side in places:
             seen = np.unique(side[weights > 0])
@@ -84,15 +84,15 @@ class HeldLines:
             self.hidden.append(np.isin(side, chosen) & (weights > 0))
         left = np.where(self.hidden[0] | self.hidden[1], 0.0, weights)
         self.leaves_some = bool(np.any(left > 0))
-        self.train = problem.reweighted(beside(left, problem.f.like))
-        self.places, self.y, self.weights = places, host(problem.y), weights.astype(np.float64)
+        self.train = problem.reweighted(to_device_of(left, problem.f.like))
+        self.places, self.y, self.weights = places, to_numpy(problem.y), weights.astype(np.float64)
 
     def of(self, side: int) -> Array:
         """The entries of rows (side 0) or columns (1) held out, in columns, or rows, that are not."""
         return np.flatnonzero(self.hidden[side] & ~self.hidden[1 - side])
 
 
-class HeldCells(Held):
+class CellHoldout(HeldOutStatistics):
     """A problem without a tenth of the cells of its table, or `MOST_CELLS` if that is less, and these cells.
 
     Attributes
@@ -103,7 +103,7 @@ class HeldCells(Held):
 
     def __init__(self, problem: Objective, rng: np.random.Generator):
         table = problem.f
-        assert isinstance(table, Table)
+        assert isinstance(table, FullTable)
         m, n = table.shape
         drawn = np.unique(rng.integers(0, m * n, min(int(FRACTION * m * n) + 1, MOST_CELLS)))
         self.places = np.divmod(drawn, n)

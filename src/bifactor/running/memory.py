@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bifactor.arrays import held
+from bifactor.arrays import array_bytes
 from bifactor.errors import InputError
-from bifactor.kernels.entry_layout import Layout
+from bifactor.kernels.entry_layout import EntryLayout
 from bifactor.losses import DataFit, Squared
 from bifactor.operators import Entries
 from bifactor.operators.base import matrix_shape
@@ -18,7 +18,7 @@ from bifactor.operators.entries import EntriesBound
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective
 from bifactor.solvers import PCG, Solver
-from bifactor.solvers.default import recommended
+from bifactor.solvers.default import default_solver
 from bifactor.validation import is_count, require_instance, require_rank
 
 try:
@@ -45,7 +45,8 @@ class Memory:
         return self.data + self.run
 
     def __str__(self) -> str:
-        return f"{in_words(self.total)}: {in_words(self.data)} for the data, {in_words(self.run)} for the run"
+        total, data, run = map(bytes_in_words, (self.total, self.data, self.run))
+        return f"{total}: {data} for the data, {run} for the run"
 
 
 def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) -> Memory:
@@ -57,9 +58,9 @@ def solve_memory(problem: Objective, rank: int, solver: Solver | None = None) ->
     columns = require_rank(rank, problem.shape, problem.least_rank)
     if solver is not None:
         require_instance(solver, Solver, "solver")
-    chosen = recommended(problem, columns) if solver is None else solver
+    chosen = default_solver(problem, columns) if solver is None else solver
     start = chosen.start.peak(problem, chosen.start_columns(problem, columns))
-    return Memory(held(problem), max(start, chosen.peak(problem, columns)))
+    return Memory(array_bytes(problem), max(start, chosen.peak(problem, columns)))
 
 
 def entries_memory(
@@ -97,7 +98,7 @@ def entries_memory(
 def _like(m: int, n: int, entries: int, dtype: np.dtype) -> Objective:
     """A problem of this size, whose arrays are views of a single number."""
     index, y = np.broadcast_to(np.int32(0), entries), np.broadcast_to(dtype.type(0), entries)
-    layout = Layout(index, index, max(m, n), min(m, n), np.array([0, entries]))
+    layout = EntryLayout(index, index, max(m, n), min(m, n), np.array([0, entries]))
     operator = Entries.arranged((m, n), layout, flipped=m < n)
     return Objective(EntriesBound(operator, DataFit(Squared(), y)), Ridge(1.0), offsets=True)
 
@@ -107,7 +108,7 @@ def require_memory(needed: int) -> None:
     free = available_memory()
     if free is not None and needed > free:
         raise InputError(
-            f"This fit needs about {in_words(needed)}, but only {in_words(free)} are free. "
+            f"This fit needs about {bytes_in_words(needed)}, but only {bytes_in_words(free)} are free. "
             "Use fewer entries, a smaller rank or float32."
         )
 
@@ -122,7 +123,7 @@ def available_memory() -> int | None:
     return max(min(known), 0) if known else None
 
 
-def in_words(size: float) -> str:
+def bytes_in_words(size: float) -> str:
     """Bytes as people write them: 1.2 GB."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size >= 0.95 * unit:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bifactor.running.record import Run
+from bifactor.running.record import RunRecord
 from bifactor.running.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ Stage = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Callable[[Run], None]]:
+def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Callable[[RunRecord], None]]:
     """Yields a function that shows the progress of a run; it does nothing if no bar is wanted."""
     if not wanted:
         yield lambda run: None
@@ -24,7 +24,7 @@ def progress_bar(wanted: bool, stopping: Stopping, label: str) -> Iterator[Calla
     with _counted("objective {task.fields[objective]:.4e}") as bar:
         task = bar.add_task(label, total=stopping.max_iter, objective=float("nan"), limit=limit)
 
-        def show(run: Run) -> None:
+        def show(run: RunRecord) -> None:
             left = None if limit is None else max(limit - run.records[-1].seconds, 0.0)
             bar.update(task, completed=run.iteration, objective=run.best_value, limit=left)
 
@@ -44,7 +44,7 @@ def choice_bar(wanted: bool) -> Iterator[Stage | None]:
             bar.start()
             bar.add_task(what, total=most, completed=done)
         else:
-            turned(bar, bar.task_ids[0], what, done, most)
+            show_stage(bar, bar.task_ids[0], what, done, most)
 
     try:
         yield show
@@ -53,7 +53,7 @@ def choice_bar(wanted: bool) -> Iterator[Stage | None]:
             bar.stop()
 
 
-def turned(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> None:
+def show_stage(bar: "Progress", task: "TaskID", what: str, done: int, most: int) -> None:
     """Update a task or, if its name has changed, begin the next one, whose clock starts at zero."""
     if bar.tasks[bar.task_ids.index(task)].description != what:
         bar.reset(task, description=what, completed=done, total=most)

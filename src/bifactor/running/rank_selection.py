@@ -9,7 +9,7 @@ from bifactor.inits import Given, Spectral
 from bifactor.problems.objective import Problem
 from bifactor.running.holdout import Holdout
 from bifactor.running.result import RankPath, Result
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 
 PATIENCE = 3
 """The number of consecutive ranks without a better held-out loss after which no more are tried."""
@@ -47,7 +47,7 @@ def rank_path(problem: Problem, rng: np.random.Generator, fit: Fit, stop: Callab
         best = int(np.argmin([holdout.mean(one) for one in losses]))
         if len(ranks) - best > PATIENCE or _explained(train, value, nothing) or ranks[-1] == min(train.shape) or stop():
             break
-        x = grown(train, x, 1)
+        x = add_columns(train, x, 1)
         if x.width == ranks[-1] + extra:
             break
     means = np.array([holdout.mean(one) for one in losses])

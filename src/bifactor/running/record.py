@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, epsilon, foresee_grams, foresee_inners, gathered, herm, inner
+from bifactor.arrays import Array, epsilon, gather, herm, inner, prefetch_grams, prefetch_inners
 from bifactor.factors import Factors
 from bifactor.kernels.blas import gram, rows_of, some_rows
 from bifactor.metrics import difference_norm
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 @dataclass
-class Run:
+class RunRecord:
     """The latest state, the best factors, and the history so far."""
 
     state: State
@@ -41,7 +41,7 @@ class Run:
     """The size of f at X, scale·‖X‖²: its rounding is this times the square of the precision."""
 
     @classmethod
-    def begin(cls, state: State, seconds: float) -> "Run":
+    def begin(cls, state: State, seconds: float) -> "RunRecord":
         point = state.point
         change = 0.0 if point.x.width == 0 or point.x.product_norm() == 0 else 1.0
         return cls(state, point.x, point.value, [Record(point.value, point.gradient.norm(), change, seconds)])
@@ -53,7 +53,7 @@ class Run:
     def advance(self, state: State, scale: float, seconds: float) -> bool:
         """Accept a new state. If it shows divergence, return False and leave the run unchanged."""
         point = state.point
-        foresee_inners((point.gradient, point.gradient))
+        prefetch_inners((point.gradient, point.gradient))
         change, size = relative_change(self.state.point.x, point.x)
         record = Record(point.value, point.gradient.norm(), change, seconds)
         magnitude = scale * size**2
@@ -73,7 +73,7 @@ class Run:
     def result(self, status: Status, solver: str, problem: Objective, rank: int) -> Result:
         """The best factors, padded to this rank, with their objective computed again."""
         x = self.best.padded(rank + problem.kind.fixed_columns).fresh
-        value, (U, V) = problem.objective(x), (gathered(side) for side in (x.left, x.right))
+        value, (U, V) = problem.objective(x), (gather(side) for side in (x.left, x.right))
         return Result(U, V, status, self.iteration, value, History(*self.columns()), solver, problem=problem)
 
     def end(self) -> None:
@@ -119,6 +119,6 @@ def _moments(F: Array, other: Array, sign: float) -> tuple[Array, Array, Array]:
     parts = []
     for rows in some_rows(F):
         own, d = rows_of(F, rows), sign * (rows_of(F, rows) - rows_of(other, rows))
-        foresee_grams((own, own), (own, d), (d, d))
+        prefetch_grams((own, own), (own, d), (d, d))
         parts.append((gram(own, own), gram(own, d), gram(d, d)))
     return tuple(sum(each[1:], each[0]) for each in zip(*parts, strict=True))

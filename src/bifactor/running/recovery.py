@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bifactor.arrays import Array, DistributedArray, beside
+from bifactor.arrays import Array, DistributedArray, to_device_of
 from bifactor.errors import LostError
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
-from bifactor.running.checkpoint import packed, unpacked
-from bifactor.running.record import Run
+from bifactor.running.checkpoint import pack_value, unpack_value
+from bifactor.running.record import RunRecord
 
 MOST = 10
 """The largest number of consecutive losses, without a new copy in between, from which a run recovers."""
@@ -20,7 +20,7 @@ MOST = 10
 T = TypeVar("T")
 
 
-class Secured:
+class WorkerRecovery:
     """Keeps a copy of a run on this machine every few iterations, and continues from it if workers have lost arrays.
 
     Steps are functions of their state, so the result is the same, bit for bit, as that of a run that lost nothing.
@@ -31,10 +31,10 @@ class Secured:
     def __init__(self, problem: Objective, every: int):
         self.kind, self.like, self.every = problem.kind, problem.f.like, every
         self.needed = isinstance(self.like, DistributedArray)
-        self.copy: Run | None = None
+        self.copy: RunRecord | None = None
         self.losses = 0
 
-    def begun(self, begin: Callable[[], Run], rng: np.random.Generator) -> Run:
+    def begun(self, begin: Callable[[], RunRecord], rng: np.random.Generator) -> RunRecord:
         """A run from its start, which is tried again with the same random numbers if it is lost."""
         drawn = rng.bit_generator.state
         while True:
@@ -46,7 +46,7 @@ class Secured:
             except LostError as lost:
                 self._count(lost)
 
-    def keep(self, run: Run, now: bool = False) -> None:
+    def keep(self, run: RunRecord, now: bool = False) -> None:
         """Take a copy, if one is due."""
         if not self.needed or not (now or run.iteration % self.every == 0):
             return
@@ -54,7 +54,7 @@ class Secured:
         self.copy, self.losses = replace(run, state=state, best=best, records=list(run.records)), 0
         self._put_back(run)
 
-    def recover(self, run: Run, lost: LostError) -> None:
+    def recover(self, run: RunRecord, lost: LostError) -> None:
         """Reset the run to the last copy."""
         while True:
             self._count(lost)
@@ -64,11 +64,11 @@ class Secured:
             except LostError as again:
                 lost = again
 
-    def at_home(self, run: Run) -> Run:
+    def at_home(self, run: RunRecord) -> RunRecord:
         """The copy on this machine if it is of the same iteration, otherwise the run itself."""
         return self.copy if self.copy is not None and self.copy.iteration == run.iteration else run
 
-    def persist(self, run: Run, function: Callable[[], T]) -> T:
+    def persist(self, run: RunRecord, function: Callable[[], T]) -> T:
         """The value of a function of the run, which is called again after each loss."""
         while True:
             try:
@@ -76,7 +76,7 @@ class Secured:
             except LostError as lost:
                 self.recover(run, lost)
 
-    def _put_back(self, run: Run) -> None:
+    def _put_back(self, run: RunRecord) -> None:
         assert self.copy is not None
         state, best = self._moved((self.copy.state, self.copy.best), home=False)
         run.state, run.best, run.records = state, best, list(self.copy.records)
@@ -86,10 +86,10 @@ class Secured:
         """The same values with arrays on this machine, or where those of the problem are."""
         arrays: dict[str, Array] = {}
         known: dict[int, Any] = {}
-        trees = [packed(value, arrays, known) for value in values]
+        trees = [pack_value(value, arrays, known) for value in values]
         if not home:
-            arrays = {name: beside(array, self.like) for name, array in arrays.items()}
-        state, best = (unpacked(tree, arrays, self.kind) for tree in trees)
+            arrays = {name: to_device_of(array, self.like) for name, array in arrays.items()}
+        state, best = (unpack_value(tree, arrays, self.kind) for tree in trees)
         return state, best
 
     def _count(self, lost: LostError) -> None:

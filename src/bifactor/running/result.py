@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bifactor._compat import cached_property
-from bifactor.arrays import Array, floating, herm, host
+from bifactor.arrays import Array, floating, herm, to_numpy
 from bifactor.display.card import BAD, FAIR, GOOD, card, charts, figures, sentence
 from bifactor.display.listing import Listing
 from bifactor.display.svg import CARD, bar_chart, line_chart, thinned
@@ -24,7 +24,7 @@ from bifactor.running import files
 from bifactor.running.certificate import Certificate, certify
 from bifactor.running.files import sweep
 from bifactor.solvers.variational.posterior import Posterior
-from bifactor.validation import counted, is_count
+from bifactor.validation import is_count, pluralize
 
 Figures = Sequence[tuple[object, object]]
 
@@ -80,7 +80,7 @@ def objective_chart(history: "History") -> str:
 
 def spectrum_chart(U: Array, V: Array) -> str:
     """The singular values of UVᴴ."""
-    values = np.zeros(0) if U.shape[1] == 0 else host(Free().pair(U, V).triplets()[1])
+    values = np.zeros(0) if U.shape[1] == 0 else to_numpy(Free().pair(U, V).triplets()[1])
     return bar_chart(values, "component", "singular value", CARD)
 
 
@@ -186,7 +186,7 @@ class History(Listing):
         return {"iteration": np.arange(self.objective.size), **super().columns()}
 
     def _about(self) -> str:
-        return counted(self.objective.size - 1, "iteration")
+        return pluralize(self.objective.size - 1, "iteration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ class Result:
         m, n = self.shape
         misfit = "" if self.misfit is None else f", misfit {self.misfit:.3g}"
         return (
-            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {counted(self.n_iter, 'iteration')}, "
+            f"Result({m}×{n} of rank {self.rank}, {self.status.name} after {pluralize(self.n_iter, 'iteration')}, "
             f"objective {self.objective:.6g}{misfit})"
         )
 
@@ -302,7 +302,7 @@ class Result:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one safetensors file, atomically. An existing file is replaced; links are followed."""
-        arrays = {"U": host(self.U), "V": host(self.V), **asdict(self.history)}
+        arrays = {"U": to_numpy(self.U), "V": to_numpy(self.V), **asdict(self.history)}
         if self.rank_path is not None:
             arrays |= {_PATH + name: array for name, array in asdict(self.rank_path).items()}
         metadata = {

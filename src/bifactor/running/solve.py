@@ -14,7 +14,7 @@ from bifactor.describe import describe
 from bifactor.errors import InputError, LostError
 from bifactor.factors import Factors
 from bifactor.inits import Given, Init
-from bifactor.kernels.memory import recycled
+from bifactor.kernels.memory import recycle_buffers
 from bifactor.kernels.threading import blas_at_most
 from bifactor.operators import Bound
 from bifactor.problems.function import Function
@@ -23,12 +23,12 @@ from bifactor.problems.state import State
 from bifactor.running.checkpoint import Checkpoint
 from bifactor.running.progress import progress_bar
 from bifactor.running.rank_selection import rank_path
-from bifactor.running.record import Run
-from bifactor.running.recovery import Secured
+from bifactor.running.record import RunRecord
+from bifactor.running.recovery import WorkerRecovery
 from bifactor.running.result import RankPath, Result, Status
 from bifactor.running.stopping import Stopping, gradient_is_small
 from bifactor.solvers import PCG, Solver
-from bifactor.solvers.default import recommended
+from bifactor.solvers.default import default_solver
 from bifactor.validation import require_instance, require_rank
 
 TOO_LARGE = (np.linalg.LinAlgError, OverflowError)
@@ -106,7 +106,7 @@ def solve(
     if columns is None:
         path = _path(problem, solver, generator(rng), started, time_limit)
         columns = path.chosen
-    chosen = solver if solver is not None else PCG() if init is not None else recommended(problem, columns)
+    chosen = solver if solver is not None else PCG() if init is not None else default_solver(problem, columns)
     first = chosen.start if init is None else init
     name, source = describe(chosen), generator(rng)
     same = _identity(problem, columns, name, first, rng) if checkpoint is not None else ()
@@ -115,8 +115,8 @@ def solve(
     threads = nullcontext() if isinstance(problem.f, Function) else blas_at_most(1)
     bar = progress_bar(progress, stopping, type(chosen).__name__)
     # The loop checks for overflow, so NumPy need not warn.
-    with np.errstate(all="ignore"), threads, recycled(), bar as show:
-        secured = Secured(problem, checkpoint_every)
+    with np.errstate(all="ignore"), threads, recycle_buffers(), bar as show:
+        secured = WorkerRecovery(problem, checkpoint_every)
         run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
         status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
 
@@ -135,14 +135,14 @@ def solve(
 
 
 def _iterate(
-    run: Run,
+    run: RunRecord,
     problem: Objective,
     solver: Solver,
     stopping: Stopping,
     callback: Callback | None,
     store: Checkpoint,
-    show: Callable[[Run], None],
-    secured: Secured,
+    show: Callable[[RunRecord], None],
+    secured: WorkerRecovery,
 ) -> Status:
     before = run.records[-1].seconds
     started = time.perf_counter() - before
@@ -181,7 +181,7 @@ def _iterate(
     return status
 
 
-def _proven(problem: Objective, solver: Solver, run: Run, status: Status) -> Status:
+def _proven(problem: Objective, solver: Solver, run: RunRecord, status: Status) -> Status:
     """`CONVERGED` if tol or objective_tol has ended the run and the gradient is small; otherwise the same status."""
     if status is not Status.RELATIVE_CHANGE and status is not Status.PLATEAU:
         return status
@@ -190,10 +190,12 @@ def _proven(problem: Objective, solver: Solver, run: Run, status: Status) -> Sta
     return Status.CONVERGED if small else status
 
 
-def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float) -> Run:
+def _begin(
+    problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator, started: float
+) -> RunRecord:
     x = _start(problem, rank, solver, init, rng)
     try:
-        run = Run.begin(solver.init(problem, x, rank), time.perf_counter() - started)
+        run = RunRecord.begin(solver.init(problem, x, rank), time.perf_counter() - started)
         finite = bool(np.all(np.isfinite(run.records[0])))
     except TOO_LARGE:
         finite = False
@@ -209,7 +211,7 @@ def _begin(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.ra
 def _start(problem: Objective, rank: int, solver: Solver, init: Init, rng: np.random.Generator) -> Factors:
     """The start, with the columns that the solver uses and in the precision of the problem."""
     columns = rank if isinstance(init, Given) else solver.start_columns(problem, rank)
-    with recycled():  # a start may have wider arrays, whose memory the run does not need
+    with recycle_buffers():  # a start may have wider arrays, whose memory the run does not need
         x = init(problem, columns, rng) if columns > 0 else problem.zero(0)
     complex_start = x.dtype.kind == "c"
     dtype = np.result_type(problem.dtype, np.complex64) if complex_start else problem.dtype

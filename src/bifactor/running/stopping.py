@@ -13,7 +13,7 @@ from bifactor.running.result import Status
 from bifactor.validation import is_at_least_zero, is_count, positive
 
 if TYPE_CHECKING:
-    from bifactor.running.record import Run
+    from bifactor.running.record import RunRecord
 
 STILL = 3
 """The number of consecutive iterations that must change X by less than tol."""
@@ -45,7 +45,7 @@ class Stopping:
         """The same limits with a tol that is significant in this precision."""
         return replace(self, tol=max(self.tol, 4 * eps)) if self.tol > 0 else self
 
-    def check(self, run: "Run", seconds: float) -> Status | None:
+    def check(self, run: "RunRecord", seconds: float) -> Status | None:
         """The status with which the run ends here, or None if it continues."""
         phase = run.state.phase
         if phase.staged:
@@ -68,7 +68,7 @@ class Stopping:
                 return Status.PLATEAU
         return self._exhausted(run, seconds)
 
-    def _exhausted(self, run: "Run", seconds: float) -> Status | None:
+    def _exhausted(self, run: "RunRecord", seconds: float) -> Status | None:
         if run.iteration >= self.max_iter:
             return Status.MAX_ITER
         if self.time_limit is not None and seconds >= self.time_limit:
@@ -76,7 +76,7 @@ class Stopping:
         return None
 
     @staticmethod
-    def _at_rounding(run: "Run", phase: Stalled) -> bool:
+    def _at_rounding(run: "RunRecord", phase: Stalled) -> bool:
         """Whether the decrease that a stalled step rule predicted is lost in the rounding of the function."""
         eps, level = epsilon(run.state.U), max(abs(run.records[-1].objective), phase.level)
         visible = eps * level + eps**2 * (abs(run.records[0].objective) + run.magnitude)

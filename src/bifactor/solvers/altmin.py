@@ -34,7 +34,7 @@ def rows_memory(problem: Objective, rank: int) -> int:
     return 2 * rows * rank * (rank + 1) * int(np.dtype(problem.dtype).itemsize)
 
 
-class Half:
+class HalfProblem:
     """E ↦ f(UVᴴ) + (ρ/2)‖E‖² for a quadratic f, where E is one of the factors and the other is fixed.
 
     Parameters
@@ -160,9 +160,9 @@ class AltMin(Solver[Nothing]):
 
     def step(self, problem: Objective, state: State[Nothing]) -> State[Nothing]:
         U, V = _orthonormal(problem, state.U, state.V)
-        V = Half(problem, U, left=False).minimiser(V)
+        V = HalfProblem(problem, U, left=False).minimiser(V)
         V, U = _orthonormal(problem, V, U)
-        U = Half(problem, V, left=True).minimiser(U)
+        U = HalfProblem(problem, V, left=True).minimiser(U)
         return State(problem.at(problem.kind.pair(U, V)), Nothing())
 
 

@@ -74,6 +74,6 @@ class Descent(Value, key="gradient_descent"):
     memory: Value
 
 
-def descended(problem: Objective, step: Step) -> State[Descent]:
+def descent_step(problem: Objective, step: Step) -> State[Descent]:
     """The state after a step, with the value of the problem alone."""
     return State(problem.seen(step.point), Descent(step.point, step.memory), step.phase)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from bifactor.factors import Factors
 from bifactor.penalties.balance import Balance, BalanceTerm, Frobenius
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
-from bifactor.solvers.base import Descent, Solver, descended
+from bifactor.solvers.base import Descent, Solver, descent_step
 from bifactor.steps import StepSize, StronglyConvex
 from bifactor.validation import require_instance, settle_positive
 
@@ -61,8 +61,8 @@ class BFGD(Solver[Descent]):
     def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
         at = state.own.at
         # Alg. 1, lines 5 and 6: x − η·(∇f(x) + λ∇g(x)), from the old (U, V) both.
-        path = Path(self._descended(problem), at, -at.gradient)
-        return descended(problem, self.step_size.next(path, state.own.memory))
+        path = FactorCurve(self._descended(problem), at, -at.gradient)
+        return descent_step(problem, self.step_size.next(path, state.own.memory))
 
     def _descended(self, problem: Objective) -> Objective:
         """f + λ·g, the function that the iteration descends on."""

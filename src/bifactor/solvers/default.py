@@ -10,7 +10,7 @@ SCARCE = 2.5
 """Observed entries per degree of freedom below which no single continuation succeeds reliably."""
 
 
-def recommended(problem: Objective, rank: int) -> Solver:
+def default_solver(problem: Objective, rank: int) -> Solver:
     """PCG if measurements are spread over all of X or there is a penalty, otherwise a continuation.
 
     Before PCG, fixed columns such as offsets are fitted alone.

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from bifactor.factors import Factors, require_symmetric
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State
-from bifactor.solvers.base import Descent, Solver, descended
+from bifactor.solvers.base import Descent, Solver, descent_step
 from bifactor.steps import Semidefinite, StepSize
 from bifactor.validation import require_instance
 
@@ -42,4 +42,4 @@ class FGD(Solver[Descent]):
 
     def step(self, problem: Objective, state: State[Descent]) -> State[Descent]:
         at = state.own.at
-        return descended(problem, self.step_size.next(Path(problem, at, -at.gradient), state.own.memory))
+        return descent_step(problem, self.step_size.next(FactorCurve(problem, at, -at.gradient), state.own.memory))

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bifactor.arrays import beside, column_norms, columns, dtype_of, epsilon, gaussian
+from bifactor.arrays import column_norms, columns, dtype_of, epsilon, gaussian, to_device_of
 from bifactor.factors import Factors
 from bifactor.inits import start_faint
 from bifactor.operators.curves import Curve, Measurements
 from bifactor.problems.objective import Objective
-from bifactor.steps.base import shortened
+from bifactor.steps.base import backtrack
 
 TOL, RESTARTS = 0.1, 1
 """Accuracy of new directions, and the largest number of restarts: the iterations that follow correct them."""
@@ -61,7 +61,7 @@ def growth(problem: Objective, x: Factors, count: int) -> Growth | None:
     lengths = ((s[keep] - rho) / curvatures).astype(s.dtype)
     new = weights.back(problem.kind.from_triplets(A, lengths, B))
     new = _lowering(problem.f.straight(x if some else None, new, z), new, rho * float(lengths.sum()))
-    left, right = (beside(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
+    left, right = (to_device_of(gaussian(rng, (k, 1), dtype_of(A)), A) for k in problem.shape)
     new = start_faint(new, np.zeros(new.width, dtype=bool), G.products(left, right), rng)
     return Growth(x.balanced() if some and problem.invariant else x, z, new)
 
@@ -74,11 +74,11 @@ def _lowering(line: Curve, new: Factors, cost: float) -> Factors:
     if line.quartic is not None:
         return new
     first = line.at(0.0)[0]
-    t = shortened(lambda t: t if line.at(t)[0] + t * cost < first else None, 1.0, FAINTEST)
+    t = backtrack(lambda t: t if line.at(t)[0] + t * cost < first else None, 1.0, FAINTEST)
     return (FAINTEST if t is None else t) ** 0.5 * new
 
 
-def grown(problem: Objective, x: Factors, count: int) -> Factors:
+def add_columns(problem: Objective, x: Factors, count: int) -> Factors:
     """The factors with up to `count` more columns, halved until they do not raise the objective."""
     found = growth(problem, x, count)
     if found is None:
@@ -97,4 +97,4 @@ def grown(problem: Objective, x: Factors, count: int) -> Factors:
         value, wider = longer(t)
         return wider if value <= first else None
 
-    return shortened(lower, 1.0, SHORTEST) or x
+    return backtrack(lower, 1.0, SHORTEST) or x

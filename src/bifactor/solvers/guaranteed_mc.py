@@ -8,7 +8,7 @@ from bifactor.arrays import Array, inner
 from bifactor.errors import InputError
 from bifactor.factors import Factors
 from bifactor.penalties import Term
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Stalled, State, Value
@@ -58,7 +58,7 @@ class Incoherence(Term):
         return self.weight * value, self.weight * pull * F
 
 
-def shrunk_rows(F: Array, bound: float) -> Array:
+def shrink_rows(F: Array, bound: float) -> Array:
     """The factor with its long rows shortened to √(2/3)·bound, the length up to which the term is 0."""
     limit = (2 / 3) ** 0.5 * bound
     return F * (limit / np.maximum(np.linalg.norm(F, axis=1, keepdims=True), limit))
@@ -147,19 +147,19 @@ class GuaranteedMC(Solver[Bounded]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Bounded]:
         term = self._term(problem, x.width)
-        at = problem.plus(term).at(problem.kind.pair(shrunk_rows(x.left, term.rows), shrunk_rows(x.right, term.cols)))
+        at = problem.plus(term).at(problem.kind.pair(shrink_rows(x.left, term.rows), shrink_rows(x.right, term.cols)))
         memory = self.step_size.init(problem, at, 0.0)
         return State(problem.seen(at), Bounded(at, memory, memory, term.rows, term.cols, term.whole, term.weight))
 
     def step(self, problem: Objective, state: State[Bounded]) -> State[Bounded]:
         own, regularised = state.own, problem.plus(state.own.term)
         if not self.alternating:
-            taken = self.step_size.next(Path(regularised, own.at, -own.at.gradient), own.memory)
+            taken = self.step_size.next(FactorCurve(regularised, own.at, -own.at.gradient), own.memory)
             return State(problem.seen(taken.point), replace(own, at=taken.point, memory=taken.memory), taken.phase)
         g = own.at.gradient
-        left = self.step_size.next(Path(regularised, own.at, g.scaled(-1.0, 0.0)), own.memory)
+        left = self.step_size.next(FactorCurve(regularised, own.at, g.scaled(-1.0, 0.0)), own.memory)
         g = left.point.gradient
-        right = self.step_size.next(Path(regularised, left.point, g.scaled(0.0, -1.0)), own.right_memory)
+        right = self.step_size.next(FactorCurve(regularised, left.point, g.scaled(0.0, -1.0)), own.right_memory)
         stalls = [taken.phase for taken in (left, right) if isinstance(taken.phase, Stalled)]
         phase = max(stalls, key=lambda stall: stall.promised) if len(stalls) == 2 else Moving()
         at = right.point

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from bifactor.factors import Factors
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
@@ -81,7 +81,7 @@ class Newton(Solver[Damped]):
             d = Curvature(problem, point, own.damping, False, lift).solve(tol, INNER)
         if d is None:  # only rounding can make Gauss-Newton fail
             d = -point.gradient
-        taken = CurveSearch().next(Path(problem, point, d), own.memory)
+        taken = CurveSearch().next(FactorCurve(problem, point, d), own.memory)
         if taken.phase.at_rest:
             return replace(state, phase=taken.phase)
         factor = 0.3 if taken.memory.eta >= SHORT else 3.0

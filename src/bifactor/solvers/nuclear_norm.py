@@ -16,7 +16,7 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Point, Staged, State, Value
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_explicit, require_no_fixed, require_numpy, require_ridge
-from bifactor.solvers.shrinkage import shrunk
+from bifactor.solvers.shrinkage import shrink_singular_values
 from bifactor.validation import settle_positive
 
 TOL, RESTARTS = 1e-9, 6
@@ -128,7 +128,9 @@ class NuclearNorm(Solver[Ahead]):
         G, start = problem.f.pull_back(slopes), now.x if now.x.any() else None
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
-            triplets = shrunk(problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, start)
+            triplets = shrink_singular_values(
+                problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, start
+            )
             x = problem.new_columns.sided(problem.kind.from_triplets(*triplets))
             z = problem.f.measure(x)
             f, after = problem.f.slopes(z)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from bifactor.arrays import Array, foresee_inners
+from bifactor.arrays import Array, prefetch_inners
 from bifactor.factors import Factors
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
@@ -94,7 +94,7 @@ class PCG(Solver[Conjugate]):
             return state
         own = self._with_blocks(problem, state.point.x, own)
         s = preconditioned(problem, state.point.x, g, self.damping * distance(problem, own.decrement), own.blocks)
-        foresee_inners((g, s), *(() if own.last is None else ((own.last[0], s), (own.last[1], g))))
+        prefetch_inners((g, s), *(() if own.last is None else ((own.last[0], s), (own.last[1], g))))
         size, beta, d = g.inner(s), 0.0, None
         if own.last is not None and own.decrement > 0:
             before, d = own.last
@@ -135,7 +135,7 @@ def _direction(state: State[Conjugate]) -> Factors:
 
 
 def _search(problem: Objective, state: State[Conjugate]) -> Step:
-    return CurveSearch().next(Path(problem, state.point, _direction(state)), state.own.memory)
+    return CurveSearch().next(FactorCurve(problem, state.point, _direction(state)), state.own.memory)
 
 
 def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bifactor.arrays import Array, smallest_of
-from bifactor.blocks import Blocks, Exact, Shared, raised
+from bifactor.blocks import Blocks, Exact, Shared, add_to_diagonal
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
@@ -134,7 +134,7 @@ class Curvature:
         self.problem, self.point, self.lift = problem, point, lift
         self.hessian = problem.f.hessian(point.x, point.z)
         self.gradient = problem.f.gradient(point.x, point.z) if full else None
-        weight, (UU, VV) = damping * problem.scale, (raised(B, lift) for B in point.x.grams())
+        weight, (UU, VV) = damping * problem.scale, (add_to_diagonal(B, lift) for B in point.x.grams())
         self.damped = weight * VV, weight * UU  # μM for rows of U and of V
         self.known: dict[int, Blocks] = {}
 

@@ -11,7 +11,7 @@ from bifactor.solvers.base import Solver
 from bifactor.solvers.growth import SHORTEST, growth
 from bifactor.solvers.pcg import PCG
 from bifactor.solvers.requirements import require_inner, wrapping
-from bifactor.steps.base import shortened
+from bifactor.steps.base import backtrack
 from bifactor.validation import is_count, settle_positive
 
 
@@ -120,7 +120,7 @@ class RankContinuation(Solver[Stage]):
             # A solver with stages of its own may begin far above.
             return new if new.value <= own.inner.value or new.own.inner.phase.staged else None
 
-        return shortened(lower, 1.0, SHORTEST) or begun(1.0)
+        return backtrack(lower, 1.0, SHORTEST) or begun(1.0)
 
     def _chunk(self, rank: int) -> int:
         return max(1, -(-rank // self.stages))

@@ -14,7 +14,7 @@ from bifactor.validation import is_count, settle_positive
 
 
 @dataclass(frozen=True)
-class Fitting(Value, key="refitted"):
+class RefitState(Value, key="refitted"):
     """The state of the inner solver, and the parameters of the losses that it belongs to."""
 
     inner: State[Value]
@@ -29,7 +29,7 @@ class Fitting(Value, key="refitted"):
 
 
 @dataclass(frozen=True)
-class Refitted(Solver[Fitting]):
+class Refitted(Solver[RefitState]):
     """Fit the parameters of the losses every few iterations of another solver until they settle, and then continue.
 
     `Loss.refit` fits them, for instance the δ of `Huber` from the spread of the residuals, and the σ of `Probit` by its
@@ -82,40 +82,40 @@ class Refitted(Solver[Fitting]):
         # Parameters are fitted to residuals, which are copied.
         return self.solver.peak(problem, rank) + 2 * problem.f.footprint(rank).z
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Fitting]:
-        return _noted(Fitting(self.solver.init(problem, x, rank), rank, problem.f.fitted))
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[RefitState]:
+        return _noted(RefitState(self.solver.init(problem, x, rank), rank, problem.f.fitted))
 
-    def prepare(self, problem: Objective, state: State[Fitting]) -> State[Fitting]:
+    def prepare(self, problem: Objective, state: State[RefitState]) -> State[RefitState]:
         own = state.own
         if self._due(own):
             return state
         return replace(state, own=replace(own, inner=self.solver.prepare(self.current(problem, state), own.inner)))
 
-    def step(self, problem: Objective, state: State[Fitting]) -> State[Fitting]:
+    def step(self, problem: Objective, state: State[RefitState]) -> State[RefitState]:
         own, at = state.own, self.current(problem, state)
         if self._due(own):
             return self._refitted(problem, at, own)
         inner = self.solver.step(at, own.inner)
-        return _noted(Fitting(inner, own.rank, own.fitted, own.rounds, own.count + 1, own.settled))
+        return _noted(RefitState(inner, own.rank, own.fitted, own.rounds, own.count + 1, own.settled))
 
-    def current(self, problem: Objective, state: State[Fitting]) -> Objective:
+    def current(self, problem: Objective, state: State[RefitState]) -> Objective:
         return _at(problem, state.own.fitted)
 
-    def _due(self, own: Fitting) -> bool:
+    def _due(self, own: RefitState) -> bool:
         """Whether the next step fits parameters."""
         return not own.settled and own.count > 0 and (own.count >= self.every or own.inner.phase.at_rest)
 
-    def _refitted(self, problem: Objective, at: Objective, own: Fitting) -> State[Fitting]:
+    def _refitted(self, problem: Objective, at: Objective, own: RefitState) -> State[RefitState]:
         """The state with parameters fitted at its factors."""
         point = own.inner.point
         fitted = at.f.refit(point.x, point.z).fitted
         change = max(abs(new - old) / abs(old) for new, old in zip(fitted, own.fitted, strict=True))
         settled = change <= self.tol or own.rounds + 1 >= self.rounds
         inner = self.solver.init(_at(problem, fitted), point.x, own.rank)
-        return _noted(Fitting(inner, own.rank, fitted, own.rounds + 1, settled=settled))
+        return _noted(RefitState(inner, own.rank, fitted, own.rounds + 1, settled=settled))
 
 
-def _noted(own: Fitting) -> State[Fitting]:
+def _noted(own: RefitState) -> State[RefitState]:
     return State(own.inner.point, own, own.inner.phase if own.settled else Provisional())
 
 

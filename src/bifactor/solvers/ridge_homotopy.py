@@ -11,7 +11,7 @@ from bifactor.problems.memory import stages_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Staged, State, Value
 from bifactor.solvers.base import Solver
-from bifactor.solvers.growth import grown
+from bifactor.solvers.growth import add_columns
 from bifactor.solvers.pcg import PCG
 from bifactor.solvers.requirements import require_inner, wrapping
 from bifactor.svd import spectral_norm
@@ -115,7 +115,7 @@ class RidgeHomotopy(Solver[Ridged]):
         if lam <= max(NEGLIGIBLE * first, problem.new_columns.rho(problem.kind)):
             lam = 0.0
         at, room = _at(problem, lam), rank + problem.kind.fixed_columns - x.width
-        x = grown(at, x, room) if room > 0 else x
+        x = add_columns(at, x, room) if room > 0 else x
         if x.width == 0:  # X = 0 is the solution
             x, at, lam = problem.zero(rank), problem, 0.0
         return _noted(problem, Ridged(self.solver.init(at, x, rank), rank, lam, first))

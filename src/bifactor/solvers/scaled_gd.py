@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bifactor.errors import InputError
 from bifactor.factors import Factors
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.memory import run_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import State, Value
@@ -16,7 +16,7 @@ from bifactor.validation import require_instance, settle_nonnegative
 
 
 @dataclass(frozen=True)
-class Scaled(Value, key="scaled_gd"):
+class ScaledGDMemory(Value, key="scaled_gd"):
     """The memory of the step rule, and ⟨∇F, S⟩ at the last point, S the preconditioned gradient."""
 
     memory: Value
@@ -24,7 +24,7 @@ class Scaled(Value, key="scaled_gd"):
 
 
 @dataclass(frozen=True)
-class ScaledGD(Solver[Scaled]):
+class ScaledGD(Solver[ScaledGDMemory]):
     """U ← U − η ∇f V (VᴴV + δI)⁻¹, V ← V − η ∇fᴴ U (UᴴU + δI)⁻¹, both from the old factors.
 
     The rate does not depend on the condition number of X. The blocks are in the units of f (see
@@ -61,12 +61,12 @@ class ScaledGD(Solver[Scaled]):
     def peak(self, problem: Objective, rank: int) -> int:
         return run_memory(problem, rank, pairs=10, lengths=self.step_size.lengths)
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Scaled]:
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[ScaledGDMemory]:
         point = problem.at(x)
-        return State(point, Scaled(self.step_size.init(problem, point, 0.0), first_decrement(problem, point)))
+        return State(point, ScaledGDMemory(self.step_size.init(problem, point, 0.0), first_decrement(problem, point)))
 
-    def step(self, problem: Objective, state: State[Scaled]) -> State[Scaled]:
+    def step(self, problem: Objective, state: State[ScaledGDMemory]) -> State[ScaledGDMemory]:
         point, own = state.point, state.own
         s = preconditioned(problem, point.x, point.gradient, self.damping * distance(problem, own.decrement))
-        taken = self.step_size.next(Path(problem, point, -s), own.memory)
-        return State(taken.point, Scaled(taken.memory, point.gradient.inner(s)), taken.phase)
+        taken = self.step_size.next(FactorCurve(problem, point, -s), own.memory)
+        return State(taken.point, ScaledGDMemory(taken.memory, point.gradient.inner(s)), taken.phase)

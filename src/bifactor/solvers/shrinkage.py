@@ -15,7 +15,7 @@ MORE = 5
 """The number of extra pairs beyond those of the start: one below the threshold shows that all have been found."""
 
 
-def shrunk(
+def shrink_singular_values(
     kind: Kind,
     M: LinearMap,
     limit: int,

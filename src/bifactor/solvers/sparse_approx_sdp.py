@@ -32,7 +32,7 @@ class Corner(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Steps(Value, key="sparse_approx_sdp"):
+class SDPMemory(Value, key="sparse_approx_sdp"):
     """The data of the last step for the next."""
 
     k: int
@@ -84,7 +84,7 @@ SETS: dict[type[Kind], type[Ball] | type[Spectrahedron]] = {Free: Ball, Symmetri
 
 
 @dataclass(frozen=True)
-class SparseApproxSDP(Solver[Steps]):
+class SparseApproxSDP(Solver[SDPMemory]):
     """Minimise f over ‖X‖_* ≤ τ by steps towards one singular pair of the gradient at a time.
 
         X ← (1 − a)X − aτ·uvᴴ,  (u, v) the leading singular pair of ∇f(X) to within C_f/k²,  a = min(1, 2/k)
@@ -140,12 +140,12 @@ class SparseApproxSDP(Solver[Steps]):
         corner = search_memory(problem, 1) + 4 * pair_memory(problem, rank)
         return max(run_memory(problem, rank, pairs=8, lengths=5), corner) + stages_memory(problem, range(1, rank), 1.0)
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Steps]:
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[SDPMemory]:
         point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))
         # At X = 0 the gradient in the factors is 0, but the run continues.
-        return State(point, Steps(1, None, 0.0, point.value, rank), Staged())
+        return State(point, SDPMemory(1, None, 0.0, point.value, rank), Staged())
 
-    def step(self, problem: Objective, state: State[Steps]) -> State[Steps]:
+    def step(self, problem: Objective, state: State[SDPMemory]) -> State[SDPMemory]:
         own = state.own
         corner = self._next(problem, state, self._tol(problem, own))
         if corner.gap <= self.accuracy:
@@ -155,10 +155,10 @@ class SparseApproxSDP(Solver[Steps]):
         new = self._moved(problem, state, corner)
         # The first steps of fixed length may overshoot a small X; the run continues from a saddle point of the factors.
         staged = new.value > own.first or not new.gradient.left.any()
-        following = Steps(own.k + 1, corner.x, corner.steep, own.first, own.rank)
+        following = SDPMemory(own.k + 1, corner.x, corner.steep, own.first, own.rank)
         return State(new, following, Staged() if staged else Moving())
 
-    def _moved(self, problem: Objective, state: State[Steps], corner: Corner) -> Point:
+    def _moved(self, problem: Objective, state: State[SDPMemory], corner: Corner) -> Point:
         """The point after a step towards the corner."""
         now, own = state.point, state.own
         a = min(1.0, 2 / own.k)
@@ -168,7 +168,7 @@ class SparseApproxSDP(Solver[Steps]):
         # Measured again: the first corners are far away, and their rounding would stay in an updated z.
         return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
 
-    def _next(self, problem: Objective, state: State[Steps], tol: float) -> Corner:
+    def _next(self, problem: Objective, state: State[SDPMemory], tol: float) -> Corner:
         """−τuvᴴ, from the leading pair (u, v) of ∇f."""
         own, z = state.own, state.point.z
         slopes = problem.f.slopes(z)[1]
@@ -180,7 +180,7 @@ class SparseApproxSDP(Solver[Steps]):
         dz = problem.f.measure(x) - z
         return Corner(x, dz, -inner(slopes, dz), float(s[0]))
 
-    def _tol(self, problem: Objective, own: Steps) -> float:
+    def _tol(self, problem: Objective, own: SDPMemory) -> float:
         """The accuracy of the pair that this step needs: C_f/k² in the units of f."""
         needed = self._curvature(problem) / (own.k**2 * self.radius * own.steep) if own.steep > 0 else TIGHT
         return min(max(needed, TIGHT), LOOSE)

@@ -18,8 +18,8 @@ from bifactor.problems.objective import Objective
 from bifactor.problems.state import Settled, Staged, Stalled, State, Value
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_explicit, require_free, require_numpy, require_plain
-from bifactor.solvers.shrinkage import ball_threshold, blend, shrunk
-from bifactor.steps.base import shortened
+from bifactor.solvers.shrinkage import ball_threshold, blend, shrink_singular_values
+from bifactor.steps.base import backtrack
 from bifactor.validation import is_count, settle_positive
 
 RELAXATION = 1.6
@@ -36,14 +36,14 @@ PROJECTION_TOL, MOST = 1e-10, 1000
 
 
 @dataclass(frozen=True)
-class Split(Value, key="spg.split"):
+class ProjectionStart(Value, key="spg.split"):
     """X₂ in the ball, and the multiplier of X₁ = X₂ with X₁ in the box: a start for the next projection."""
 
     X2: Array
     Y: Array
 
 
-def project(B: Array, radius: float, bound: float, known: Split) -> tuple[Array, Split]:
+def project(B: Array, radius: float, bound: float, known: ProjectionStart) -> tuple[Array, ProjectionStart]:
     """argmin ‖X − B‖_F over ‖X‖_* ≤ radius and |Xᵢⱼ| ≤ bound, always feasible.
 
     If the nearest matrix in one of the sets is also in the other, it is the solution. Otherwise the result is scaled
@@ -54,23 +54,25 @@ def project(B: Array, radius: float, bound: float, known: Split) -> tuple[Array,
     S. Boyd, N. Parikh, E. Chu, B. Peleato and J. Eckstein, Distributed optimization and statistical learning via the
     alternating direction method of multipliers, Found. Trends Mach. Learn. 3 (2011).
     """
-    cut = clipped(B, bound)
+    cut = clip_entries(B, bound)
     if _nuclear(cut) <= radius:
-        return cut, Split(cut, 0 * B)
-    low = in_ball(B, radius)
+        return cut, ProjectionStart(cut, 0 * B)
+    low = project_on_ball(B, radius)
     if float(np.max(np.abs(low))) > bound:
         return _alternating(B, radius, bound, known, cut)
-    return _inside(low, radius, bound), Split(low, low - B)
+    return _inside(low, radius, bound), ProjectionStart(low, low - B)
 
 
-def _alternating(B: Array, radius: float, bound: float, known: Split, cut: Array) -> tuple[Array, Split]:
-    near = in_ball(cut, radius)
+def _alternating(
+    B: Array, radius: float, bound: float, known: ProjectionStart, cut: Array
+) -> tuple[Array, ProjectionStart]:
+    near = project_on_ball(cut, radius)
     X2, Y, mu = known.X2, known.Y, max(1.0, norm(B - near) / norm(near))  # Y ends up as large as B − X
     tol = max(PROJECTION_TOL, 10 * epsilon(B))
     for count in range(1, MOST + 1):
-        X1 = clipped((B + Y + mu * X2) / (1 + mu), bound)
+        X1 = clip_entries((B + Y + mu * X2) / (1 + mu), bound)
         between = RELAXATION * X1 + (1 - RELAXATION) * X2
-        old, X2 = X2, in_ball(between - Y / mu, radius)
+        old, X2 = X2, project_on_ball(between - Y / mu, radius)
         Y = Y - mu * (between - X2)
         size, apart, change = norm(X1), norm(X1 - X2), norm(X2 - old)
         if not max(apart, change) > tol * size:
@@ -78,20 +80,20 @@ def _alternating(B: Array, radius: float, bound: float, known: Split, cut: Array
         if count % EVERY == 0 and count <= UNTIL:
             left, right = apart * norm(Y), mu * change * size
             mu *= 2.0 if left > APART * right else 0.5 if right > APART * left else 1.0
-    return _inside((X1 + X2) / 2, radius, bound), Split(X2, Y)
+    return _inside((X1 + X2) / 2, radius, bound), ProjectionStart(X2, Y)
 
 
 def _inside(X: Array, radius: float, bound: float) -> Array:
     return X / max(1.0, _nuclear(X) / radius, float(np.max(np.abs(X))) / bound)
 
 
-def clipped(X: Array, bound: float) -> Array:
+def clip_entries(X: Array, bound: float) -> Array:
     """The nearest matrix with entries of modulus ≤ bound."""
     size = np.abs(X)
     return np.where(size > bound, X * (bound / np.where(size > 0, size, 1.0)), X).astype(X.dtype)
 
 
-def in_ball(X: Array, radius: float) -> Array:
+def project_on_ball(X: Array, radius: float) -> Array:
     """The nearest matrix with ‖X‖_* ≤ radius."""
     A, s, Bh = thin_svd(X)
     return (A * np.maximum(s.astype(np.float64) - ball_threshold(s, radius), 0).astype(s.dtype)) @ Bh
@@ -118,11 +120,11 @@ class Target(NamedTuple):
     """A point of the ball to move to: factors, and a start for the next projection on the ball and the box."""
 
     x: Factors
-    split: Split | None
+    split: ProjectionStart | None
 
 
 @dataclass(frozen=True)
-class Spectral(Value, key="spg"):
+class SPGMemory(Value, key="spg"):
     """The data of the last steps for the next."""
 
     length: float
@@ -131,12 +133,12 @@ class Spectral(Value, key="spg"):
     """The last values of f."""
     rank: int
     """The largest number of columns of X."""
-    split: Split | None
+    split: ProjectionStart | None
     """A start for the next projection on ball and box."""
 
 
 @dataclass(frozen=True)
-class SPG(Solver[Spectral]):
+class SPG(Solver[SPGMemory]):
     """Minimise f over ‖X‖_* ≤ τ, and over |Xᵢⱼ| ≤ α if a bound is given, by projected gradient steps.
 
         D = P(X − max(s, 1)∇f(X)) − X,  X ← X + tD,  s = ‖ΔX‖²/⟨ΔX, Δ∇f⟩
@@ -201,15 +203,15 @@ class SPG(Solver[Spectral]):
     def peak(self, problem: Objective, rank: int) -> int:
         return run_memory(problem, rank, pairs=16, lengths=9)
 
-    def init(self, problem: Objective, x: Factors, rank: int) -> State[Spectral]:
+    def init(self, problem: Objective, x: Factors, rank: int) -> State[SPGMemory]:
         here = Target(x, None)
         if self._outside(x):
             here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.f.gradient(x)), rank, here)
         point = problem.measured(here.x)
         # At X = 0 the gradient in the factors is 0, but the run continues.
-        return State(point, Spectral(1.0, (point.value,), rank, here.split), Staged())
+        return State(point, SPGMemory(1.0, (point.value,), rank, here.split), Staged())
 
-    def step(self, problem: Objective, state: State[Spectral]) -> State[Spectral]:
+    def step(self, problem: Objective, state: State[SPGMemory]) -> State[SPGMemory]:
         now, own = state.point, state.own
         slopes = problem.f.slopes(now.z)[1]
         G = problem.f.pull_back(slopes)
@@ -229,12 +231,14 @@ class SPG(Solver[Spectral]):
         kind = here.x.kind
         if self.bound is None:
             threshold = partial(ball_threshold, radius=self.radius)
-            A, s, B = shrunk(kind, M, limit, threshold, TOL, RESTARTS, start=here.x if here.x.any() else None)
+            A, s, B = shrink_singular_values(
+                kind, M, limit, threshold, TOL, RESTARTS, start=here.x if here.x.any() else None
+            )
             # After a long step the singular values are large, and rounding would leave their sum slightly too large.
             s = s * min(1.0, self.radius / max(float(np.sum(s, dtype=np.float64)), self.radius))
             return Target(kind.from_triplets(A, s, B), None)
         B = M @ np.eye(M.shape[1], dtype=M.dtype)
-        X, split = project(B, self.radius, self.bound, here.split or Split(0 * B, 0 * B))
+        X, split = project(B, self.radius, self.bound, here.split or ProjectionStart(0 * B, 0 * B))
         A, s, Bh = thin_svd(X)
         return Target(kind.from_triplets(A, s, herm(Bh)), split)
 
@@ -246,8 +250,8 @@ class SPG(Solver[Spectral]):
         return excess > 1 + 1e3 * epsilon(x.left)
 
     def _moved(
-        self, problem: Objective, state: State[Spectral], target: Target, t: float, dz: Array
-    ) -> State[Spectral]:
+        self, problem: Objective, state: State[SPGMemory], target: Target, t: float, dz: Array
+    ) -> State[SPGMemory]:
         """The state at X + t(target − X), with the spectral step for the next."""
         now, own = state.point, state.own
         x, exact = blend(now.x, target.x, t, own.rank)
@@ -257,15 +261,15 @@ class SPG(Solver[Spectral]):
         length = _apart(x, now.x) ** 2 / bend if bend > 0 else LONGEST
         recent = (*own.recent, f)[-self.memory :]
         length = min(max(length, SHORTEST), LONGEST)
-        return State(problem.known(x, f, slopes, z), Spectral(length, recent, own.rank, target.split))
+        return State(problem.known(x, f, slopes, z), SPGMemory(length, recent, own.rank, target.split))
 
     def _along_projections(
-        self, problem: Objective, state: State[Spectral], G: LinearMap, slopes: Array
-    ) -> State[Spectral]:
+        self, problem: Objective, state: State[SPGMemory], G: LinearMap, slopes: Array
+    ) -> State[SPGMemory]:
         """The state at the first P(X − ts∇f(X)) that is low enough, t = 1, ½, ¼, …"""
         now, own, slope = state.point, state.own, 0.0
 
-        def attempt(t: float) -> State[Spectral] | None:
+        def attempt(t: float) -> State[SPGMemory] | None:
             nonlocal slope
             ahead = LowRankPlus(now.x.left, now.x.right, -t, G)
             target = self._nearest(ahead, own.rank, Target(now.x, own.split))
@@ -275,7 +279,7 @@ class SPG(Solver[Spectral]):
             return self._moved(problem, state, target, 1.0, dz) if low else None
 
         # A spectral step of LONGEST is not an estimate of the length.
-        taken = shortened(attempt, own.length, min(own.length, 1.0) / 2**TRIALS)
+        taken = backtrack(attempt, own.length, min(own.length, 1.0) / 2**TRIALS)
         return replace(state, phase=Stalled(-slope)) if taken is None else taken
 
 

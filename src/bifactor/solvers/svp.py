@@ -8,7 +8,7 @@ from bifactor.arrays import inner
 from bifactor.factors import Factors, Free
 from bifactor.inits import Zero
 from bifactor.linear_map import LinearMap, LowRankPlus
-from bifactor.operators.curves import straightened
+from bifactor.operators.curves import line_as_curve
 from bifactor.problems.memory import pair_memory, run_memory, search_memory
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Staged, State, Value
@@ -90,6 +90,6 @@ class SVP(Solver[Limited]):
         else:  # X = 0 has no columns, so those of the gradient are used
             Q = problem.kind.leading(G, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, sign=-1)[0]
         P = G.H @ Q  # the projected gradient is QPᴴ
-        here, d = straightened(x, Free().pair(Q, P))
+        here, d = line_as_curve(x, Free().pair(Q, P))
         bend = d.inner(Free().pair(*problem.f.hessian(here, state.point.z)(d)))
         return inner(P, P) / bend if bend > 0 else mu

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Moving, Phase, Point, Value
 
@@ -41,14 +41,14 @@ class StepSize(ABC, Generic[Memory]):
         """The memory to keep from step to step."""
 
     @abstractmethod
-    def next(self, path: Path, memory: Memory) -> Step:
+    def next(self, path: FactorCurve, memory: Memory) -> Step:
         """One step along the path."""
 
 
 Taken = TypeVar("Taken")
 
 
-def shortened(attempt: Callable[[float], Taken | None], a: float, shortest: float, shrink: float = 0.5) -> Taken | None:
+def backtrack(attempt: Callable[[float], Taken | None], a: float, shortest: float, shrink: float = 0.5) -> Taken | None:
     """The first result that is not None of attempts at a, shrink·a, shrink²·a, … above `shortest`; otherwise None."""
     while a > shortest:
         taken = attempt(a)

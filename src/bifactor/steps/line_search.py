@@ -7,10 +7,10 @@ import numpy as np
 
 from bifactor.arrays import epsilon
 from bifactor.errors import InputError
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, Stalled, Value
-from bifactor.steps.base import Step, StepSize, reciprocal, shortened
+from bifactor.steps.base import Step, StepSize, backtrack, reciprocal
 from bifactor.steps.quartic import minimiser
 from bifactor.validation import settle_positive
 
@@ -52,7 +52,7 @@ class Backtracking(StepSize[Tried]):
     def init(self, problem: Objective, point: Point, L_g: float) -> Tried:
         return Tried(reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared()), guessed=True)
 
-    def next(self, path: Path, memory: Tried) -> Step:
+    def next(self, path: FactorCurve, memory: Tried) -> Step:
         x, eps, promise = path.point.x, epsilon(path.point.x.left), -path.slope
         eta = self.grow * memory.eta
         if memory.guessed:
@@ -60,7 +60,7 @@ class Backtracking(StepSize[Tried]):
             visible = 1e4 * eps * abs(path.point.value) / max(promise, 1e-300)
             eta = visible if eta < visible < 1e6 * eta else eta
         eta = min(eta, path.longest)
-        taken = shortened(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
+        taken = backtrack(partial(self._attempt, path), eta, eps * x.norm() / max(path.d.norm(), 1e-150), self.shrink)
         if taken is None:
             return Step(path.point, memory, Stalled(memory.eta * promise, abs(path.point.value)))
         while memory.guessed:
@@ -70,7 +70,7 @@ class Backtracking(StepSize[Tried]):
             taken = further
         return taken
 
-    def _attempt(self, path: Path, eta: float) -> Step | None:
+    def _attempt(self, path: FactorCurve, eta: float) -> Step | None:
         """The step, if it lowers F by enough."""
         trial, first = path.to(eta), path.point.value
         enough = trial.value < first and trial.value <= first + self.decrease * eta * path.slope
@@ -125,7 +125,7 @@ class CurveSearch(StepSize[Searched]):
         guess = reciprocal(max(problem.scale, L_g) * point.x.spectral_norm_squared())
         return Searched(guess, guess)
 
-    def next(self, path: Path, memory: Searched) -> Step:
+    def next(self, path: FactorCurve, memory: Searched) -> Step:
         if not path.slope < 0:
             return Step(path.point, memory, Stalled(0.0))
         path = replace(path, near=memory.usual)
@@ -144,7 +144,7 @@ class CurveSearch(StepSize[Searched]):
         return _halved(tried, memory, memory.eta if a is None else a)
 
 
-def _usual(path: Path, memory: Searched) -> Step | None:
+def _usual(path: FactorCurve, memory: Searched) -> Step | None:
     """The step of the usual length, if it is known to be about the best."""
     if not path.problem.f.quadratic or path.others or path.ahead is None or path.longest < path.ahead[0]:
         return None
@@ -159,13 +159,13 @@ def _usual(path: Path, memory: Searched) -> Step | None:
     return Step(new, memory.after(a, best)) if new.value < first else None
 
 
-def _best(path: Path, guess: float) -> float | None:
+def _best(path: FactorCurve, guess: float) -> float | None:
     quartic = None if path.others else path.curve.quartic
     a = minimiser((quartic + path.polynomial).tolist()) if quartic is not None else _newton(path, guess)
     return None if a is None else min(a, path.longest)
 
 
-def _halved(path: Path, memory: Searched, a: float) -> Step:
+def _halved(path: FactorCurve, memory: Searched, a: float) -> Step:
     """The first step towards 0 that decreases F, if rounding has spoilt the search."""
     x, bend = path.point.x, _function(path, 0.0)[2] if path.curve.bends else None
     # A guess, and with it the predicted decrease, may be far too large.
@@ -180,12 +180,12 @@ def _halved(path: Path, memory: Searched, a: float) -> Step:
         new = path.along(a)
         return Step(new, memory.after(a, a)) if new.value < path.point.value else None
 
-    return shortened(attempt, min(a, path.longest), shortest) or Step(
+    return backtrack(attempt, min(a, path.longest), shortest) or Step(
         path.point, memory, Stalled(promised, abs(path.point.value))
     )
 
 
-def _newton(path: Path, guess: float) -> float | None:
+def _newton(path: FactorCurve, guess: float) -> float | None:
     """A step that lowers F and reduces its slope, by Newton's method within a bracket."""
     first, _, bend = _function(path, 0.0) if path.curve.bends else (path.point.value, path.slope, None)
     low, high, behind = 0.0, np.inf, (0.0, path.slope)
@@ -208,7 +208,7 @@ def _newton(path: Path, guess: float) -> float | None:
     return best
 
 
-def _function(path: Path, a: float) -> tuple[float, float, float | None]:
+def _function(path: FactorCurve, a: float) -> tuple[float, float, float | None]:
     """F, F′ and, if it is known, F″ at a."""
     value, slope, bend = path.curve.at(a)
     c = path.polynomial.tolist()  # Python numbers: NumPy scalars would change the precision of arrays

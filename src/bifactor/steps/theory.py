@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bifactor.factors import Factors, require_symmetric
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, Value
 from bifactor.steps.base import Length, Step, StepSize, reciprocal
@@ -57,7 +57,7 @@ class TheoryStep(StepSize[Curved]):
         L = max(problem.smoothness if self.L is None else self.L, L_g)
         return Curved(L, reciprocal(self.once(L, problem, point.x) + problem.curvature_of_terms(point.x)))
 
-    def next(self, path: Path, memory: Curved) -> Step:
+    def next(self, path: FactorCurve, memory: Curved) -> Step:
         eta, problem = memory.eta, path.problem
         if self.every_step:
             x = path.point.x
@@ -85,7 +85,7 @@ class Constant(StepSize[Length]):
     def init(self, problem: Objective, point: Point, L_g: float) -> Length:
         return Length(self.eta)
 
-    def next(self, path: Path, memory: Length) -> Step:
+    def next(self, path: FactorCurve, memory: Length) -> Step:
         return Step(path.to(memory.eta), memory)
 
 

@@ -16,7 +16,7 @@ from bifactor.operators import Bound, Evaluated, Featured, Operator, Recomputed,
 from bifactor.penalties import Penalty
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, State
-from bifactor.running.checkpoint import packed
+from bifactor.running.checkpoint import pack_value
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
 from bifactor.solvers import Solver
@@ -269,7 +269,7 @@ def check_solver(solver: Solver, problem: Objective, rank: int, seed: int = 0) -
 
 def _arrays(state: State) -> list[Array]:
     arrays: dict[str, Array] = {}
-    packed(state, arrays, {})
+    pack_value(state, arrays, {})
     return [np.array(a) for a in arrays.values()]
 
 

@@ -24,7 +24,7 @@ SHARE = 0.1
 """Share of the known entries that are held out to compare losses."""
 
 
-class Data(NamedTuple):
+class InvarianceData(NamedTuple):
     """A table with NaN for unknown entries, and what a change of it needs."""
 
     X: Array
@@ -165,7 +165,7 @@ def compare(
         by = {"shift": 100 * float(np.nanstd(X)), "features": (0.01, 2000.0)}.get(change, 1e6)
     models = clone(estimator), clone(estimator).set_params(**settings or {})
     with tempfile.TemporaryDirectory() as folder:
-        data = Data(rest, by, answers or _answers, seed, Path(folder))
+        data = InvarianceData(rest, by, answers or _answers, seed, Path(folder))
         first, second = (way(model, data) for way, model in zip((before, after), models, strict=True))
     spread = float(np.std(first)) or 1.0
     largest = float(np.max(np.abs(first - second))) / spread  # NaN if an answer is
@@ -209,29 +209,29 @@ def _expected(model: Any, found: Any) -> Array:
     return np.asarray(found) if classes is None else classes[0] + (classes[1] - classes[0]) * np.asarray(found)
 
 
-def _plain(model: Any, data: Data) -> Array:
+def _plain(model: Any, data: InvarianceData) -> Array:
     return data.answers(model.fit(data.X), data.X)
 
 
-def _scaled(model: Any, data: Data) -> Array:
+def _scaled(model: Any, data: InvarianceData) -> Array:
     X = data.X * data.by
     return data.answers(model.fit(X), X) / data.by
 
 
-def _shifted(model: Any, data: Data) -> Array:
+def _shifted(model: Any, data: InvarianceData) -> Array:
     X = data.X + data.by
     return data.answers(model.fit(X), X) - data.by
 
 
-def _weighed(model: Any, data: Data) -> Array:
+def _weighed(model: Any, data: InvarianceData) -> Array:
     return data.answers(model.fit(data.X, sample_weight=data.weights), data.X)
 
 
-def _weighed_more(model: Any, data: Data) -> Array:
+def _weighed_more(model: Any, data: InvarianceData) -> Array:
     return data.answers(model.fit(data.X, sample_weight=data.weights * data.by), data.X)
 
 
-def _with_other_features(model: Any, data: Data) -> Array:
+def _with_other_features(model: Any, data: InvarianceData) -> Array:
     features = _features(model)
     if not features:
         raise InputError(f"{type(model).__name__} has no features. Set user_features or item_features.")
@@ -240,7 +240,7 @@ def _with_other_features(model: Any, data: Data) -> Array:
     return _plain(model, data)
 
 
-def _ordered(model: Any, data: Data) -> Array:
+def _ordered(model: Any, data: InvarianceData) -> Array:
     rng = np.random.default_rng(data.seed)
     orders = [rng.permutation(count) for count in data.X.shape]
     sides = {"user_features": orders[0], "item_features": orders[1]}
@@ -254,7 +254,7 @@ def _features(model: Any) -> dict[str, Any]:
     return {name: F for name, F in given.items() if F is not None}
 
 
-def _sparse(model: Any, data: Data) -> Array:
+def _sparse(model: Any, data: InvarianceData) -> Array:
     """Known entries are stored or, where the others count as 0, all that are not 0."""
     i, j, y = data.known
     known = hasattr(model, "fit_long")
@@ -262,24 +262,24 @@ def _sparse(model: Any, data: Data) -> Array:
     return data.answers(model.fit(X), data.X)
 
 
-def _triples(model: Any, data: Data) -> Array:
+def _triples(model: Any, data: InvarianceData) -> Array:
     _require_long(model)
     return data.answers(model.fit(data.known), data.X)
 
 
-def _framed(model: Any, data: Data) -> Array:
+def _framed(model: Any, data: InvarianceData) -> Array:
     lines = nw.from_dict(dict(zip(("row", "column", "value"), data.known, strict=True)), backend="pandas")
     return data.answers(_fitted_long(model, lines.to_native()), data.X)
 
 
-def _filed(model: Any, data: Data) -> Array:
+def _filed(model: Any, data: InvarianceData) -> Array:
     return data.answers(_fitted_long(model, _file(data, data.lines())), data.X)
 
 
-def _named(row: str, column: str) -> Callable[[Any, Data], Array]:
+def _named(row: str, column: str) -> Callable[[Any, InvarianceData], Array]:
     """Fits to a file with names of these patterns."""
 
-    def way(model: Any, data: Data) -> Array:
+    def way(model: Any, data: InvarianceData) -> Array:
         _fitted_long(model, _file(data, data.lines(row, column)))
         i, j = np.indices(data.X.shape).reshape(2, -1).tolist()
         names = [row.format(k) for k in i], [column.format(k) for k in j]
@@ -288,7 +288,7 @@ def _named(row: str, column: str) -> Callable[[Any, Data], Array]:
     return way
 
 
-def _blocks(model: Any, data: Data) -> Array:
+def _blocks(model: Any, data: InvarianceData) -> Array:
     _require_long(model)
     store = partition(data.known, data.folder / "blocks", dtype=data.X.dtype)
     return data.answers(model.fit(store), data.X)
@@ -304,7 +304,7 @@ def _fitted_long(model: Any, source: Any) -> Any:
     return model.fit_long(source, row="row", col="column", value="value")
 
 
-def _file(data: Data, lines: dict[str, Any]) -> Path:
+def _file(data: InvarianceData, lines: dict[str, Any]) -> Path:
     """A csv file of these columns; numbers are written to the last digit."""
     path = data.folder / "lines.csv"
     quoted = ['"{}","{}",{!r}'.format(*line) for line in zip(*lines.values(), strict=True)]

@@ -14,9 +14,9 @@ import pytest
 
 import bifactor as bf
 from bifactor.data.store import partition
-from bifactor.data.store.block_file import HEADER, TYPES, digest, encoded
+from bifactor.data.store.block_file import HEADER, TYPES, digest, encode_columns
 from bifactor.data.store.block_store import Part
-from bifactor.data.store.manifest import signed, unsigned
+from bifactor.data.store.manifest import read_checked, with_checksum
 from bifactor.errors import FileError
 from bifactor.executors import Workspace
 from bifactor.running import files
@@ -31,7 +31,7 @@ def store(tmp_path, monkeypatch):
 def made(folder, seed):
     rng = np.random.default_rng(seed)
     rows, cols = (np.array([f"n{k}" for k in rng.integers(80, size=2000)]) for _ in range(2))
-    table = bf.data.observations.named(
+    table = bf.data.observations.observations_from_names(
         bf.data.Names.of(rows, "row"), bf.data.Names.of(cols, "column"), rng.standard_normal(2000), None
     )
     return bf.data.partition(table, folder)
@@ -97,7 +97,7 @@ def test_foreign_blocks_are_refused(store, tmp_path):
 
 def rewritten(store, change):
     """The store with other columns in its third block, and with right checksums."""
-    content = unsigned(store.folder / "manifest.json")
+    content = read_checked(store.folder / "manifest.json")
     header, path = store.parts[2].header, Path(store.parts[2].path)
     blob = path.read_bytes()
     column = {
@@ -105,12 +105,12 @@ def rewritten(store, change):
     }
     change(column)
     types = {name: TYPES.index(one.dtype.str.replace("|", "<")) for name, one in column.items()}
-    parts = encoded(column)
+    parts = encode_columns(column)
     header = header._replace(**types)
     header = header._replace(fingerprint=digest(header, parts))
     path.write_bytes(header.pack() + b"".join(parts))
     content["blocks"][2] = list(header)
-    (store.folder / "manifest.json").write_bytes(signed(content))
+    (store.folder / "manifest.json").write_bytes(with_checksum(content))
     return fresh(store)
 
 
@@ -165,11 +165,11 @@ def test_a_block_is_checked_once(store, monkeypatch):
 
 
 def test_a_block_that_claims_too_much_takes_no_memory(store):
-    content, path = unsigned(store.folder / "manifest.json"), Path(store.parts[0].path)
+    content, path = read_checked(store.folder / "manifest.json"), Path(store.parts[0].path)
     header = store.parts[0].header._replace(size=10**12)
     content["values"]["size"] += header.size - content["blocks"][0][3]
     content["blocks"][0] = list(header)
-    (store.folder / "manifest.json").write_bytes(signed(content))
+    (store.folder / "manifest.json").write_bytes(with_checksum(content))
     path.write_bytes(header.pack() + path.read_bytes()[HEADER:])
     with pytest.raises(FileError, match="bytes, but should have"):
         fresh(store).parts[0].load()
@@ -192,7 +192,7 @@ def test_every_field_of_a_manifest_is_tested_though_the_checksum_is_right(tmp_pa
     store = bf.data.partition(triples, tmp_path / "blocks")
     path = store.folder / "manifest.json"
     free = {"request", "missing", "layout", "header", "wide", "total", "squares", "whole", "levels"}
-    whole = unsigned(path)
+    whole = read_checked(path)
     for place in nodes(whole):
         for strange in STRANGE:
             content = copy.deepcopy(whole)
@@ -202,7 +202,7 @@ def test_every_field_of_a_manifest_is_tested_though_the_checksum_is_right(tmp_pa
             if at[place[-1]] == strange:
                 continue
             at[place[-1]] = strange
-            path.write_bytes(signed(content))
+            path.write_bytes(with_checksum(content))
             try:
                 opened = bf.data.BlockStore.open(store.folder)
                 _ = opened.parts, opened.levels, opened.fingerprint, repr(opened), opened.marginals, opened.row_names
@@ -316,6 +316,6 @@ def test_a_pipe_in_the_place_of_a_block_is_refused(store):
 
 def test_manifests_may_hold_what_utf8_cannot_encode(store):
     path = store.folder / "manifest.json"
-    content = unsigned(path) | {"request": {"source": "caf\udce9.csv"}}
-    path.write_bytes(signed(content))
-    assert unsigned(path) == content
+    content = read_checked(path) | {"request": {"source": "caf\udce9.csv"}}
+    path.write_bytes(with_checksum(content))
+    assert read_checked(path) == content

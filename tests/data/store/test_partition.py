@@ -365,21 +365,21 @@ def test_blocks_have_equal_numbers_of_observations():
     rng = np.random.default_rng(5)
     counts = rng.geometric(0.05, size=100_000)
     counts[rng.random(100_000) < 0.1] = 0
-    found = partition.Plan.of(counts, 1000, 2 * 10**9)
+    found = partition.BlockPlan.of(counts, 1000, 2 * 10**9)
     assert found.count == 8
     assert (found.cuts[0], found.cuts[-1]) == (0, counts.size)
     np.testing.assert_array_equal(found.sizes, np.add.reduceat(counts, found.cuts[:-1]))
     assert found.sizes.max() - found.sizes.min() <= 2 * counts.max()
-    small = partition.Plan.of(counts, 1000, 10**7)
+    small = partition.BlockPlan.of(counts, 1000, 10**7)
     assert small.sizes.max() <= 10**7 / partition.SHARE + counts.max()
-    one = partition.Plan.of(np.array([0, 10**9, 0]), 1000, 10**8)
+    one = partition.BlockPlan.of(np.array([0, 10**9, 0]), 1000, 10**8)
     assert one.count == 1
     assert one.cuts.tolist() == [0, 3]
 
 
 def test_more_names_than_memory_can_hold_are_refused():
     rng = np.random.default_rng(6)
-    numbers, text = names_module.Side("row", 1 << 20), names_module.Side("column", 1 << 20)
+    numbers, text = names_module.NameCounter("row", 1 << 20), names_module.NameCounter("column", 1 << 20)
     with pytest.raises(InputError, match="row names"):
         numbers.add(rng.integers(1 << 60, size=50_000), np.ones(50_000, bool))
     with pytest.raises(InputError, match="column names"):
@@ -391,7 +391,7 @@ def test_names_change_from_an_array_to_a_table_and_grow():
     rng = np.random.default_rng(7)
     parts = [rng.integers(-100, 1000, size=3000), rng.integers(-(1 << 40), 1 << 40, size=9000)]
     parts += [rng.choice(np.concatenate(parts), size=5000)]
-    side = names_module.Side("row", 1 << 24)
+    side = names_module.NameCounter("row", 1 << 24)
     kept = []
     for part in parts:
         known = rng.random(part.size) < 0.8
@@ -410,7 +410,7 @@ def test_names_return_to_an_array_where_a_table_would_take_more_memory():
     """Numbers of a moderate range in random order look sparse at first; a table of all would not fit."""
     rng, size = np.random.default_rng(9), 3_000_000
     order, known = rng.permutation(size) - 5, rng.random(size) < 0.5
-    side = names_module.Side("row", 9 * size)
+    side = names_module.NameCounter("row", 9 * size)
     for start in range(0, size, 200_000):
         part = slice(start, start + 200_000)
         side.add(order[part], known[part])

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from bifactor.errors import InputError
-from bifactor.models.imputation.encoding import MOST_CLASSES, ClassCode, Layout, LevelCode, NumberCode, Schema, code_of
+from bifactor.models.imputation.encoding import (
+    MOST_CLASSES,
+    ClassCode,
+    LevelCode,
+    NumberCode,
+    Schema,
+    TableEncoding,
+    code_of,
+)
 
 RNG = np.random.default_rng(0)
 SKEWED = np.exp(RNG.standard_normal(400))
@@ -81,7 +89,7 @@ def test_sizes_whose_differences_overflow_are_refused():
 def test_places_of_a_table():
     X = np.column_stack([SKEWED, np.ones(400), RNG.integers(0, 3, 400), RNG.integers(0, 2, 400)]).astype(float)
     X[::7, 2] = np.nan
-    layout = Layout.of(X, Schema(("number", "number", "category", "boolean"), (0, 0, 3, 2)))
+    layout = TableEncoding.of(X, Schema(("number", "number", "category", "boolean"), (0, 0, 3, 2)))
     assert layout.own.tolist() == [0, 2, 2, 3]
     assert layout.kinds() == ["number", "category", "category", "boolean"]
     assert layout.spans[1] == slice(1, 1)

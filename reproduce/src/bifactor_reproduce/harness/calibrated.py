@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from bifactor.problems.curve import Path
+from bifactor.problems.curve import FactorCurve
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point
 from bifactor.steps import StepSize
@@ -20,5 +20,5 @@ class Calibrated(StepSize[Length]):
     def init(self, problem: Objective, point: Point, L_g: float) -> Length:
         return Length(reciprocal(2 * math.sqrt(problem.scale) * point.x.spectral_norm_squared()))
 
-    def next(self, path: Path, memory: Length) -> Step:
+    def next(self, path: FactorCurve, memory: Length) -> Step:
         return Step(path.to(memory.eta), memory)

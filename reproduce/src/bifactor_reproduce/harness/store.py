@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bifactor.running.files import put
+from bifactor.running.files import write_atomically
 from bifactor_reproduce.harness.experiment import Experiment, Outcome, key
 
 
@@ -31,4 +31,4 @@ class Store:
         """Keep an outcome, whole or not at all."""
         path = self.path(experiment, cell)
         path.parent.mkdir(parents=True, exist_ok=True)
-        put(path, json.dumps({"cell": asdict(cell), "outcome": outcome}, allow_nan=False).encode())
+        write_atomically(path, json.dumps({"cell": asdict(cell), "outcome": outcome}, allow_nan=False).encode())

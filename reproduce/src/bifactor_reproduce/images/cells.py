@@ -15,7 +15,7 @@ from bifactor.linear_map import Dense
 from bifactor.losses import Squared
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
-from bifactor.pictures.files import kept, pictures_in, psnr, read_grey, shrunk
+from bifactor.pictures.files import pictures_in, psnr, random_mask, read_grey, shrunk
 from bifactor.problems.objective import Problem
 from bifactor.solvers import BFGD, PCG, SVP, ProcrustesFlow, Solver
 from bifactor.steps import StronglyConvex
@@ -150,7 +150,7 @@ def run_cell(cell: PhotoCell, folder: Path) -> Outcome:
     """PSNR against the photograph on the way and at the end, and what it cost."""
     photo = photograph(folder / cell.photo, cell.content, cell.side, cell.rank, cell.freedom, cell.share)
     truth, rank = photo.truth, photo.rank
-    known = kept(truth.shape, cell.share, cell.seed)
+    known = random_mask(truth.shape, cell.share, cell.seed)
     about: Outcome = {"shape": list(truth.shape), "rank": rank, "pixels": int(known.sum())}
     if cell.method == BEST:
         pictures = {"original": encoded(truth), "best": encoded(photo.best), "observed": encoded(truth, known)}

@@ -12,7 +12,7 @@ from bifactor.arrays import Array
 from bifactor.inits import Init, Spectral
 from bifactor.losses import Probit
 from bifactor.metrics import relative_error
-from bifactor.models.hyperparameters import tuned
+from bifactor.models.hyperparameters import select_rank_and_ridge
 from bifactor.operators import Entries
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Problem
@@ -157,7 +157,7 @@ def _descent(
 def _own(cell: OneBitCell, drawn: Draw) -> Outcome:
     solve(drawn.problem.penalized(Ridge(1.0)), cell.rank, PCG(), rng=0, max_iter=1)  # compilation does not count
     began = time.process_time()
-    rho = tuned(drawn.problem, cell.rank, None, _held_out(cell))[1]
+    rho = select_rank_and_ridge(drawn.problem, cell.rank, None, _held_out(cell))[1]
     choosing = time.process_time() - began
     ridged = drawn.problem.penalized(Ridge(rho))
     run = timed(ridged, cell.rank, PCG(), max_iter=cell.max_iter, tol=cell.tol, seed=_start_seed(cell))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bifactor.errors import FileError
-from bifactor.running.files import put
+from bifactor.running.files import write_atomically
 from bifactor_reproduce.harness.items import Table
 from bifactor_reproduce.report.figures import drawn
 from bifactor_reproduce.report.page import page
@@ -50,4 +50,4 @@ def _put(path: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror}. Check the folder.") from None
-    put(path, content.encode() if isinstance(content, str) else content)
+    write_atomically(path, content.encode() if isinstance(content, str) else content)

@@ -82,7 +82,7 @@ class Header(NamedTuple):
         return at + -(-length * dtype.itemsize // ALIGNED) * ALIGNED
 
 
-def parsed(blob: bytes) -> Header | None:
+def parse_header(blob: bytes) -> Header | None:
     """The header at the beginning of a file; None if there is none."""
     if len(blob) < HEADER or not blob.startswith(MAGIC):
         return None
@@ -90,12 +90,12 @@ def parsed(blob: bytes) -> Header | None:
     return Header._make([store.hex(), *numbers, fingerprint.hex()]) if version == VERSION else None
 
 
-def smallest(largest: int) -> int:
+def smallest_type(largest: int) -> int:
     """The number of the smallest type for integers up to `largest`."""
     return 1 + next(k for k, bits in enumerate((8, 16, 32, 64)) if largest < 1 << bits)
 
 
-def encoded(columns: dict[str, Array]) -> list[bytes]:
+def encode_columns(columns: dict[str, Array]) -> list[bytes]:
     """Columns as bytes, as they follow the header in a file."""
     parts = []
     for column in columns.values():

@@ -19,8 +19,8 @@ from bifactor.data.store.census_reference import LEAST, LEVELS, MOST, SIZE, SQUA
 from bifactor.data.store.codec_reference import COPIED
 from bifactor.data.store.manifest import Manifest, Values, block_name, read_manifest, read_marginals, read_names
 from bifactor.errors import FileError, InputError
-from bifactor.executors import Loaded, Workspace
-from bifactor.kernels.entry_layout import Layout, index_type
+from bifactor.executors import BlockData, Workspace
+from bifactor.kernels.entry_layout import EntryLayout, index_type
 from bifactor.validation import is_count
 
 _checked: set[tuple[str, int, str]] = set()
@@ -58,7 +58,7 @@ def _remember(name: tuple[str, bool, float, int], marks: Marks) -> None:
             _marks[name] = marks
 
 
-class Sieve(NamedTuple):
+class HoldoutFilter(NamedTuple):
     """A choice of entries: those whose hash is below a fraction are held out."""
 
     fraction: float
@@ -77,7 +77,7 @@ class Part:
     """The values of codes; empty if values are stored as numbers."""
     dtype: str
     flipped: bool
-    sieve: Sieve | None = None
+    sieve: HoldoutFilter | None = None
 
     @property
     def start(self) -> int:
@@ -98,11 +98,11 @@ class Part:
         content = self.header.fingerprint
         return content if self.sieve is None else f"{content} {tuple(self.sieve)}"
 
-    def sifted(self, sieve: Sieve) -> "Part":
+    def sifted(self, sieve: HoldoutFilter) -> "Part":
         """The same block with another choice of its entries."""
         return replace(self, sieve=sieve)
 
-    def load(self, workspace: Workspace | None = None) -> Loaded:
+    def load(self, workspace: Workspace | None = None) -> BlockData:
         """Read the block, check it and unpack it.
 
         Parameters
@@ -152,7 +152,7 @@ class Part:
         if not np.all((weights > 0) & (weights < np.inf)):
             raise self._damaged("some weights are not positive numbers")
 
-    def _decoded(self, column: dict[str, Array], space: Workspace) -> Loaded:
+    def _decoded(self, column: dict[str, Array], space: Workspace) -> BlockData:
         header = self.header
         codec = kernels.find("data.store.codec", np.float32, header.size)
         rows = self.stop - self.start
@@ -170,9 +170,9 @@ class Part:
         if "marginals" in column:
             marginals = space.take("cols", header.n_inner, np.float64)
             marginals[:] = column["marginals"]
-        return Loaded(Layout(outer, inner, rows, header.n_inner, tiles, given=(sums, marginals)), y, weights)
+        return BlockData(EntryLayout(outer, inner, rows, header.n_inner, tiles, given=(sums, marginals)), y, weights)
 
-    def _sifted(self, column: dict[str, Array], sieve: Sieve, codec: Any, space: Workspace) -> dict[str, Array]:
+    def _sifted(self, column: dict[str, Array], sieve: HoldoutFilter, codec: Any, space: Workspace) -> dict[str, Array]:
         """The columns of a block that has only what the sieve leaves. What each column has is not told."""
         name = (self.header.fingerprint, self.flipped, sieve.fraction, sieve.seed)
         marks = _marks.get(name)
@@ -209,7 +209,7 @@ class Part:
         return y
 
 
-class Counted(NamedTuple):
+class BlockCounts(NamedTuple):
     """Counts from a pass over the blocks."""
 
     values: Values
@@ -253,7 +253,7 @@ class BlockStore:
 
     folder: Path
     manifest: Manifest
-    sieve: Sieve | None = None
+    sieve: HoldoutFilter | None = None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "BlockStore":
@@ -376,10 +376,10 @@ class BlockStore:
             raise InputError(f"fraction={fraction!r} is not between 0 and 1. Pass the share to hold out, such as 0.1.")
         if not is_count(seed, 0):
             raise InputError(f"seed={seed!r} is not an integer ≥ 0. Pass one, such as 0.")
-        return BlockStore(self.folder, self.manifest, Sieve(fraction, int(seed), held))
+        return BlockStore(self.folder, self.manifest, HoldoutFilter(fraction, int(seed), held))
 
     @cached_property
-    def _counted(self) -> Counted:
+    def _counted(self) -> BlockCounts:
         longer, shorter = np.zeros(max(self.shape), np.int64), np.zeros(min(self.shape), np.int64)
         about = fresh()
         levels: dict[float, int] | None = {} if self.manifest.values.levels is not None else None
@@ -395,7 +395,7 @@ class BlockStore:
             exact = {float(self.dtype.type(value)): value for value, _ in self.manifest.values.levels or ()}
             levels = {exact[value]: times for value, times in levels.items()}
         marginals = (shorter, longer) if self.flipped else (longer, shorter)
-        return Counted(told_values(about, levels), marginals)
+        return BlockCounts(values_from_statistics(about, levels), marginals)
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -409,7 +409,7 @@ def fresh() -> Array:
     return about
 
 
-def told_values(about: Array, levels: dict[float, int] | None) -> Values:
+def values_from_statistics(about: Array, levels: dict[float, int] | None) -> Values:
     """Statistics of values, by name."""
     least, most = (float(about[k]) if about[SIZE] else 0.0 for k in (LEAST, MOST))
     sizes = int(about[SIZE]), float(about[SUM]), float(about[SQUARES])
@@ -426,7 +426,7 @@ def is_held_out(rows: Array, cols: Array, fraction: float, seed: int) -> Array:
     return below
 
 
-def picked(store: BlockStore, stay: Array, side: int = 0) -> Observations:
+def load_rows(store: BlockStore, stay: Array, side: int = 0) -> Observations:
     """All observations of the rows (side 0), or columns (1), where `stay` is True, by one pass over their blocks.
 
     Indices and names are those of the store.

@@ -15,7 +15,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.data.names import Names, packed_names, unpacked_names
 from bifactor.data.observations import Origin
-from bifactor.data.store.block_file import CODES, TYPES, Header, smallest
+from bifactor.data.store.block_file import CODES, TYPES, Header, smallest_type
 from bifactor.data.store.census_reference import LEVELS
 from bifactor.data.text import reading
 from bifactor.errors import FileError, InputError
@@ -159,17 +159,19 @@ def block_name(number: int) -> str:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write a file atomically."""
-    files.put(folder / MANIFEST, signed({"bifactor": "block store", "format": FORMAT, **asdict(manifest)}))
+    files.write_atomically(
+        folder / MANIFEST, with_checksum({"bifactor": "block store", "format": FORMAT, **asdict(manifest)})
+    )
 
 
-def signed(content: dict[str, Any]) -> bytes:
+def with_checksum(content: dict[str, Any]) -> bytes:
     """JSON with a checksum."""
     text = json.dumps(content, default=_listed)  # in ASCII: names of files may hold what UTF-8 cannot encode
     return json.dumps({"content": text, "checksum": _checksum(text)}, indent=1).encode()
 
 
-def unsigned(path: Path) -> dict[str, Any]:
-    """The inverse of `signed`, for a file."""
+def read_checked(path: Path) -> dict[str, Any]:
+    """The inverse of `with_checksum`, for a file."""
     with reading(path):
         blob = path.read_bytes()
     try:
@@ -190,7 +192,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise FileError(f"{folder} is not a block store, or is not finished. Write it with bifactor partition.")
-    content = unsigned(path)
+    content = read_checked(path)
     if content.pop("bifactor", None) != "block store":
         raise FileError(f"{path} is not the manifest of a block store. Write one with bifactor partition.")
     number = content.pop("format", None)
@@ -198,7 +200,7 @@ def read_manifest(folder: Path) -> Manifest:
         said = str(number)[:40]
         raise FileError(f"{path} has format {said}, but this version of bifactor reads {FORMAT}. Partition again.")
     try:
-        found = restored(content)
+        found = parse_manifest(content)
         _require_blocks(found)
         least = COUNT * sum(found.shape)
         if (folder / MARGINALS).stat().st_size < least:
@@ -209,7 +211,7 @@ def read_manifest(folder: Path) -> Manifest:
     return found
 
 
-def restored(content: dict[str, Any]) -> Manifest:
+def parse_manifest(content: dict[str, Any]) -> Manifest:
     """From JSON, with blocks that are yet to be compared; raise `ValueError`, with part of a sentence, if not valid."""
     _require_fields(content, MANIFEST_FIELDS, "content")
     values, origin = content["values"], content["origin"]
@@ -261,7 +263,11 @@ def _require_blocks(manifest: Manifest) -> None:
     weights, at, size = number if manifest.weighted else 0, 0, 0
     for place, block in enumerate(manifest.blocks):
         tiled = (block.n_tiles - 1) * block.width < shorter <= block.n_tiles * block.width
-        types = (block.values, block.weights, block.columns) == (values, weights, smallest(max(block.width - 1, 0)))
+        types = (block.values, block.weights, block.columns) == (
+            values,
+            weights,
+            smallest_type(max(block.width - 1, 0)),
+        )
         own = block.store == manifest.id and block.n_inner == shorter
         if block.start != at or block.stop <= at or block.size < 1 or not (tiled and types and own):
             raise ValueError(f"block {place} does not belong to the others")

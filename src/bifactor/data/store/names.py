@@ -7,7 +7,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.data.delimited import Words
-from bifactor.data.names import Names, worded
+from bifactor.data.names import Names, number_as_text
 from bifactor.data.store.census_reference import EMPTY
 from bifactor.errors import FileError, InputError
 
@@ -29,7 +29,7 @@ WHOLE = 1 << 53
 """Below this, floating-point numbers without a fraction are exact integers."""
 
 
-class Side:
+class NameCounter:
     """Collects the names of one side and counts the observations of each.
 
     The order of names is that of `data.read`: numbers and dates are sorted; text is in its original order, after the
@@ -52,7 +52,7 @@ class Side:
         if self.text or (self.dtype is not None and self.dtype.kind != column.dtype.kind):
             raise InputError(f"Some {self.what} names are text or dates, others numbers. Convert them to one kind.")
         self.dtype = column.dtype if self.dtype is None else np.result_type(self.dtype, column.dtype)
-        self._integers.add(keyed(column), known)
+        self._integers.add(to_sortable_keys(column), known)
 
     def _add_words(self, column: Words, known: Array) -> None:
         if not self.text:
@@ -76,7 +76,9 @@ class Side:
         """The names with observations, and the number of observations of each."""
         if not self.text:
             keys, counts = self._integers.sorted()
-            return Names(_narrowed(unkeyed(keys[counts > 0], self.dtype or np.dtype(np.int64)))), counts[counts > 0]
+            return Names(_narrowed(from_sortable_keys(keys[counts > 0], self.dtype or np.dtype(np.int64)))), counts[
+                counts > 0
+            ]
         counts = self._counts[: len(self._places)]
         used = [word for word, count in zip(self._places, counts.tolist(), strict=True) if count > 0]
         names = np.empty(len(used), object)
@@ -100,13 +102,13 @@ class Locator:
             return places[column.inverse]
         if self._words:  # integers in front of the first word
             distinct, inverse = np.unique(column, return_inverse=True)
-            return self.places(Words([str(worded(name)) for name in distinct.tolist()], inverse))
+            return self.places(Words([str(number_as_text(name)) for name in distinct.tolist()], inverse))
         if self._dtype is None or self._dtype != column.dtype:  # NumPy takes None for double precision
             self._index(column.dtype)
-        return self._found(keyed(column))
+        return self._found(to_sortable_keys(column))
 
     def _index(self, dtype: np.dtype[Any]) -> None:
-        numbers = keyed(self.names.values.astype(dtype))
+        numbers = to_sortable_keys(self.names.values.astype(dtype))
         place = np.arange(numbers.size, dtype=np.int32)
         self._dtype, self._low, span = dtype, int(numbers[0]), int(numbers[-1]) - int(numbers[0]) + 1
         self._dense = span <= max(SPARE, LOOSE * numbers.size) and 4 * span <= self.room
@@ -205,7 +207,7 @@ class _Integers:
         return self.keys[there][order], self.counts[there][order]
 
 
-def keyed(column: Array) -> Array:
+def to_sortable_keys(column: Array) -> Array:
     """Numbers and dates as 64-bit integers in the same order."""
     kind = column.dtype.kind
     if kind == "f":
@@ -218,8 +220,8 @@ def keyed(column: Array) -> Array:
     return column.astype(np.int64, copy=False)
 
 
-def unkeyed(keys: Array, dtype: np.dtype[Any]) -> Array:
-    """The inverse of `keyed`."""
+def from_sortable_keys(keys: Array, dtype: np.dtype[Any]) -> Array:
+    """The inverse of `to_sortable_keys`."""
     if dtype.kind == "f":
         return (keys ^ ((keys >> 63) & np.iinfo(np.int64).max)).view(np.float64).astype(dtype)
     if dtype == np.uint64:
@@ -246,6 +248,6 @@ def _crowded(what: str, count: int, room: int) -> InputError:
     )
 
 
-def changed(where: str) -> FileError:
+def changed_data_error(where: str) -> FileError:
     """The error for data that differed when they were read again."""
     return FileError(f"{where} has changed while it was read. Start again when no process writes to it.")

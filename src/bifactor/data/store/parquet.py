@@ -9,7 +9,7 @@ import numpy as np
 from bifactor.arrays import Array
 from bifactor.data.columns import ParquetColumns
 from bifactor.data.delimited import Words
-from bifactor.data.layout import Asked, Layout
+from bifactor.data.layout import FileLayout, ReadOptions
 from bifactor.data.observations import Origin
 from bifactor.data.store.names import Column
 from bifactor.data.store.sources import Piece, Place, Source, Text, only
@@ -27,9 +27,9 @@ class Parquet(Source):
 
     lines = True
 
-    def __init__(self, places: list[Place], asked: Asked):
+    def __init__(self, places: list[Place], asked: ReadOptions):
         self.places, self.total = list[Place](), 0
-        layout: Layout | None = None
+        layout: FileLayout | None = None
         for place in places:
             with _opened(place) as file:
                 if not file.metadata.num_rows:  # columns of an empty file often lack their types
@@ -117,7 +117,7 @@ def _opened(place: Place) -> Iterator[Any]:
         raise FileError(f"{place.name} is not parquet, or damaged ({said}). Download or save it again.") from None
 
 
-def _layout(file: Any, place: Place, asked: Asked) -> Layout:
+def _layout(file: Any, place: Place, asked: ReadOptions) -> FileLayout:
     """The columns to read; the error for a table whose columns are names of folders, such as item=3, says so."""
     try:
         return ParquetColumns(file, place.name).layout(asked)

@@ -14,7 +14,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor._compat import cached_property
 from bifactor.arrays import Array
-from bifactor.data.layout import Asked, sniffed
+from bifactor.data.layout import ReadOptions, infer_layout
 from bifactor.data.names import Names
 from bifactor.data.observations import LARGEST_SIDE, Observations
 from bifactor.data.read import KINDS, OTHERS, read
@@ -25,12 +25,12 @@ from bifactor.data.store.block_file import (
     Header,
     digest,
     dtype_name,
-    encoded,
-    parsed,
+    encode_columns,
+    parse_header,
     precision,
-    smallest,
+    smallest_type,
 )
-from bifactor.data.store.block_store import BlockStore, fresh, told_values
+from bifactor.data.store.block_store import BlockStore, fresh, values_from_statistics
 from bifactor.data.store.census_reference import SIZE
 from bifactor.data.store.manifest import (
     MANIFEST,
@@ -38,28 +38,28 @@ from bifactor.data.store.manifest import (
     NAMES,
     Manifest,
     block_name,
+    parse_manifest,
+    read_checked,
     read_manifest,
     read_marginals,
     read_names,
-    restored,
-    signed,
-    unsigned,
+    with_checksum,
     write_manifest,
     write_sides,
 )
-from bifactor.data.store.names import Locator, Side, changed
+from bifactor.data.store.names import Locator, NameCounter, changed_data_error
 from bifactor.data.store.parquet import Parquet
 from bifactor.data.store.sources import (
     Delimited,
-    Held,
+    MemorySource,
     Source,
     Triples,
     identity,
     is_parquet,
     known_part,
-    listed,
-    missing_told,
+    list_files,
     places,
+    with_missing_count,
 )
 from bifactor.data.text import head, reading, require_file
 from bifactor.errors import FileError, InputError
@@ -82,7 +82,7 @@ FEWEST, SMALL = 8, 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BlockPlan:
     """Blocks with about equally many observations: ranges of the longer side."""
 
     cuts: Array
@@ -92,7 +92,7 @@ class Plan:
     n_inner: int
 
     @classmethod
-    def of(cls, outer: Array, n_inner: int, memory: int) -> "Plan":
+    def of(cls, outer: Array, n_inner: int, memory: int) -> "BlockPlan":
         """For rows of the longer side with so many observations each."""
         if max(outer.size, n_inner) > LARGEST_SIDE:
             raise InputError(f"One side has {max(outer.size, n_inner):,} names, more than supported. Pass fewer.")
@@ -163,10 +163,10 @@ class Workplace:
     def _journal(self) -> tuple[str, int, dict[str, Any]] | None:
         """The work that an earlier process has done for the same request."""
         try:
-            content = unsigned(self.folder / JOURNAL)
+            content = read_checked(self.folder / JOURNAL)
             if content.get("request") != self.request or content.get("stage") not in (NAMED, SORTED):
                 return None
-            found = restored({**content["facts"], "blocks": []})
+            found = parse_manifest({**content["facts"], "blocks": []})
         except (FileError, ValueError, TypeError, KeyError):
             return None
         return (found.id, content["stage"], content["facts"]) if found.id == content["id"] else None
@@ -175,7 +175,7 @@ class Workplace:
         """Record the stage."""
         self.stage, self.facts = stage, facts
         content = {"bifactor": "partition", "request": self.request, "id": self.id, "stage": stage, "facts": facts}
-        files.put(self.folder / JOURNAL, signed(content))
+        files.write_atomically(self.folder / JOURNAL, with_checksum(content))
 
     def bucket(self, number: int) -> Path:
         return self.folder / f"bucket-{number:05d}.tmp"
@@ -218,7 +218,7 @@ def require_room(folder: Path, force: bool) -> None:
 
 
 def _is_signed(path: Path) -> bool:
-    """Whether a file, perhaps damaged, was written by `signed`."""
+    """Whether a file, perhaps damaged, was written by `with_checksum`."""
     with reading(path), open(path, "rb") as file:
         return re.match(rb'\s*(\{\s*("content"|$)|$)', file.read(64)) is not None
 
@@ -249,7 +249,7 @@ def locked(folder: Path) -> Iterator[None]:
                 os.unlink(folder / LOCK)
 
 
-Told = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """Called with the current stage, the work done so far, and the total."""
 
 
@@ -263,7 +263,7 @@ def partition(
     value: str | bool | None = None,
     weight: str | None = None,
     force: bool = False,
-    progress: bool | Told = False,
+    progress: bool | ProgressCallback = False,
     dtype: Any = None,
     text_names: bool = False,
 ) -> BlockStore:
@@ -317,11 +317,11 @@ def partition(
     """
     budget, place = bytes_of(memory, LEAST_BUDGET), Path(os.path.abspath(folder))
     wanted = dtype_name(dtype)
-    asked = Asked(
+    asked = ReadOptions(
         row, col, None if isinstance(value, bool) else value, weight, values=value is not False, text_names=text_names
     )
     require_flag(text_names, "text_names")
-    files = identified(source)
+    files = identify_source(source)
     request = {
         "files": files,
         "columns": [row, col, value, weight],
@@ -332,7 +332,7 @@ def partition(
     if not force and _is_done(place, request):
         return BlockStore.open(place)
     require_room(place, force)
-    data = opened(source, asked)
+    data = open_source(source, asked)
     data.limit(budget)
     with choice_bar(progress is True) as bar, locked(place):
         told = progress if callable(progress) else bar or (lambda what, done, total: None)
@@ -356,15 +356,15 @@ def _is_done(folder: Path, request: dict[str, Any]) -> bool:
 class _Partition:
     """The three passes over the data."""
 
-    def __init__(self, data: Source, work: Workplace, budget: int, told: Told, source: Any):
+    def __init__(self, data: Source, work: Workplace, budget: int, told: ProgressCallback, source: Any):
         self.data, self.work, self.budget, self.told, self.source = data, work, budget, told, source
 
     def run(self) -> None:
         if self.work.stage < NAMED:
             self._name()
-        facts = restored({**self.work.facts, "blocks": []})
+        facts = parse_manifest({**self.work.facts, "blocks": []})
         marginals = read_marginals(self.work.folder, facts)
-        plan = Plan.of(marginals[1 if facts.flipped else 0], min(facts.shape), self.budget)
+        plan = BlockPlan.of(marginals[1 if facts.flipped else 0], min(facts.shape), self.budget)
         if self.work.stage < SORTED:
             self._sort(facts, plan)
         self._encode(facts, plan)
@@ -372,7 +372,7 @@ class _Partition:
     def _name(self) -> None:
         """The first pass: names, numbers of observations, and statistics of the values."""
         known_names = self.data.names is not None
-        sides = [Side(what, self.budget // 4) for what in ("row", "column")]
+        sides = [NameCounter(what, self.budget // 4) for what in ("row", "column")]
         counts = [np.zeros(size, np.int64) for size in self.data.shape]
         about, missing = fresh(), 0
         levels: dict[float, int] | None = {}
@@ -416,14 +416,14 @@ class _Partition:
             dtype=self.work.request["dtype"] or precision(about),
             weighted=self.data.weighted,
             named=names[0] is not None,
-            values=told_values(about, levels),
-            origin=missing_told(self.data.origin, missing),
+            values=values_from_statistics(about, levels),
+            origin=with_missing_count(self.data.origin, missing),
             blocks=(),
             request=self.work.request,
         )
         self.work.note(NAMED, asdict(manifest))
 
-    def _sort(self, facts: Manifest, plan: Plan) -> None:
+    def _sort(self, facts: Manifest, plan: BlockPlan) -> None:
         """The second pass: put each observation into the bucket of its block."""
         self.work.empty_buckets()
         locators = self._locators(facts)
@@ -438,7 +438,7 @@ class _Partition:
             ]
             outer, inner = (side[known] for side in (places[::-1] if facts.flipped else places))
             if outer.size and min(outer.min(), inner.min()) < 0:
-                raise changed(_spoken(self.source))
+                raise changed_data_error(_spoken(self.source))
             values = _coded(piece.values[known], codes, facts.dtype)
             weights = None if piece.weights is None else piece.weights[known].astype(facts.dtype)
             census = kernels.find("data.store.census", np.float64, outer.size)
@@ -448,8 +448,8 @@ class _Partition:
             sizes += np.diff(starts)
             written += outer.size
             self.told("sorting into blocks", written, facts.values.size)
-        if not np.array_equal(sizes, plan.sizes) or identified(self.source) != self.work.request["files"]:
-            raise changed(_spoken(self.source))
+        if not np.array_equal(sizes, plan.sizes) or identify_source(self.source) != self.work.request["files"]:
+            raise changed_data_error(_spoken(self.source))
         self.work.note(SORTED, self.work.facts)
 
     def _locators(self, facts: Manifest) -> list[Locator]:
@@ -473,11 +473,11 @@ class _Partition:
                 f"Cannot write to {self.work.folder}: {error.strerror}. Free some space there and start again."
             ) from None
 
-    def _encode(self, facts: Manifest, plan: Plan) -> None:
+    def _encode(self, facts: Manifest, plan: BlockPlan) -> None:
         """The third pass: write the blocks."""
         headers, done = [], 0
         for block in range(plan.count):
-            header = finished(self.work, facts, plan, block)
+            header = finished_header(self.work, facts, plan, block)
             headers.append(header or write_block(self.work, facts, plan, block))
             self.work.bucket(block).unlink(missing_ok=True)
             done += int(plan.sizes[block])
@@ -506,12 +506,12 @@ def _spoken(source: Any) -> str:
     return "The source"
 
 
-def finished(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Header | None:
+def finished_header(work: Workplace, facts: Manifest, plan: BlockPlan, block: int) -> Header | None:
     """The header of a block that an earlier process has written; files get their name when they are complete."""
     path = work.folder / block_name(block)
     try:
         with open(path, "rb") as file:
-            header = parsed(file.read(HEADER))
+            header = parse_header(file.read(HEADER))
         size = os.path.getsize(path)
     except OSError:
         return None
@@ -521,7 +521,7 @@ def finished(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Header
     return header if (header.start, header.stop, header.size) == told else None
 
 
-def write_block(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Header:
+def write_block(work: Workplace, facts: Manifest, plan: BlockPlan, block: int) -> Header:
     """Sort the observations of a bucket and write them."""
     size, rows = int(plan.sizes[block]), int(plan.cuts[block + 1] - plan.cuts[block])
     kind = CODES if facts.values.levels is not None else TYPES.index(np.dtype(facts.dtype).str)
@@ -533,11 +533,11 @@ def write_block(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Hea
         raise _lost(work.bucket(block))
     codec = kernels.find("data.store.codec", np.float32, size)
     order, keys = codec.order(keys, (n_tiles * rows - 1).bit_length() + shift)
-    columns = np.empty(size, TYPES[smallest(width - 1)])
+    columns = np.empty(size, TYPES[smallest_type(width - 1)])
     runs = codec.runs(keys, shift, n_tiles * rows, columns)
     marginals = _marginals(columns, runs, (n_tiles, width, plan.n_inner))
     del keys
-    types = {"runs": smallest(int(runs.max())), "marginals": smallest(int(marginals.max()))}
+    types = {"runs": smallest_type(int(runs.max())), "marginals": smallest_type(int(marginals.max()))}
     content = {"values": values[order]}
     if weights is not None:
         content["weights"] = weights[order]
@@ -553,13 +553,13 @@ def write_block(work: Workplace, facts: Manifest, plan: Plan, block: int) -> Hea
         width,
         kind,
         weighed,
-        smallest(width - 1),
+        smallest_type(width - 1),
         **types,
         fingerprint="0" * 32,
     )
-    parts = encoded(content)
+    parts = encode_columns(content)
     header = header._replace(fingerprint=digest(header, parts))
-    files.put(work.folder / block_name(block), header.pack(), *parts)
+    files.write_atomically(work.folder / block_name(block), header.pack(), *parts)
     return header
 
 
@@ -600,20 +600,20 @@ def _lost(path: Path) -> FileError:
     return FileError(f"{path} is truncated or has changed. Delete its folder and start again.")
 
 
-def identified(source: Any) -> list[list[Any]] | None:
+def identify_source(source: Any) -> list[list[Any]] | None:
     """The names, sizes and times of the files of a source; None for data in memory."""
-    return identity(listed(source)) if _is_named(source) else None
+    return identity(list_files(source)) if _is_named(source) else None
 
 
-def opened(source: Any, asked: Asked) -> Source:
+def open_source(source: Any, asked: ReadOptions) -> Source:
     """A source of observations; raise `InputError` or `FileError` if it is not valid."""
     if isinstance(source, Observations):
-        return Held((source.with_text_names() if asked.text_names else source).weighed())
+        return MemorySource((source.with_text_names() if asked.text_names else source).weighed())
     if isinstance(source, tuple) and not _is_named(source):
         return Triples(source)
     if not _is_named(source):
-        return Held(_read(source, asked))
-    names = listed(source)
+        return MemorySource(_read(source, asked))
+    names = list_files(source)
     if any("://" in name or is_parquet(name) for name in names):
         if not all(is_parquet(name) or "://" in name for name in names):
             raise InputError("Some of the files are parquet and some are not. Pass files of one kind.")
@@ -621,16 +621,16 @@ def opened(source: Any, asked: Asked) -> Source:
             if "://" not in name:
                 require_file(Path(name))
         found = Parquet(places(names), asked)
-        return Held(_read(names[0], asked)) if found.wide else found
+        return MemorySource(_read(names[0], asked)) if found.wide else found
     for name in names:
         require_file(Path(name))
     whole = tuple(end for end in (*KINDS, *OTHERS))
     if any(name.lower().removesuffix(".gz").endswith(whole) for name in names):
         if len(names) > 1:
             raise InputError(f"Only one file of the kind of {names[0]} is read. Pass one, or parquet or text files.")
-        return Held(_read(names[0], asked))
-    if len(names) == 1 and sniffed(head(Path(names[0])), asked, Path(names[0])).wide:
-        return Held(_read(names[0], asked))
+        return MemorySource(_read(names[0], asked))
+    if len(names) == 1 and infer_layout(head(Path(names[0])), asked, Path(names[0])).wide:
+        return MemorySource(_read(names[0], asked))
     return Delimited([Path(name) for name in names], asked)
 
 
@@ -641,6 +641,6 @@ def _is_named(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike, list))
 
 
-def _read(source: Any, asked: Asked) -> Observations:
+def _read(source: Any, asked: ReadOptions) -> Observations:
     names = ("row", "col", "value", "weight", "values", "text_names")
     return read(source, **{name: getattr(asked, name) for name in names})

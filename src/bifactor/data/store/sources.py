@@ -14,7 +14,7 @@ import numpy as np
 
 from bifactor.arrays import Array, floating
 from bifactor.data.delimited import Words, long_origin, names_in
-from bifactor.data.layout import Asked, Layout, sniffed
+from bifactor.data.layout import FileLayout, ReadOptions, infer_layout
 from bifactor.data.names import Names
 from bifactor.data.observations import LARGEST_SIDE, SPARSEST, Observations, Origin
 from bifactor.data.store.names import Column
@@ -70,7 +70,7 @@ class Source(ABC):
         """All pieces, in order."""
 
 
-class Held(Source):
+class MemorySource(Source):
     """Observations in memory."""
 
     lines = True
@@ -99,9 +99,9 @@ class Delimited(Source):
 
     lines = False
 
-    def __init__(self, paths: list[Path], asked: Asked):
+    def __init__(self, paths: list[Path], asked: ReadOptions):
         self.paths = paths
-        self.layouts = [sniffed(head(path), asked, path) for path in paths]
+        self.layouts = [infer_layout(head(path), asked, path) for path in paths]
         first = self.layouts[0]
         for path, layout in zip(paths, self.layouts, strict=True):
             if layout.wide:
@@ -125,7 +125,7 @@ class Delimited(Source):
                 yield self._piece(block, layout, path, text)._replace(done=before + read[0])
             before += path.stat().st_size
 
-    def _piece(self, block: Any, layout: Layout, path: Path, text: Text) -> Piece:
+    def _piece(self, block: Any, layout: FileLayout, path: Path, text: Text) -> Piece:
         row, col, value = (*layout.places, None)[:3]
         assert row is not None
         assert col is not None
@@ -157,7 +157,7 @@ def known_part(piece: Piece) -> Array:
     return known
 
 
-def missing_told(origin: Origin, missing: int) -> Origin:
+def with_missing_count(origin: Origin, missing: int) -> Origin:
     """With the number of lines that had no value."""
     return replace(origin, missing=origin.missing + missing)
 
@@ -177,12 +177,12 @@ class Place(NamedTuple):
     """The name in messages."""
 
 
-def listed(source: Any) -> list[str]:
+def list_files(source: Any) -> list[str]:
     """The files that a name, a folder, a pattern or a list of them stands for, in a fixed order."""
     if isinstance(source, (list, tuple)):
         if not source or not all(isinstance(part, (str, os.PathLike)) for part in source):
             raise InputError("The list of files is empty, or holds other objects. Pass names of files.")
-        return [name for part in source for name in listed(part)]
+        return [name for part in source for name in list_files(part)]
     name = os.fspath(source)
     if "://" in name:
         return _listed_there(name)

@@ -5,49 +5,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bifactor.arrays import Array, host
+from bifactor.arrays import Array, to_numpy
 from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import picked
+from bifactor.data.store.block_store import load_rows
 from bifactor.errors import InputError
-from bifactor.executors import Executor, Passed
+from bifactor.executors import BlockResult, Executor
 from bifactor.factors import Free
 from bifactor.losses import Loss, Shifted
 from bifactor.losses.base import NUMBERS, SIGNS
 from bifactor.models.completion.clipping import clip_range, levels_range
 from bifactor.models.completion.fitting import (
-    LARGEST,
-    Settings,
+    MAX_INTERCEPT,
+    CompletionSettings,
     after_choice,
     as_problem,
     best_constant,
-    chosen_noise,
-    constant_of,
-    resumed,
+    fit_constant_to_values,
     run_posterior,
     run_with_ridge,
-    shaped,
-    unshifted,
+    select_noise_settings,
+    warm_start,
     with_fitted_loss,
+    with_requested_rank,
+    without_intercept,
 )
-from bifactor.models.completion.noise_selection import MANY
-from bifactor.models.completion.offsets import root_of, spread, unscaled, with_scale
-from bifactor.models.hyperparameters import RidgePath, tuned
+from bifactor.models.completion.noise_selection import MAX_NOISE_SELECTION_ENTRIES
+from bifactor.models.completion.offsets import offset_scale, root_of, unscale_fixed_columns, with_scale
+from bifactor.models.hyperparameters import RidgePath, select_rank_and_ridge
 from bifactor.models.model import OFFSETS, Model
 from bifactor.models.recoding import BlockView, Labels
 from bifactor.operators import Partitioned
 from bifactor.operators.entries import SymbolicEntries
-from bifactor.operators.partitioned import suited
+from bifactor.operators.partitioned import with_data_parameters
 from bifactor.problems.objective import Objective
 from bifactor.running.result import Result
 
-IN_MEMORY = ("student",)
+IN_MEMORY_NOISES = ("student",)
 """Noise models with a number for each observation, which blocks do not store."""
 
-ENOUGH = 2_000_000
+MAX_SEARCH_ENTRIES = 2_000_000
 """Observations used to choose a ridge; of more, those of some rows, or of some columns if there are more columns."""
 
 
-def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) -> Model:
+def fit_blocks(data: BlockView, settings: CompletionSettings, start: Model | None = None) -> Model:
     """Choose open settings and fit: `fit_model` for data in blocks."""
     settings = _suited(_possible(replace(settings, implicit=False)), data)
     loss, executor = settings.loss, settings.executor
@@ -61,13 +61,13 @@ def fit_blocks(data: BlockView, settings: Settings, start: Model | None = None) 
     return replace(model, clip=clip, result=replace(model.result, problem=None))
 
 
-def _suited(settings: Settings, data: BlockView) -> Settings:
+def _suited(settings: CompletionSettings, data: BlockView) -> CompletionSettings:
     """Settings with the parameters of the loss that are left to the data: all values, or some if there are many."""
     loss, levels = settings.loss, data.levels
     fits = loss.located or loss.left_open
     if levels is None and loss.left_open and not loss.located:
-        return replace(settings, loss=loss.suited(some_of(data, ENOUGH).values), fits_loss=fits)
-    return replace(settings, loss=suited(loss, data, False), fits_loss=fits)
+        return replace(settings, loss=loss.suited(subsample_blocks(data, MAX_SEARCH_ENTRIES).values), fits_loss=fits)
+    return replace(settings, loss=with_data_parameters(loss, data, False), fits_loss=fits)
 
 
 def _check(data: BlockView, loss: Loss) -> None:
@@ -77,25 +77,25 @@ def _check(data: BlockView, loss: Loss) -> None:
     loss.targets.check(data.how.of(values) if isinstance(data.how, Labels) else values, type(loss).__name__)
 
 
-def _possible(settings: Settings) -> Settings:
+def _possible(settings: CompletionSettings) -> CompletionSettings:
     """Raise `InputError` if these settings are not possible with blocks."""
-    if settings.posterior and settings.noise in IN_MEMORY:
+    if settings.posterior and settings.noise in IN_MEMORY_NOISES:
         raise InputError(f"noise={settings.noise!r} needs all data in memory, but these are in blocks. Pass another.")
     return settings
 
 
 def _ridge_in_blocks(
-    data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
+    data: BlockView, problem: Objective, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
-    problem = with_scale(problem, spread(problem, settings.loss))
+    problem = with_scale(problem, offset_scale(problem, settings.loss))
     choice = _tuned(data, intercept, settings, root_of(problem) ** 2)
     settings = after_choice(settings, choice.path)
     problem = problem.with_fitted(choice.fitted) if choice.fitted else problem
-    init = resumed(start, problem, choice.rank)
+    init = warm_start(start, problem, choice.rank)
     result = run_with_ridge(problem, choice.rank, choice.ridge, choice.offset_ridge, init, settings)
-    x = shaped(unscaled(problem.kind.pair(host(result.U), host(result.V))), settings)
+    x = with_requested_rank(unscale_fixed_columns(problem.kind.pair(to_numpy(result.U), to_numpy(result.V))), settings)
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = unshifted(_loss_of(result)) if settings.fits_loss else settings.loss
+    loss = without_intercept(_loss_of(result)) if settings.fits_loss else settings.loss
     own = choice.offset_ridge / root_of(problem) ** 2 if settings.offsets else None
     return Model(loss, intercept, fixed, choice.ridge, x.left, x.right, result, choice.path, offset_ridge=own)
 
@@ -107,22 +107,27 @@ def _loss_of(result: Result) -> Loss:
 
 
 def _posterior_in_blocks(
-    data: BlockView, problem: Objective, intercept: float, settings: Settings, start: Model | None
+    data: BlockView, problem: Objective, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
-    best, choice = chosen_noise(
-        data.shape, data.store.size, settings, intercept, lambda rng: some_of(data, MANY, rng), IN_MEMORY
+    best, choice = select_noise_settings(
+        data.shape,
+        data.store.size,
+        settings,
+        intercept,
+        lambda rng: subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES, rng),
+        IN_MEMORY_NOISES,
     )
     result = run_posterior(
-        problem, best, best.solver, resumed(start, problem, best.rank), after_choice(settings, choice)
+        problem, best, best.solver, warm_start(start, problem, best.rank), after_choice(settings, choice)
     )
     fixed = OFFSETS if settings.offsets else (0, 0)
     assert result.posterior is not None
-    U, V = result.posterior.means(host(result.U).dtype)
+    U, V = result.posterior.means(to_numpy(result.U).dtype)
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, result.posterior, choice)
     return model.with_living() if settings.n_components is None else model
 
 
-class Choice(NamedTuple):
+class SettingsChoice(NamedTuple):
     """Settings that were chosen with some of the observations."""
 
     rank: int
@@ -134,7 +139,7 @@ class Choice(NamedTuple):
     """Parameters of a loss to begin with."""
 
 
-def _tuned(data: BlockView, intercept: float, settings: Settings, scale: float) -> Choice:
+def _tuned(data: BlockView, intercept: float, settings: CompletionSettings, scale: float) -> SettingsChoice:
     """Rank and ridges, chosen with some of the rows if there are many.
 
     A ridge has to outweigh the noise in X, whose largest singular value grows as the root of the observations per row
@@ -145,21 +150,21 @@ def _tuned(data: BlockView, intercept: float, settings: Settings, scale: float) 
     given = None
     if settings.ridge is not None and (settings.ridge > 0 or settings.n_components is not None):
         own = settings.ridge if settings.offset_ridge is None else settings.offset_ridge * scale
-        given = Choice(most, settings.ridge, own)
+        given = SettingsChoice(most, settings.ridge, own)
         if not settings.fits_loss:
             return given
     rng = np.random.default_rng(settings.seed)
-    some = some_of(data, ENOUGH, rng)
+    some = subsample_blocks(data, MAX_SEARCH_ENTRIES, rng)
     part = with_fitted_loss(with_scale(as_problem(some, settings, intercept), scale), settings)
     fitted = part.f.fitted if settings.fits_loss else ()
     if given is not None:
         return given._replace(fitted=fitted)
     with settings.choosing as stage:
-        found = tuned(part, settings.n_components, settings.ridge, rng, stage=stage)
+        found = select_rank_and_ridge(part, settings.n_components, settings.ridge, rng, stage=stage)
     factor = _spread(*data.store.marginals) / _spread(np.bincount(some.rows), np.bincount(some.cols))
     path = None if found.path is None else replace(found.path, ridges=found.path.ridges * factor)
     ridge = found.ridge * factor
-    return Choice(found.rank, ridge, ridge if found.offset_ridge is None else found.offset_ridge, path, fitted)
+    return SettingsChoice(found.rank, ridge, ridge if found.offset_ridge is None else found.offset_ridge, path, fitted)
 
 
 def _spread(rows: Array, cols: Array) -> float:
@@ -167,17 +172,17 @@ def _spread(rows: Array, cols: Array) -> float:
     return sum(float(np.sum(counts.astype(np.float64) ** 1.5) / np.sum(counts)) for counts in (rows, cols))
 
 
-def some_of(data: BlockView, most: int, rng: np.random.Generator | None = None) -> Observations:
+def subsample_blocks(data: BlockView, most: int, rng: np.random.Generator | None = None) -> Observations:
     """At most `most` observations: all, or those of some rows, or of some columns if there are more columns."""
     if data.store.size <= most:
-        return _recoded(data, picked(data.store, np.ones(data.shape[0], bool)))
+        return _recoded(data, load_rows(data.store, np.ones(data.shape[0], bool)))
     side = int(data.shape[1] > data.shape[0])
     order = (rng or np.random.default_rng(0)).permutation(data.shape[side])
     totals = np.cumsum(data.store.marginals[side][order])
     count = max(1, int(np.searchsorted(totals, most, side="right")))
     stay, number = np.zeros(order.size, bool), np.full(order.size, -1)
     stay[order[:count]], number[order[:count]] = True, np.arange(count)
-    some = _recoded(data, picked(data.store, stay, side))
+    some = _recoded(data, load_rows(data.store, stay, side))
     if side:
         return replace(some, cols=number[some.cols], shape=(some.shape[0], count), column_names=None)
     return replace(some, rows=number[some.rows], shape=(count, some.shape[1]), row_names=None)
@@ -187,7 +192,7 @@ def _recoded(data: BlockView, some: Observations) -> Observations:
     return some.replaced(data.how.of(some.values)) if isinstance(data.how, Labels) else some
 
 
-def _clip(data: BlockView, settings: Settings) -> tuple[float, float] | None:
+def _clip(data: BlockView, settings: CompletionSettings) -> tuple[float, float] | None:
     store = data.store
     if settings.clip is True:
         return store.least, store.largest
@@ -211,7 +216,7 @@ def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> fl
         return 0.0
     levels, counts = data.levels, data.level_counts
     if levels is not None and counts is not None and not data.weighted:
-        return constant_of(loss, levels.astype(np.float64), counts.astype(np.float64))
+        return fit_constant_to_values(loss, levels.astype(np.float64), counts.astype(np.float64))
     if loss.quadratic and (not data.weighted or store.least == store.largest):
         return store.least if store.least == store.largest else store.mean
     f = Partitioned(loss, data, executor)
@@ -223,24 +228,24 @@ def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> fl
         slope, curvature = slopes(0.0)
         return -slope / curvature
     numbers = loss.targets is NUMBERS
-    ends = (store.least, store.largest) if numbers else (-LARGEST, LARGEST)
+    ends = (store.least, store.largest) if numbers else (-MAX_INTERCEPT, MAX_INTERCEPT)
     return best_constant(slopes, store.mean if numbers else 0.0, ends)
 
 
-def sloped_at(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], a: float) -> Passed:
+def sloped_at(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], a: float) -> BlockResult:
     """Σ w ℓ′(a; y) and Σ w ℓ″(a; y)."""
     fit = bound.fit
     y = np.asarray(fit.y, np.float64)
     w = np.ones(y.size) if fit.weights is None else fit.weights.astype(np.float64)
     z = np.full(y.size, a)
-    return Passed(sums=(float(w @ fit.loss.gradient(z, y)), float(w @ fit.loss.curvature(z, y))))
+    return BlockResult(sums=(float(w @ fit.loss.gradient(z, y)), float(w @ fit.loss.curvature(z, y))))
 
 
 SHOWN = 200_000
 """Largest number of entries whose values and predictions are returned."""
 
 
-class Judge(NamedTuple):
+class ScoringSettings(NamedTuple):
     """Settings for scoring predictions."""
 
     loss: Loss
@@ -265,9 +270,9 @@ def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tu
     if model.loss.located and levels is not None and counts is not None:
         null_loss = model.loss.refit(np.zeros(levels.size), levels, counts.astype(np.float64))
     f = Partitioned(model.loss, data, executor)
-    judge = Judge(model.loss, model.intercept, model.clip, null, null_loss, -(-held.store.size // SHOWN))
+    judge = ScoringSettings(model.loss, model.intercept, model.clip, null, null_loss, -(-held.store.size // SHOWN))
     outer, inner = f.sides(model.U, model.V)
-    _, sums, each = f.over(scored, (outer,), (inner,), (judge,))
+    _, sums, each = f.over(score_block, (outer,), (inner,), (judge,))
     size, right, absolute, squares, losses, nothing, lowest = (float(one) for one in sums)
     answer: dict[str, Any] = {"entries": int(size), "unknown": 0}
     if model.loss.targets is SIGNS:
@@ -281,7 +286,9 @@ def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tu
     return answer, values, predicted
 
 
-def scored(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], judge: Judge) -> Passed:
+def score_block(
+    bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array, ...], judge: ScoringSettings
+) -> BlockResult:
     """Sums over the entries of a block, and some of the entries."""
     loss, y = judge.loss, bound.fit.y.astype(np.float64)
     x = Free().pair(tall[0], shared[0])
@@ -294,4 +301,4 @@ def scored(bound: SymbolicEntries, tall: tuple[Array, ...], shared: tuple[Array,
     losses = loss.value(z.astype(np.float64), y), judge.null_loss.value(np.full(y.size, judge.null), y)
     sums = y.size, right, np.abs(error).sum(), error @ error, *(one.sum() for one in losses), loss.lowest(y).sum()
     some = slice(None, None, judge.step)
-    return Passed(sums=tuple(map(float, sums)), each=(y[some], predicted[some]))
+    return BlockResult(sums=tuple(map(float, sums)), each=(y[some], predicted[some]))

@@ -114,7 +114,7 @@ def restored_range(stored: Any) -> Range | None:
     return low, high
 
 
-def in_words(limits: Range) -> str:
+def describe_range(limits: Range) -> str:
     low, high = limits
     if np.isinf(low) or np.isinf(high):
         return f"at most {high:g}" if np.isinf(low) else f"at least {low:g}"

@@ -19,19 +19,33 @@ from bifactor.losses.base import NUMBERS
 from bifactor.losses.named import loss_of
 from bifactor.models.completion.clipping import Clip, clip_of, clip_range
 from bifactor.models.completion.noise_selection import (
-    ENOUGH,
+    ENTRIES_PER_COMPONENT,
     Candidate,
     NoiseChoice,
     candidates,
-    noise_choice,
-    some_rows,
+    select_noise_model,
+    subsample_observations,
 )
-from bifactor.models.completion.offsets import penalty, root_of, scaled, spread, unscaled, with_scale
+from bifactor.models.completion.offsets import (
+    offset_scale,
+    penalty,
+    root_of,
+    scale_fixed_columns,
+    unscale_fixed_columns,
+    with_scale,
+)
 from bifactor.models.duration import expected_seconds
-from bifactor.models.hyperparameters import CAUTIOUS, FEW, RidgePath, steepest, tuned, without_vanished
+from bifactor.models.hyperparameters import (
+    CONSERVATIVE_RIDGE_SHARE,
+    MIN_HOLDOUT_ENTRIES,
+    RidgePath,
+    largest_ridge,
+    select_rank_and_ridge,
+    without_vanished,
+)
 from bifactor.models.model import OFFSETS, Model
-from bifactor.models.recommender.settings import Clicks
-from bifactor.models.side_information import Sides
+from bifactor.models.recommender.settings import ImplicitFeedback
+from bifactor.models.side_information import ScaledFeatures
 from bifactor.operators import Entries, Operator
 from bifactor.penalties import Ridge
 from bifactor.problems.objective import Objective, Problem
@@ -40,7 +54,7 @@ from bifactor.running.progress import Stage, choice_bar
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import Callback, solve
 from bifactor.solvers import PCG, Refitted, Solver, Variational
-from bifactor.solvers.variational.moments import About
+from bifactor.solvers.variational.moments import DataStatistics
 from bifactor.solvers.variational.sweeps import NoiseModel
 from bifactor.validation import is_at_least_zero, is_count, positive, require_flag, require_instance
 
@@ -49,7 +63,7 @@ PLATEAU = 30.0
 default, held-out errors were within ±0.5 % of those after 300 iterations on six sets of ratings at two ranks and two
 ridges, and within ±0.2 % in 19 of 24 cases."""
 
-LARGEST = 20.0
+MAX_INTERCEPT = 20.0
 """Limit of z for losses with a link: beyond it, labels are certain, and counts are huge or zero."""
 
 
@@ -63,7 +77,7 @@ FIRST = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class CompletionSettings:
     """How to fit: the validated parameters of an estimator."""
 
     loss: Loss
@@ -109,14 +123,14 @@ class Settings:
         return nullcontext(self.stage) if self.stage is not None else choice_bar(self.progress)
 
 
-def fit_model(data: Observations, settings: Settings, start: Model | None = None) -> Model:
+def fit_model(data: Observations, settings: CompletionSettings, start: Model | None = None) -> Model:
     """Choose open settings and fit."""
-    settings = suited(settings, data.values)
+    settings = with_data_parameters(settings, data.values)
     settings.loss.targets.check(data.values, type(settings.loss).__name__)
     clip = clip_range(settings.clip, data.values)
-    intercept = constant(data, settings.loss) if settings.offsets else 0.0
+    intercept = fit_constant(data, settings.loss) if settings.offsets else 0.0
     data = with_range(data, intercept) if settings.posterior else data
-    sides = None if settings.posterior else Sides(data, bool(settings.implicit))
+    sides = None if settings.posterior else ScaledFeatures(data, bool(settings.implicit))
     problem = as_problem(data, settings, intercept, sides=sides)
     if settings.expect is not None:
         settings.expect(expected_seconds(problem, settings.n_components, settings.ridge, settings.posterior))
@@ -130,42 +144,46 @@ def fit_model(data: Observations, settings: Settings, start: Model | None = None
 def with_range(data: Observations, intercept: float) -> Observations:
     """The data, in double precision if the noise of a posterior may leave the range of theirs."""
     y = data.values.astype(np.float64) - intercept
-    fine = About.of(y, data.weights).representable(data.values.dtype)
+    fine = DataStatistics.of(y, data.weights).representable(data.values.dtype)
     return data if fine else data.replaced(data.values.astype(np.float64))
 
 
-def suited(settings: Settings, y: Array) -> Settings:
+def with_data_parameters(settings: CompletionSettings, y: Array) -> CompletionSettings:
     """Settings with the parameters of the loss that are left to the data."""
     loss = settings.loss
     return replace(settings, loss=loss.suited(y), fits_loss=loss.located or loss.left_open)
 
 
-def _with_ridge(problem: Problem, sides: Sides, intercept: float, settings: Settings, start: Model | None) -> Model:
+def _with_ridge(
+    problem: Problem, sides: ScaledFeatures, intercept: float, settings: CompletionSettings, start: Model | None
+) -> Model:
     rng = np.random.default_rng(settings.seed)
-    problem = with_fitted_loss(with_scale(problem, spread(problem, settings.loss)), settings)
+    problem = with_fitted_loss(with_scale(problem, offset_scale(problem, settings.loss)), settings)
     with settings.choosing as stage:
-        found = tuned(problem, settings.n_components, settings.ridge, rng, stage=stage)
+        found = select_rank_and_ridge(problem, settings.n_components, settings.ridge, rng, stage=stage)
     settings = after_choice(settings, found.path)
     scale = root_of(problem) ** 2
     offset_ridge = found.ridge if found.offset_ridge is None else found.offset_ridge
     offset_ridge = offset_ridge if settings.offset_ridge is None else settings.offset_ridge * scale
-    init = resumed(start, problem, found.rank, sides)
+    init = warm_start(start, problem, found.rank, sides)
     result = run_with_ridge(problem, found.rank, found.ridge, offset_ridge, init, settings)
-    U, V, side = sides.unfolded(shaped(unscaled(problem.kind.pair(result.U, result.V)), settings))
+    U, V, side = sides.unfolded(
+        with_requested_rank(unscale_fixed_columns(problem.kind.pair(result.U, result.V)), settings)
+    )
     fixed = OFFSETS if settings.offsets else (0, 0)
-    loss = unshifted(_problem_of(result).loss) if settings.fits_loss else settings.loss
+    loss = without_intercept(_problem_of(result).loss) if settings.fits_loss else settings.loss
     own = offset_ridge / scale if settings.offsets else None
     return Model(loss, intercept, fixed, found.ridge, U, V, result, found.path, side=side, offset_ridge=own)
 
 
-def with_fitted_loss(problem: Problem, settings: Settings) -> Problem:
+def with_fitted_loss(problem: Problem, settings: CompletionSettings) -> Problem:
     """The problem with the best parameters of its loss, if these are fitted, with factors under a conservative ridge.
 
     Thresholds from the shares of levels assume z = 0, and are too close to each other if z varies; Huber's δ from the
     values themselves is too large. It is fitted once: repeated fits follow the data more and more closely, and δ tends
     to 0.
     """
-    ridge = CAUTIOUS * steepest(problem, problem.zero(0)) if settings.fits_loss else 0.0
+    ridge = CONSERVATIVE_RIDGE_SHARE * largest_ridge(problem, problem.zero(0)) if settings.fits_loss else 0.0
     if ridge == 0:
         return problem
     rank = min(*problem.shape, FIRST if settings.n_components is None else settings.n_components)
@@ -176,7 +194,7 @@ def with_fitted_loss(problem: Problem, settings: Settings) -> Problem:
 
 
 def run_with_ridge(
-    problem: Objective, rank: int, ridge: float, offset_ridge: float, init: Given | None, settings: Settings
+    problem: Objective, rank: int, ridge: float, offset_ridge: float, init: Given | None, settings: CompletionSettings
 ) -> Result:
     """Fit factors under a ridge, and thresholds if the loss has some."""
     penalized = problem.penalized(penalty(ridge, offset_ridge))
@@ -191,7 +209,7 @@ def run_with_ridge(
     return run(penalized, rank, solver, init, settings)
 
 
-def shaped(x: Factors, settings: Settings) -> Factors:
+def with_requested_rank(x: Factors, settings: CompletionSettings) -> Factors:
     """Factors without vanished columns if the rank is chosen; otherwise of the rank that was asked for."""
     if settings.n_components is None:
         return without_vanished(x)
@@ -199,7 +217,7 @@ def shaped(x: Factors, settings: Settings) -> Factors:
     return x.padded(x.kind.fixed_columns + min(m, n, settings.n_components))
 
 
-def unshifted(loss: Loss) -> Loss:
+def without_intercept(loss: Loss) -> Loss:
     """The loss without the intercept of a model."""
     return loss.loss if isinstance(loss, Shifted) else loss
 
@@ -213,7 +231,9 @@ def _given(result: Result) -> Given:
     return Given(result.U, result.V)
 
 
-def after_choice(settings: Settings, choice: NoiseChoice | RidgePath | Clicks | None) -> Settings:
+def after_choice(
+    settings: CompletionSettings, choice: NoiseChoice | RidgePath | ImplicitFeedback | None
+) -> CompletionSettings:
     """Settings for the fit after a choice; without the checkpoint if that was interrupted.
 
     If it is not interrupted the next time, the choice may be another one, whose run could not be resumed.
@@ -222,16 +242,18 @@ def after_choice(settings: Settings, choice: NoiseChoice | RidgePath | Clicks | 
     return replace(settings, checkpoint=None) if interrupted else settings
 
 
-def _quiet(settings: Settings) -> Settings:
+def _quiet(settings: CompletionSettings) -> CompletionSettings:
     return replace(settings, callback=None, progress=False, checkpoint=None)
 
 
 def _with_posterior(
-    data: Observations, problem: Problem, intercept: float, settings: Settings, start: Model | None
+    data: Observations, problem: Problem, intercept: float, settings: CompletionSettings, start: Model | None
 ) -> Model:
-    best, choice = chosen_noise(data.shape, data.values.size, settings, intercept, lambda rng: some_rows(data, rng))
+    best, choice = select_noise_settings(
+        data.shape, data.values.size, settings, intercept, lambda rng: subsample_observations(data, rng)
+    )
     solver = best.told(data.features)
-    result = run_posterior(problem, best, solver, resumed(start, problem, best.rank), after_choice(settings, choice))
+    result = run_posterior(problem, best, solver, warm_start(start, problem, best.rank), after_choice(settings, choice))
     fixed = OFFSETS if settings.offsets else (0, 0)
     assert result.posterior is not None
     posterior = result.posterior
@@ -245,17 +267,17 @@ def _with_posterior(
 
 
 def run_posterior(
-    problem: Objective, best: Candidate, solver: Variational, init: Given | None, settings: Settings
+    problem: Objective, best: Candidate, solver: Variational, init: Given | None, settings: CompletionSettings
 ) -> Result:
     """Run a solver as a choice says; where rows are short, from two starts, and the one of larger evidence is taken."""
-    within = replace(settings, callback=until(best.sweeps, settings.callback))
+    within = replace(settings, callback=stop_after(best.sweeps, settings.callback))
     result = run(problem, best.rank, solver, init, within)
     short = (problem.f.seen or 0) < SHORT * max(problem.shape)
     stopped = result.status is Status.CALLBACK and result.n_iter != best.sweeps
     if init is not None or not short or best.rank == 0 or stopped or result.status is Status.INTERRUPTED:
         return result
     other = Spectral(sketch=not problem.f.data.expensive)  # the usual one is the opposite
-    quiet = replace(_quiet(settings), callback=until(best.sweeps, None))
+    quiet = replace(_quiet(settings), callback=stop_after(best.sweeps, None))
     try:
         again = run(problem, best.rank, solver, other, quiet)
     except KeyboardInterrupt:  # before its first sweep
@@ -263,10 +285,10 @@ def run_posterior(
     return again if again.objective < result.objective and again.status is not Status.INTERRUPTED else result
 
 
-def chosen_noise(
+def select_noise_settings(
     shape: tuple[int, int],
     size: int,
-    settings: Settings,
+    settings: CompletionSettings,
     intercept: float,
     some: Callable[[np.random.Generator], Observations],
     refused: tuple[str, ...] = (),
@@ -277,20 +299,20 @@ def chosen_noise(
     """
     solver, rng = settings.solver, np.random.default_rng(settings.seed)
     if isinstance(solver, Variational):
-        rank = ENOUGH[solver.prior] if settings.n_components is None else settings.n_components
+        rank = ENTRIES_PER_COMPONENT[solver.prior] if settings.n_components is None else settings.n_components
         return Candidate(solver, min(*shape, rank), features=True), None
     every = candidates(settings.noise, settings.n_components, shape, bool(settings.implicit))
     tried = tuple(one for one in every if one.solver.noise not in refused)
-    if size < FEW:
+    if size < MIN_HOLDOUT_ENTRIES:
         return replace(tried[0], features=True), None
     part, auto = some(rng), settings.implicit is None
     problem = as_problem(part, settings, intercept)
     with settings.choosing as stage:
-        choice = noise_choice(problem, tried, rng, stage, part.features, auto, settings.keep_features)
+        choice = select_noise_model(problem, tried, rng, stage, part.features, auto, settings.keep_features)
     return choice.chosen, choice
 
 
-def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
+def stop_after(sweeps: int | None, callback: Callback | None) -> Callback | None:
     """A callback that ends a run after this many sweeps, or when `callback` does."""
     if sweeps is None:
         return callback
@@ -302,7 +324,9 @@ def until(sweeps: int | None, callback: Callback | None) -> Callback | None:
     return over
 
 
-def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None, settings: Settings) -> Result:
+def run(
+    problem: Objective, rank: int, solver: Solver | None, init: Init | None, settings: CompletionSettings
+) -> Result:
     """Run a solver with the limits of the settings."""
     return solve(
         problem,
@@ -321,10 +345,10 @@ def run(problem: Objective, rank: int, solver: Solver | None, init: Init | None,
 
 def as_problem(
     data: Observations,
-    settings: Settings,
+    settings: CompletionSettings,
     intercept: float,
     fixed: tuple[Array | None, Array | None] | None = None,
-    sides: Sides | None = None,
+    sides: ScaledFeatures | None = None,
 ) -> Problem:
     """The problem of fitting the data with a fixed intercept."""
     operator: Operator = Entries(data.rows, data.cols, data.shape)
@@ -337,7 +361,7 @@ def as_problem(
     return Problem(loss, operator, y, data.weights, offsets=settings.offsets, fixed=fixed)
 
 
-def constant(data: Observations, loss: Loss) -> float:
+def fit_constant(data: Observations, loss: Loss) -> float:
     """argmin over a of Σ w ℓ(a; y), by Newton's method, within ±LARGEST for losses with a link.
 
     0 if the loss has thresholds, which contain the intercept.
@@ -345,17 +369,17 @@ def constant(data: Observations, loss: Loss) -> float:
     if loss.located:
         return 0.0
     y = data.values.astype(np.float64)
-    return constant_of(loss, y, np.ones_like(y) if data.weights is None else data.weights)
+    return fit_constant_to_values(loss, y, np.ones_like(y) if data.weights is None else data.weights)
 
 
-def constant_of(loss: Loss, y: Array, w: Array) -> float:
+def fit_constant_to_values(loss: Loss, y: Array, w: Array) -> float:
     """The same for values with weights."""
     if loss.quadratic:  # the mean of equal values would have a rounding error
         return float(y[0]) if np.all(y == y[0]) else float(np.average(y, weights=w))
-    return offset_constant(loss, y, w, np.zeros_like(y))
+    return fit_constant_with_offset(loss, y, w, np.zeros_like(y))
 
 
-def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
+def fit_constant_with_offset(loss: Loss, y: Array, w: Array, offset: Array) -> float:
     """argmin over a of Σ w ℓ(a + offset; y), in the same way."""
 
     def slopes(a: float) -> tuple[float, float]:
@@ -365,7 +389,7 @@ def offset_constant(loss: Loss, y: Array, w: Array, offset: Array) -> float:
     if loss.targets is NUMBERS:
         rest = y - offset
         return best_constant(slopes, float(np.median(rest)), (float(rest.min()), float(rest.max())))
-    return best_constant(slopes, 0.0, (-LARGEST, LARGEST))
+    return best_constant(slopes, 0.0, (-MAX_INTERCEPT, MAX_INTERCEPT))
 
 
 def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, ends: tuple[float, float]) -> float:
@@ -389,12 +413,12 @@ def best_constant(slopes: Callable[[float], tuple[float, float]], a: float, ends
     return a
 
 
-def resumed(start: Model | None, problem: Objective, rank: int, sides: Sides | None = None) -> Given | None:
+def warm_start(start: Model | None, problem: Objective, rank: int, sides: ScaledFeatures | None = None) -> Given | None:
     """Start from an earlier fit, if its shape and rank match."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
     factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)
-    factors = scaled(problem, *factors) if factors and start.offsets else factors
+    factors = scale_fixed_columns(problem, *factors) if factors and start.offsets else factors
     return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None
 
 
@@ -404,7 +428,7 @@ NOISES = ("auto", *get_args(NoiseModel))
 """Kinds of noise of a posterior."""
 
 
-def settings(
+def validate_settings(
     *,
     loss: Any,
     n_components: Any,
@@ -419,7 +443,7 @@ def settings(
     implicit_features: Any = "auto",
     keep_features: Any = False,
     clip: Any = False,
-) -> Settings:
+) -> CompletionSettings:
     """Settings from the parameters of a user; raises `InputError` if one is invalid."""
     require_flag(offsets, "offsets")
     least = 0 if offsets else 1  # without offsets or components there is nothing to fit
@@ -437,7 +461,7 @@ def settings(
     require_flag(keep_features, "keep_features")
     if not is_count(max_iter, 1):
         raise InputError(f"max_iter={max_iter!r} is not an integer ≥ 1. Pass the maximum number of iterations.")
-    return Settings(
+    return CompletionSettings(
         loss=seen_through,
         n_components=None if n_components == "auto" else int(n_components),
         ridge=None if ridge is None or ridge == "auto" else float(ridge),

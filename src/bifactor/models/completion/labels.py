@@ -20,7 +20,7 @@ def check_binarize(binarize: Any) -> None:
         raise InputError(f"binarize={binarize!r} is not a finite number. Pass a threshold for class 1, or None.")
 
 
-def above(values: Array, binarize: float | None) -> Array:
+def above_threshold(values: Array, binarize: float | None) -> Array:
     """1 for values above the threshold and 0 for the others; without a threshold, the values as they are."""
     return values if binarize is None else (values > binarize).astype(values.dtype)
 

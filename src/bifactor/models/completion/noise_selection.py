@@ -13,7 +13,7 @@ from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.problems.objective import Problem
 from bifactor.problems.state import State
-from bifactor.running.holdout import HeldLines, Holdout
+from bifactor.running.holdout import Holdout, LineHoldout
 from bifactor.running.progress import Stage
 from bifactor.running.result import Result, Status
 from bifactor.running.solve import solve
@@ -23,11 +23,11 @@ from bifactor.solvers.variational.sweeps import NoiseModel
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
 """Each predicts best on some of the nine data sets of `benchmarks/posterior.py`; others were not measured on all."""
 
-ENOUGH = {"separate": 20, "shared": 10}
+ENTRIES_PER_COMPONENT = {"separate": 20, "shared": 10}
 """Default number of components by prior: with separate priors, components that explain nothing vanish; with a shared
 prior, too many components weaken all of them."""
 
-MANY = 100_000
+MAX_NOISE_SELECTION_ENTRIES = 100_000
 """Largest number of entries used for the choice; of more, those of some rows are taken."""
 
 SWEEPS, COLUMNS = 100, 10
@@ -94,11 +94,11 @@ def candidates(
 ) -> tuple[Candidate, ...]:
     """Solvers to choose from; if the noise is given, its two priors. None leaves noise or rank to the data."""
     solvers = CANDIDATES if noise is None else (Variational(noise, "shared"), Variational(noise))
-    bare = (Candidate(one, min(*shape, ENOUGH[one.prior] if rank is None else rank)) for one in solvers)
+    bare = (Candidate(one, min(*shape, ENTRIES_PER_COMPONENT[one.prior] if rank is None else rank)) for one in solvers)
     return tuple(one.with_pattern() if implicit else one for one in bare)
 
 
-def noise_choice(
+def select_noise_model(
     problem: Problem,
     tried: tuple[Candidate, ...],
     rng: np.random.Generator,
@@ -126,13 +126,13 @@ def noise_choice(
         if stage is not None:
             stage("judging the features by whole rows and columns", 0, 1)
         try:
-            found, going = blind_sides(HeldLines(problem, rng), chosen, features)
+            found, going = harmful_features(LineHoldout(problem, rng), chosen, features)
         except KeyboardInterrupt:  # between fits; during a fit it is a status
             going = False
     return replace(trials.choice(chosen, not going), blind=found)
 
 
-def blind_sides(lines: HeldLines, chosen: Candidate, features: Features) -> tuple[tuple[bool, bool], bool]:
+def harmful_features(lines: LineHoldout, chosen: Candidate, features: Features) -> tuple[tuple[bool, bool], bool]:
     """Whether rows, and columns, held out as a whole are predicted better without their features; False if interrupted.
 
     If no entries are left to be fitted to, features are used.
@@ -173,7 +173,7 @@ class Trials:
         """Fit another candidate; False if Ctrl-C interrupted it."""
         if self.stage is not None:
             self.stage("choosing the noise", len(self.losses), self.most)
-        watch = Watch(self.holdout, min(self.means, default=np.inf), one.features)
+        watch = EarlyStopping(self.holdout, min(self.means, default=np.inf), one.features)
         try:
             result = _fitted(watch, one.told(self.features), one.rank)
         except KeyboardInterrupt:  # between fits; during a fit it is a status
@@ -196,7 +196,7 @@ class Trials:
         return NoiseChoice(tuple(self.candidates), np.array(means), np.array(errors), chosen, interrupted)
 
 
-class Watch:
+class EarlyStopping:
     """Callback that records held-out losses during a fit, and stops it if it will not be the best.
 
     With `turning`, it stops the fit when losses increase, as many features may fit the training entries better and
@@ -228,16 +228,16 @@ class Watch:
         return losses, None
 
 
-def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
+def subsample_observations(data: Observations, rng: np.random.Generator) -> Observations:
     """All data, or those of some rows if there are many data, or of some columns if there are more columns."""
     size = data.values.size
-    if size <= MANY:
+    if size <= MAX_NOISE_SELECTION_ENTRIES:
         return data
     side = int(data.shape[1] > data.shape[0])
     places = (data.rows, data.cols)[side]
     order = rng.permutation(data.shape[side])
     totals = np.cumsum(np.bincount(places, minlength=data.shape[side])[order])
-    count = max(1, int(np.searchsorted(totals, MANY, side="right")))
+    count = max(1, int(np.searchsorted(totals, MAX_NOISE_SELECTION_ENTRIES, side="right")))
     number = np.full(data.shape[side], -1)
     number[order[:count]] = np.arange(count)
     part = data.part(number[places] >= 0)
@@ -250,7 +250,7 @@ def some_rows(data: Observations, rng: np.random.Generator) -> Observations:
     return replace(part, rows=number[part.rows], shape=shape, row_names=None, row_features=cut)
 
 
-def _fitted(watch: Watch, solver: Variational, rank: int) -> Result:
+def _fitted(watch: EarlyStopping, solver: Variational, rank: int) -> Result:
     problem = watch.holdout.train
     columns = min(rank, COLUMNS, *problem.shape)
     return solve(problem, columns, solver, rng=0, max_iter=SWEEPS, tol=0, callback=watch)

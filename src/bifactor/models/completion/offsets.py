@@ -19,7 +19,7 @@ from bifactor.problems.objective import Objective, Problem
 P = TypeVar("P", bound=Objective)
 
 
-def spread(problem: Objective, loss: Loss) -> float:
+def offset_scale(problem: Objective, loss: Loss) -> float:
     """s = (2f(0)/Σ wℓ″)^½, for squared errors the standard deviation; 1 if a loss has a link, or if f(0) is 0."""
     if loss.targets is not NUMBERS or not problem.kind.fixed_columns:
         return 1.0
@@ -47,7 +47,7 @@ def root_of(problem: Objective) -> float:
     return float(kind.L[0, 0]) if isinstance(kind, Fixed) else 1.0
 
 
-def scaled(problem: Objective, U: Array, V: Array) -> tuple[Array, Array]:
+def scale_fixed_columns(problem: Objective, U: Array, V: Array) -> tuple[Array, Array]:
     """Factors with √s in the fixed columns, from those with 1."""
     if not problem.kind.fixed_columns:
         return U, V
@@ -57,7 +57,7 @@ def scaled(problem: Objective, U: Array, V: Array) -> tuple[Array, Array]:
     return U, V
 
 
-def unscaled(x: Factors) -> Factors:
+def unscale_fixed_columns(x: Factors) -> Factors:
     """Factors with 1 in the fixed columns, from those with √s."""
     if not isinstance(x.kind, Fixed):
         return x

@@ -15,13 +15,13 @@ from bifactor.models.factor_analysis.model import checked_table
 from bifactor.models.factor_analysis.updates import (
     MEAN_PRECISION,
     SETTLED,
-    State,
-    Table,
+    BlockedTable,
+    RoundState,
     bound,
     extrapolated,
-    improved,
+    sort_components,
     start,
-    tidied,
+    update_columns,
 )
 from bifactor.validation import is_at_least_zero, is_count, require_rank, require_seed
 
@@ -90,12 +90,12 @@ def fit_factors(
         state = None
         if sample is not None and sample < n:
             some = np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
-            part = Table(Y[some])
+            part = BlockedTable(Y[some])
             state = fit.rounds(part, start(part, min(rank, sample), fit.one_noise), max_iter)
-        table = Table(Y)
+        table = BlockedTable(Y)
         left = max_iter if state is None else min(ROUNDS_ON_ALL, max_iter)
         state = fit.rounds(table, start(table, rank, fit.one_noise) if state is None else state, left)
-        return _model(*tidied(state, fit.bound), fit, columns)
+        return _model(*sort_components(state, fit.bound), fit, columns)
 
 
 class _Fit:
@@ -109,7 +109,7 @@ class _Fit:
         self.one_noise, self.tol, self.on_round = one_noise, tol, on_round
         self.bound, self.n_iter, self.converged, self.stopped = -np.inf, 0, False, False
 
-    def rounds(self, table: Table, state: State, most: int) -> State:
+    def rounds(self, table: BlockedTable, state: RoundState, most: int) -> RoundState:
         if self.stopped:
             return state
         self.bound, self.converged, factor, safe = -np.inf, False, 1.0, state
@@ -122,7 +122,7 @@ class _Fit:
                 continue
             if self._ends(age, value, sums.change / factor) or age == most:  # change of a step without extrapolation
                 break
-            safe = improved(table, state, sums, age, self.one_noise)
+            safe = update_columns(table, state, sums, age, self.one_noise)
             factor = min(GROWTH * factor, FURTHEST) if age >= EARLY and safe.before is not None else 1.0
             state = extrapolated(safe, factor) if factor > 1 else safe
             self.n_iter += 1
@@ -135,7 +135,7 @@ class _Fit:
         return self.converged or self.stopped
 
 
-def _model(state: State, value: float, fit: _Fit, seen: Array) -> FactorModel:
+def _model(state: RoundState, value: float, fit: _Fit, seen: Array) -> FactorModel:
     """The fitted model; columns without entries have their prior, and the noise of a standardised column."""
     columns, rank, q = state.columns, state.columns.rank, seen.size
     means, noise = np.zeros((rank + 1, q)), np.ones(q)

@@ -12,7 +12,7 @@ from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.kernels.threading import blas_at_most, run, shares
 from bifactor.models.factor_analysis.lanes_reference import matrices, packed_of
-from bifactor.models.factor_analysis.updates import Columns, Rows, Span, Table, lanes
+from bifactor.models.factor_analysis.updates import BlockedTable, ColumnPosterior, ScorePosterior, Span, lanes
 
 KEPT = 1 << 23
 """Largest number of numbers in stored covariances of rows; for larger tables they are recomputed when needed."""
@@ -24,8 +24,8 @@ class RowPosterior:
 
     means: Array
     """n × r."""
-    table: Table
-    columns: Columns
+    table: BlockedTable
+    columns: ColumnPosterior
     kept: Array | None
     """Packed covariances of rows, or of the patterns of missing entries; None if they would take too much memory."""
 
@@ -33,8 +33,8 @@ class RowPosterior:
         return len(self.means)
 
     @classmethod
-    def of(cls, columns: Columns, Y: Array) -> Self:
-        table, rank = Table(Y), columns.rank
+    def of(cls, columns: ColumnPosterior, Y: Array) -> Self:
+        table, rank = BlockedTable(Y), columns.rank
         size = rank * (rank + 1) // 2
         means, kept = np.empty((len(Y), rank)), None
         if size * len(table.masks) <= KEPT:
@@ -42,7 +42,7 @@ class RowPosterior:
 
         def infer(spans: list[Span]) -> None:
             for span in spans:
-                rows = Rows.of(columns, table.block(span))
+                rows = ScorePosterior.of(columns, table.block(span))
                 means[table.order[span[1]]] = rows.means.T
                 if kept is not None:
                     kept[:, span[0]] = rows.covariances
@@ -63,7 +63,7 @@ class RowPosterior:
         """Covariances of a block of masks."""
         if self.kept is not None:
             return self.kept[:, span[0]]
-        return Rows.of(self.columns, self.table.block(span)).covariances
+        return ScorePosterior.of(self.columns, self.table.block(span)).covariances
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class FactorModel:
     converged: bool
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> ColumnPosterior:
         means = np.vstack([self.loadings.T, self.mean])
-        return Columns(np.ascontiguousarray(means), packed_of(self.covariances), self.noise)
+        return ColumnPosterior(np.ascontiguousarray(means), packed_of(self.covariances), self.noise)
 
     def rows(self, Y: Any) -> RowPosterior:
         """Scores of rows, new or not, with NaN for missing entries. A row without entries has those of the prior."""
@@ -146,13 +146,13 @@ class FactorModel:
     def log_likelihood(self, Y: Any) -> Array:
         """Log-likelihood of the known entries of each row, with its scores integrated out, at the means of v and μ."""
         Y = checked_table(Y, len(self.mean))
-        plain = Columns(self.columns.means, np.zeros_like(self.columns.spread), self.noise)
-        table, found = Table(Y), np.empty(len(Y))
+        plain = ColumnPosterior(self.columns.means, np.zeros_like(self.columns.spread), self.noise)
+        table, found = BlockedTable(Y), np.empty(len(Y))
 
         def tell(spans: list[Span]) -> None:
             for span in spans:
                 block = table.block(span)
-                rows = Rows.of(plain, block)
+                rows = ScorePosterior.of(plain, block)
                 cells = (block.values - self.mean) ** 2 / self.noise + np.log(2 * np.pi * self.noise)
                 logs = table.repeat(span, rows.logs) + np.sum(cells * block.known, axis=1)
                 found[table.order[span[1]]] = 0.5 * (np.sum(rows.means * rows.linear, axis=0) - logs)
@@ -161,7 +161,7 @@ class FactorModel:
         return found
 
 
-def _over(function: Callable[[list[Span]], None], table: Table, columns: Columns) -> None:
+def _over(function: Callable[[list[Span]], None], table: BlockedTable, columns: ColumnPosterior) -> None:
     """Call a function with blocks of rows, on several threads."""
     spans = table.spans(columns.rank)
     with blas_at_most(1):

@@ -38,7 +38,7 @@ def diagonal(rank: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnPosterior:
     """Posterior of the columns: q(vⱼ, μⱼ) = N(means, spread), the mean last, and the noise ψⱼ."""
 
     means: Array
@@ -67,7 +67,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class TableBlock:
     """Some rows of a table: values with zeros for missing entries, and masks of rows, or of groups of equal rows."""
 
     values: Array
@@ -81,7 +81,7 @@ class Block:
         return self.masks if self.counts is None else np.repeat(self.masks, self.counts, axis=0)
 
 
-class Rows(NamedTuple):
+class ScorePosterior(NamedTuple):
     """Posterior of the scores of rows: means r × n, and covariances of rows, or of shared masks."""
 
     means: Array
@@ -91,7 +91,7 @@ class Rows(NamedTuple):
     """−log det of the covariances."""
 
     @classmethod
-    def of(cls, columns: Columns, block: Block) -> Self:
+    def of(cls, columns: ColumnPosterior, block: TableBlock) -> Self:
         precision, slope, cross = columns.shared
         rank = columns.rank
         packed, linear = precision @ block.masks.T, slope @ block.values.T
@@ -120,7 +120,7 @@ class Rows(NamedTuple):
         return packed_of(squares) + self.covariances * counts, firsts
 
 
-class Sums(NamedTuple):
+class ColumnSums(NamedTuple):
     """Sums over the known cells of each column, with e = (u, 1): Σ E[eeᵀ] and Σ E[e]y; and over all rows."""
 
     moments: Array
@@ -142,7 +142,7 @@ Span = tuple[slice, slice]
 """Some masks, and the rows that have them."""
 
 
-class Table:
+class BlockedTable:
     """A table with missing entries, in blocks of rows. Rows with equal masks are grouped if there are many."""
 
     def __init__(self, Y: Array):
@@ -176,20 +176,20 @@ class Table:
             a = b
         return found
 
-    def block(self, span: Span) -> Block:
+    def block(self, span: Span) -> TableBlock:
         masks, rows = span
         counts = None if self.repeated is None else self.repeated[masks]
-        return Block(self.values[rows], self.masks[masks].astype(np.float64), counts)
+        return TableBlock(self.values[rows], self.masks[masks].astype(np.float64), counts)
 
     def repeat(self, span: Span, values: Array) -> Array:
         """Repeat the values of the masks of a block for each of their rows."""
         return values if self.repeated is None else np.repeat(values, self.repeated[span[0]], axis=0)
 
-    def work(self, columns: Columns) -> float:
+    def work(self, columns: ColumnPosterior) -> float:
         """Cost of a pass over all rows, in steps of a simple loop."""
         return len(self.masks) * len(columns.spread) * (self.shape[1] / 16 + columns.rank / 4)
 
-    def collect(self, columns: Columns) -> Sums:
+    def collect(self, columns: ColumnPosterior) -> ColumnSums:
         """One pass over all rows: their scores, and sums of them for the columns."""
         spans = self.spans(columns.rank)
         count = min(GROUPS, len(spans))
@@ -199,20 +199,20 @@ class Table:
             found = [one for part in run(self._groups, calls) for one in part]
         total = found[0]
         for one in found[1:]:
-            total = Sums(*(a + b for a, b in zip(total, one, strict=True)))
+            total = ColumnSums(*(a + b for a, b in zip(total, one, strict=True)))
         return total
 
-    def _groups(self, groups: list[range], spans: list[Span], columns: Columns) -> list[Sums]:
+    def _groups(self, groups: list[range], spans: list[Span], columns: ColumnPosterior) -> list[ColumnSums]:
         return [self._group(group, spans, columns) for group in groups]
 
-    def _group(self, group: range, spans: list[Span], columns: Columns) -> Sums:
+    def _group(self, group: range, spans: list[Span], columns: ColumnPosterior) -> ColumnSums:
         r, size, q = columns.rank, len(columns.spread), self.shape[1]
         moments, linear, total = np.zeros((size, q)), np.zeros((r + 1, q)), np.zeros(size)
         evidence, change, cells, first = 0.0, 0.0, 0, size - r - 1
         every = -(-self.values.size // WATCHED)
         for k in group:
             block = self.block(spans[k])
-            rows = Rows.of(columns, block)
+            rows = ScorePosterior.of(columns, block)
             if k % every == 0:
                 moved, seen = self._moved(k, columns, block, rows.means)
                 change, cells = change + moved, cells + seen
@@ -227,9 +227,9 @@ class Table:
             total[-1] += len(block.values)
         if group.start == 0:
             moments[-1], linear[-1] = self.counts, self.sums
-        return Sums(moments, linear, total, evidence, change, cells)
+        return ColumnSums(moments, linear, total, evidence, change, cells)
 
-    def _moved(self, k: int, columns: Columns, block: Block, means: Array) -> tuple[float, int]:
+    def _moved(self, k: int, columns: ColumnPosterior, block: TableBlock, means: Array) -> tuple[float, int]:
         """Squared changes of the predictions of missing cells, or of all cells if none is missing."""
         predicted = means.T @ columns.means[:-1] + columns.means[-1]
         before = self._before.get(k)
@@ -294,10 +294,10 @@ SETTLED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class RoundState:
     """State between two rounds: the columns, the ridge of each component, and further terms of the bound."""
 
-    columns: Columns
+    columns: ColumnPosterior
     precisions: Array
     logs: float
     """Σ log det of the covariances of columns."""
@@ -305,7 +305,7 @@ class State:
     """Means of columns of the previous round, in the coordinates of this one, and its noise."""
 
 
-class Turn(NamedTuple):
+class Rotation(NamedTuple):
     """New coordinates of scores, u → R⁻¹(u − t), and loadings, v → Rᵀv, and the best ridges for them."""
 
     onto: Array
@@ -313,7 +313,7 @@ class Turn(NamedTuple):
     precisions: Array
 
 
-def start(table: Table, rank: int, one_noise: bool) -> State:
+def start(table: BlockedTable, rank: int, one_noise: bool) -> RoundState:
     """The singular vectors of the table with zeros for missing entries, with covariance 0."""
     n, q = table.shape
     loadings = _directions(table.values, rank) / max(n, 1) ** 0.5
@@ -323,7 +323,7 @@ def start(table: Table, rank: int, one_noise: bool) -> State:
         noise[:] = noise.mean()
     means = np.vstack([loadings, table.sums / np.maximum(table.counts, 1)])
     spread = np.zeros(((rank + 1) * (rank + 2) // 2, q))
-    return State(Columns(means, spread, noise), np.ones(rank), -np.inf)
+    return RoundState(ColumnPosterior(means, spread, noise), np.ones(rank), -np.inf)
 
 
 def _directions(values: Array, rank: int) -> Array:
@@ -337,10 +337,10 @@ def _directions(values: Array, rank: int) -> Array:
     return np.sqrt(w)[:, None] * Q.T if tall else Q.T @ values
 
 
-def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) -> State:
+def update_columns(table: BlockedTable, state: RoundState, sums: ColumnSums, age: int, one_noise: bool) -> RoundState:
     """Update the columns for these sums, then their noise, then the ridges."""
-    turn = best_turn(state, sums, table.counts if age >= SETTLED else None)
-    moments, linear = turned(sums.moments, turn.onto), turn.onto @ sums.linear
+    turn = optimal_rotation(state, sums, table.counts if age >= SETTLED else None)
+    moments, linear = rotate(sums.moments, turn.onto), turn.onto @ sums.linear
     rank = len(turn.precisions)
     noise = state.columns.noise
     packed = moments / noise
@@ -348,30 +348,30 @@ def improved(table: Table, state: State, sums: Sums, age: int, one_noise: bool) 
     kernel = lanes(packed, rank + 1)
     logs = -float(kernel.invert(packed, rank + 1).sum())
     means = kernel.times(packed, linear / noise)
-    columns = Columns(means, packed, noise)
+    columns = ColumnPosterior(means, packed, noise)
     noise = _best_noise(table, columns, moments, linear, one_noise)
     before = None
     if rank == state.columns.rank:
         before = np.linalg.solve(turn.onto.T, state.columns.means), state.columns.noise
-    return _with_ridges(Columns(means, packed, noise), logs, before)
+    return _with_ridges(ColumnPosterior(means, packed, noise), logs, before)
 
 
-def extrapolated(state: State, factor: float) -> State:
+def extrapolated(state: RoundState, factor: float) -> RoundState:
     """Extrapolate the step from the previous round by `factor`, in the means of columns and the logarithm of noise."""
     if state.before is None:
         return state
     (means, noise), columns = state.before, state.columns
     means = means + factor * (columns.means - means)
     noise = noise * (columns.noise / noise) ** factor
-    return _with_ridges(Columns(means, columns.spread, noise), state.logs)
+    return _with_ridges(ColumnPosterior(means, columns.spread, noise), state.logs)
 
 
-def _with_ridges(columns: Columns, logs: float, before: tuple[Array, Array] | None = None) -> State:
+def _with_ridges(columns: ColumnPosterior, logs: float, before: tuple[Array, Array] | None = None) -> RoundState:
     squares = np.diagonal(loading_moments(columns)[0])
-    return State(columns, ridges(squares, len(columns.noise)), logs, before)
+    return RoundState(columns, ridges(squares, len(columns.noise)), logs, before)
 
 
-def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
+def optimal_rotation(state: RoundState, sums: ColumnSums, counts: Array | None) -> Rotation:
     """Coordinates with the lowest cost of the priors; predictions do not depend on them, and rounds change them slowly.
 
     With M = ΣE[uuᵀ]/n and K = ΣE[vvᵀ], the bound with the best ridges is, up to constants,
@@ -401,10 +401,10 @@ def best_turn(state: State, sums: Sums, counts: Array | None) -> Turn:
         stay = (x * w >= VANISHED * q) | (signal >= q)
     onto = np.zeros((int(stay.sum()) + 1, rank + 1))
     onto[:-1, :-1], onto[:-1, -1], onto[-1, -1] = back[stay], -back[stay] @ t, 1
-    return Turn(onto, ridges((x * w)[stay], q))
+    return Rotation(onto, ridges((x * w)[stay], q))
 
 
-def tidied(state: State, value: float) -> tuple[State, float]:
+def sort_components(state: RoundState, value: float) -> tuple[RoundState, float]:
     """The state with components that are orthogonal on average, the largest first, with reproducible signs.
 
     A rotation changes the bound only through the ridges; its new value is returned too.
@@ -418,8 +418,8 @@ def tidied(state: State, value: float) -> tuple[State, float]:
     onto = np.eye(columns.rank + 1)
     onto[:-1, :-1] = np.where(np.take_along_axis(loadings, largest, axis=1) < 0, -1, 1) * Q.T
     value += 0.5 * (q + c) * float(np.sum(np.log(np.diagonal(K) + c * v0) - np.log(w + c * v0)))
-    columns = Columns(onto @ columns.means, turned(columns.spread, onto), columns.noise)
-    return State(columns, ridges(w, q), state.logs), value
+    columns = ColumnPosterior(onto @ columns.means, rotate(columns.spread, onto), columns.noise)
+    return RoundState(columns, ridges(w, q), state.logs), value
 
 
 def ridges(squares: Array, q: int) -> Array:
@@ -428,19 +428,19 @@ def ridges(squares: Array, q: int) -> Array:
     return (q + c) / (squares + c * v0)
 
 
-def loading_moments(columns: Columns) -> tuple[Array, Array]:
+def loading_moments(columns: ColumnPosterior) -> tuple[Array, Array]:
     """ΣE[vvᵀ] and ΣE[vμ] over the columns."""
     whole = matrices(columns.moments.sum(axis=1)[:, None], columns.rank + 1)[0]
     return whole[:-1, :-1], whole[:-1, -1]
 
 
-def turned(packed: Array, onto: Array) -> Array:
+def rotate(packed: Array, onto: Array) -> Array:
     """BMBᵀ of each matrix."""
     whole = matrices(packed, onto.shape[1]) @ onto.T
     return packed_of(onto @ whole)
 
 
-def _best_noise(table: Table, columns: Columns, moments: Array, linear: Array, one_noise: bool) -> Array:
+def _best_noise(table: BlockedTable, columns: ColumnPosterior, moments: Array, linear: Array, one_noise: bool) -> Array:
     """ψ from the expected squared errors and its prior."""
     first, second = triangle(columns.rank + 1)
     double = np.where(first == second, 1.0, 2.0)
@@ -451,7 +451,7 @@ def _best_noise(table: Table, columns: Columns, moments: Array, linear: Array, o
     return (errors + 2 * b) / (table.counts + 2 * a)
 
 
-def bound(table: Table, state: State, sums: Sums, one_noise: bool) -> float:
+def bound(table: BlockedTable, state: RoundState, sums: ColumnSums, one_noise: bool) -> float:
     """Lower bound of log p(Y, τ, α) with the best scores for this state."""
     columns, rank, q = state.columns, state.columns.rank, table.shape[1]
     noise, mu = columns.noise, columns.means[-1]

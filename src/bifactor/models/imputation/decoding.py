@@ -148,7 +148,7 @@ class Score(NamedTuple):
     cells: int
 
 
-class Answer(ABC):
+class ColumnDecoder(ABC):
     """Values of one column from predictions. `middle` is n × width, in standard deviations."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Answer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class NumberAnswer(Answer):
+class NumberDecoder(ColumnDecoder):
     """The mean."""
 
     code: NumberCode
@@ -180,7 +180,7 @@ class NumberAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanAnswer(Answer):
+class MeanDecoder(ColumnDecoder):
     """The mean of a column of numbers, and draws from its distribution, whatever the predictions are."""
 
     code: NumberCode
@@ -193,7 +193,7 @@ class MeanAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelAnswer(Answer):
+class LevelDecoder(ColumnDecoder):
     """The median of grades, or the most probable level."""
 
     code: LevelCode | ClassCode
@@ -220,9 +220,9 @@ def _quantile(levels: Array, share: Array) -> Array:
     return (below < share[:, None]).sum(axis=1).clip(0, levels.shape[1] - 1)
 
 
-def answer_of(
+def fit_decoder(
     code: Code, middle: Array, x: Array, shrinkage: float, rng: np.random.Generator
-) -> tuple[Answer, Score | None]:
+) -> tuple[ColumnDecoder, Score | None]:
     """The answer of a column, fitted to predictions of known cells and their values, and its score.
 
     That is the answer from predictions, unless the distribution alone is as accurate in known cells. For levels, the
@@ -244,21 +244,21 @@ def answer_of(
     return _informed(code, middle, x, shrinkage), Score(_mean(code, losses), baseline, x.size)
 
 
-def _plain(code: Code) -> Answer:
+def _plain(code: Code) -> ColumnDecoder:
     if isinstance(code, NumberCode):
-        return MeanAnswer(code)
+        return MeanDecoder(code)
     assert isinstance(code, LevelCode | ClassCode)
-    return LevelAnswer(code, Frequencies(code.shares))
+    return LevelDecoder(code, Frequencies(code.shares))
 
 
-def _informed(code: Code, middle: Array, x: Array, shrinkage: float) -> Answer:
+def _informed(code: Code, middle: Array, x: Array, shrinkage: float) -> ColumnDecoder:
     if isinstance(code, NumberCode):
-        return NumberAnswer(code, shrinkage)
+        return NumberDecoder(code, shrinkage)
     y = x.astype(np.int64)
     if isinstance(code, ClassCode):
-        return LevelAnswer(code, Discriminant.of(middle, code.classes[y], len(code.shares)))
+        return LevelDecoder(code, Discriminant.of(middle, code.classes[y], len(code.shares)))
     assert isinstance(code, LevelCode)
-    return LevelAnswer(code, ProportionalOdds.of(middle[:, 0], y, code.size))
+    return LevelDecoder(code, ProportionalOdds.of(middle[:, 0], y, code.size))
 
 
 def _losses(code: Code, told: Array, truth: Array) -> Array:

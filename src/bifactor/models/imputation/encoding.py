@@ -201,7 +201,7 @@ class Schema:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TableEncoding:
     """Codes of all columns of a table, None for columns without information."""
 
     codes: tuple[Code | None, ...]

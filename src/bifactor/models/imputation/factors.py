@@ -9,7 +9,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.models.factor_analysis.fit import FactorModel, fit_factors
-from bifactor.models.imputation.encoding import Layout
+from bifactor.models.imputation.encoding import TableEncoding
 
 MOST = 20_000
 """Largest number of rows of a fit: more change the result by less than the tolerance."""
@@ -29,12 +29,14 @@ class Guess(NamedTuple):
 class TableFactors:
     """One model, or two: `scores` is None if it would be the same, or was not requested."""
 
-    layout: Layout
+    layout: TableEncoding
     plain: FactorModel
     scores: FactorModel | None
 
     @classmethod
-    def of(cls, layout: Layout, X: Array, both: bool, seed: int, max_iter: int, tol: float, on_round: OnRound) -> Self:
+    def of(
+        cls, layout: TableEncoding, X: Array, both: bool, seed: int, max_iter: int, tol: float, on_round: OnRound
+    ) -> Self:
         if len(X) > MOST:
             X = X[np.sort(np.random.default_rng(seed).choice(len(X), MOST, replace=False))]
         sample = SAMPLE if len(X) > MANY else None

@@ -13,7 +13,7 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.kernels.threading import run, shares
-from bifactor.models.imputation.encoding import Layout
+from bifactor.models.imputation.encoding import TableEncoding
 from bifactor.models.imputation.stacking import HeldOut
 from bifactor.models.imputation.trees_reference import BINS, Trees
 
@@ -65,7 +65,7 @@ class Forests:
     forests: tuple[Forest | None, ...]
 
     @classmethod
-    def of(cls, layout: Layout, held_out: HeldOut, seed: int) -> tuple[Self, Array]:
+    def of(cls, layout: TableEncoding, held_out: HeldOut, seed: int) -> tuple[Self, Array]:
         """Grow forests; also returns out-of-bag corrections of known cells, n × q × 2."""
         completed, q = held_out.completed, layout.width
         edges = np.quantile(completed[0], np.arange(1, BINS) / BINS, axis=0).T + MARGIN
@@ -105,7 +105,7 @@ class Forests:
 
 
 def _planted(
-    layout: Layout,
+    layout: TableEncoding,
     held_out: HeldOut,
     bins: Array,
     edges: Array,

@@ -167,7 +167,7 @@ def _like(kind: Any) -> Any:
     return next((like for time, like in known.items() if kind == time), 0 if kind.is_integer() else None)
 
 
-def filled(series: Any, holes: Array, values: Array, like: Any = None) -> Any:
+def fill_column(series: Any, holes: Array, values: Array, like: Any = None) -> Any:
     """The column with its holes filled in, of the same type; objects are like the known ones, or like that."""
     kind, places = series.dtype, np.flatnonzero(holes)
     if places.size == 0:

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from bifactor.arrays import Array
-from bifactor.data.column_types import DAY, INTEGERS, KEEP, NUMBER, ORDINAL, STEPS, Form
+from bifactor.data.column_types import DAY, INTEGERS, KEEP, NUMBER, ORDINAL, STEPS, ColumnSpec
 from bifactor.errors import InputError
 from bifactor.models.factor_analysis.fit import FactorModel
-from bifactor.models.imputation.decoding import Answer, LevelAnswer, Score, answer_of
-from bifactor.models.imputation.encoding import Layout, Schema
+from bifactor.models.imputation.decoding import ColumnDecoder, LevelDecoder, Score, fit_decoder
+from bifactor.models.imputation.encoding import Schema, TableEncoding
 from bifactor.models.imputation.factors import OnRound, TableFactors
 from bifactor.models.imputation.forests import FEWEST, Forests
 from bifactor.models.imputation.stacking import HeldOut, Stack
@@ -98,13 +98,13 @@ class Predictor:
 class TableModel:
     """A predictor of all columns that vary, and an answer for each of them."""
 
-    layout: Layout
+    layout: TableEncoding
     schema: Schema
     constants: Array
     """Values of constant columns, NaN for others."""
     predictor: Predictor | None
     """None if no column varies."""
-    answers: dict[int, Answer]
+    answers: dict[int, ColumnDecoder]
     scores: dict[int, Score]
 
     @classmethod
@@ -120,7 +120,7 @@ class TableModel:
         on_round: OnRound = lambda *_: False,
     ) -> Self:
         """Fit to X, n × p with NaN for missing cells: numbers, or indices of levels in columns of any other kind."""
-        layout = Layout.of(X, schema)
+        layout = TableEncoding.of(X, schema)
         first = X[np.isnan(X).argmin(axis=0), np.arange(X.shape[1])]
         constants = np.where([code is None for code in layout.codes], first, np.nan)
         if layout.width == 0:
@@ -137,7 +137,7 @@ class TableModel:
         for j, code, span in layout.places:
             rows = held_out.mask[:, span.start]
             middle, x = predicted[rows, span], X[held_out.rows[rows], j]
-            answers[j], score = answer_of(code, middle, x, _shrinkage(held_out, predicted, span.start), rng)
+            answers[j], score = fit_decoder(code, middle, x, _shrinkage(held_out, predicted, span.start), rng)
             if score is not None:
                 scores[j] = score
         return cls(layout, schema, constants, Predictor(factors, forests, stack), answers, scores)
@@ -154,7 +154,7 @@ class TableModel:
         """Probabilities of the levels of a column from the rest of each row; its own cells are not used."""
         found = np.zeros((len(X), self.schema.sizes[column]))
         answer = self.answers.get(column)
-        if not isinstance(answer, LevelAnswer):
+        if not isinstance(answer, LevelDecoder):
             if np.isnan(self.constants[column]):
                 return found + 1 / found.shape[1]
             found[:, int(self.constants[column])] = 1
@@ -211,23 +211,23 @@ SHOWN = 10
 WHOLE = np.iinfo(np.int64)
 
 
-def metric_of(form: Form) -> str:
+def metric_of(form: ColumnSpec) -> str:
     """Metric of the errors of a column: the share of wrong classes, unless it has numbers or grades."""
     return {NUMBER: "rmse in days" if form.step else "rmse", ORDINAL: "mae"}.get(form.kind, "errors")
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class FittedTable:
     """A fitted table, column by column."""
 
-    forms: tuple[Form, ...]
+    forms: tuple[ColumnSpec, ...]
     model: TableModel
     known: tuple[int, ...]
     """Numbers of known cells of each column, and of missing cells."""
     holes: tuple[int, ...]
 
     @classmethod
-    def fit(cls, forms: Sequence[Form], columns: Sequence[Array], bounds: Any = None, **options: Any) -> Self:
+    def fit(cls, forms: Sequence[ColumnSpec], columns: Sequence[Array], bounds: Any = None, **options: Any) -> Self:
         """Fit to the cells of each column; `options` are those of `TableModel.fit`."""
         forms = tuple(forms)
         used = [form for form in forms if form.kind != KEEP]
@@ -290,7 +290,7 @@ class Sheet:
         return found
 
 
-def _codes(forms: Sequence[Form], columns: Sequence[Array]) -> Array:
+def _codes(forms: Sequence[ColumnSpec], columns: Sequence[Array]) -> Array:
     pairs = zip(forms, columns, strict=True)
     codes = [form.codes(cells) for form, cells in pairs if form.kind != KEEP]
     return np.column_stack(codes) if codes else np.empty((0, 0))
@@ -302,7 +302,7 @@ def _missing(cells: Array) -> Array:
     return np.isnan(cells)
 
 
-def _bounds(forms: Sequence[Form], given: dict[Any, Any] | None) -> dict[int, tuple[float, float]]:
+def _bounds(forms: Sequence[ColumnSpec], given: dict[Any, Any] | None) -> dict[int, tuple[float, float]]:
     """Bounds by the index of columns."""
     found = {}
     places = {form.name: k for k, form in enumerate(forms)}

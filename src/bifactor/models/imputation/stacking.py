@@ -7,7 +7,7 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.data.column_types import NUMBER
-from bifactor.models.imputation.encoding import Layout
+from bifactor.models.imputation.encoding import TableEncoding
 from bifactor.models.imputation.factors import TableFactors
 
 FOLDS = 5
@@ -73,7 +73,9 @@ class Stack:
     """Weights, q × corrections."""
 
     @classmethod
-    def of(cls, layout: Layout, held_out: HeldOut, corrections: Array, rng: np.random.Generator) -> tuple[Self, Array]:
+    def of(
+        cls, layout: TableEncoding, held_out: HeldOut, corrections: Array, rng: np.random.Generator
+    ) -> tuple[Self, Array]:
         """Fit weights; also returns the corrected predictions of known cells, each with weights from other rows."""
         (n, q, count), known = corrections.shape, held_out.mask
         rest = np.where(known, held_out.known - held_out.middle, 0)
@@ -110,7 +112,7 @@ def _weights(grams: Array, slopes: Array, unit: Array) -> Array:
     return found
 
 
-def _gates(layout: Layout, rest: Array, told: Array) -> Array:
+def _gates(layout: TableEncoding, rest: Array, told: Array) -> Array:
     """1 − (se/gain)² of each column, or 0, where gain is the reduction of the squared errors of hidden cells."""
     gains, gates = rest**2 - (rest - told) ** 2, np.zeros(layout.width)
     for _, _, span in layout.places:

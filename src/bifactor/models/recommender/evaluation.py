@@ -8,22 +8,22 @@ from scipy import sparse
 
 from bifactor.arrays import Array
 from bifactor.data import BlockStore, Observations
-from bifactor.data.store.block_store import is_held_out, picked
+from bifactor.data.store.block_store import is_held_out, load_rows
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
-from bifactor.models.recoding import BlockView, Chosen
-from bifactor.models.recommender.weights import as_choices
+from bifactor.models.recoding import BlockView, CountsToClicks
+from bifactor.models.recommender.weights import counts_to_weights
 from bifactor.models.seen_items import Pairs
-from bifactor.models.top_k import Order, popular, served
+from bifactor.models.top_k import RankingCriterion, popular_columns, top_columns
 from bifactor.ranking import Evaluation, Split, evaluate
 from bifactor.ranking.metrics import DENOMINATORS
 from bifactor.ranking.splits import without
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
-JUDGES = 20_000
+MAX_EVALUATED_USERS = 20_000
 """Largest number of users who are evaluated."""
 
-SPLIT = 60
+BYTES_PER_SPLIT_ENTRY = 60
 """Bytes for each choice of these users: matrices of those that are known, of those held out, and of their counts."""
 
 
@@ -35,7 +35,9 @@ class Ranked:
 
     def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
         fit = self.fit
-        columns, predicted, _ = served(fit, Order(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), n, True, None)
+        columns, predicted, _ = top_columns(
+            fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), n, True, None
+        )
         return columns, predicted
 
 
@@ -44,7 +46,7 @@ class Popular:
 
     def __init__(self, fit: Fit):
         self.seen = fit.seen
-        self.order, self.shares = popular(fit.seen, len(fit.cols), len(fit.cols))
+        self.order, self.shares = popular_columns(fit.seen, len(fit.cols), len(fit.cols))
 
     def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
         columns, scores = np.full((rows.size, n), -1), np.full((rows.size, n), np.nan)
@@ -59,7 +61,7 @@ class Popular:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class RankingReport:
     """Evaluation of a fit, and of the most popular columns for the same rows."""
 
     found: Evaluation
@@ -88,14 +90,14 @@ class Judged:
         return next(name for name in self.found.values if name.startswith("ndcg"))
 
 
-def judged(fit: Fit, split: Split, n: int = 10, seed: int = 0) -> Judged:
+def evaluate_fit(fit: Fit, split: Split, n: int = 10, seed: int = 0) -> RankingReport:
     """Evaluate the ranking of held-out choices of some rows of a fit."""
-    return Judged(*(evaluate(one, split, n, seed=seed) for one in (Ranked(fit), Popular(fit))))
+    return RankingReport(*(evaluate(one, split, n, seed=seed) for one in (Ranked(fit), Popular(fit))))
 
 
-def worth(card: dict[str, Any]) -> str:
+def describe_gain(card: dict[str, Any]) -> str:
     """A sentence that says whether a ranking is better than the most popular items."""
-    gain, name = card["gain"], spelt(card["gain"]["metric"])
+    gain, name = card["gain"], metric_label(card["gain"]["metric"])
     interval = f"({gain['low']:+.4f} to {gain['high']:+.4f})"
     if gain["low"] > 0:
         return f"{name} is {gain['mean']:.4f} above that of the most popular items {interval}."
@@ -104,29 +106,29 @@ def worth(card: dict[str, Any]) -> str:
     return f"{name} is not clearly better than that of the most popular items: {gain['mean']:+.4f} {interval}."
 
 
-def spelt(name: str) -> str:
+def metric_label(name: str) -> str:
     """The usual spelling of the name of a metric."""
     kind, at, places = name.partition("@")
     capitals = {"ndcg": "NDCG", "map": "MAP", "mrr": "MRR"}
     return capitals.get(kind, kind.replace("_", " ")) + at + places
 
 
-def held_out(
+def hold_out_choices(
     data: Observations | BlockStore, share: float, seed: int
 ) -> tuple[Observations | BlockStore, Split] | None:
     """Data to fit, and a split: this share of the choices is held out, by a hash of user, item and seed.
 
-    At most `JUDGES` users are evaluated, who have held-out and other choices. None if there are no such users.
+    At most `MAX_EVALUATED_USERS` users are evaluated, who have held-out and other choices. None if there are none.
     """
     if isinstance(data, BlockStore):
         train, hidden = data.train(share, seed), data.held(share, seed)
-        left, held = (BlockView(one, Chosen()).counts[0] for one in (train, hidden))
+        left, held = (BlockView(one, CountsToClicks()).counts[0] for one in (train, hidden))
         users = _judges(left, held, seed)
         if users.size == 0:
             return None
         stay = np.zeros(data.shape[0], bool)
         stay[users] = True
-        known, test = (_matrix(as_choices(picked(one, stay))) for one in (train, hidden))
+        known, test = (_matrix(counts_to_weights(load_rows(one, stay))) for one in (train, hidden))
         return train, Split(known, known[users], test[users], users)
     below = is_held_out(data.rows, data.cols, share, seed)
     part = data.part(~below)
@@ -137,7 +139,7 @@ def held_out(
 
 def _judges(left: Array, held: Array, seed: int) -> Array:
     able = np.flatnonzero((left > 0) & (held > 0))
-    return np.sort(np.random.default_rng(seed).permutation(able)[:JUDGES])
+    return np.sort(np.random.default_rng(seed).permutation(able)[:MAX_EVALUATED_USERS])
 
 
 def _matrix(data: Observations) -> sparse.csr_array:
@@ -145,9 +147,9 @@ def _matrix(data: Observations) -> sparse.csr_array:
     return sparse.csr_array((data.weights, (data.rows, data.cols)), shape=data.shape)
 
 
-def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
+def split_later_choices(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
     """Split with later choices of rows of a fit, and numbers of choices that cannot be evaluated, by reason."""
-    data = as_choices(data)
+    data = counts_to_weights(data)
     if data.values.size == 0:
         raise InputError("There are no choices: no value is above 0. Pass at least one choice.")
     assert data.row_names is not None
@@ -176,7 +178,7 @@ def later(fit: Fit, data: Observations) -> tuple[Split, dict[str, int]]:
             f"{aside['of_unknown_users']:,} are of users that were not in the fit, {aside['of_unknown_items']:,} of "
             f"items that were not in the fit, and {aside['known_before']:,} were already in the fit"
         )
-        raise InputError(f"None of {counted(aside['choices'], 'choice')} can be evaluated: {why}. Check the file.")
+        raise InputError(f"None of {pluralize(aside['choices'], 'choice')} can be evaluated: {why}. Check the file.")
     return Split(train, train[users], test[users], users), aside
 
 

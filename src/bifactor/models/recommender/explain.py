@@ -6,10 +6,10 @@ import numpy as np
 
 from bifactor.arrays import Array
 from bifactor.data import Names
-from bifactor.data.names import listed
+from bifactor.data.names import to_python_objects
 from bifactor.errors import InputError
 from bifactor.models.fit import Fit
-from bifactor.models.top_k import best_columns, gapped
+from bifactor.models.top_k import best_columns, names_with_gaps
 from bifactor.validation import is_count
 
 
@@ -65,9 +65,9 @@ def nearest(names: Names, factors: Array, asked: Any, n: int, side: str) -> tupl
         raise InputError(f"n={n!r} is not an integer ≥ 1. Ask for at least one.")
     places = names.indices(np.atleast_1d(asked))
     if np.any(places < 0):
-        name = listed(np.atleast_1d(asked).ravel()[places < 0])[0]
+        name = to_python_objects(np.atleast_1d(asked).ravel()[places < 0])[0]
         raise InputError(f"The fit has no {side} named {name!r}. Check the name.")
     lengths = np.linalg.norm(factors, axis=1, keepdims=True)
     unit = factors / np.where(lengths > 0, lengths, 1)
     found, cosines = best_columns(unit[places], unit, min(int(n), len(unit) - 1), lambda k: places[k : k + 1])
-    return gapped(names[found], found < 0), cosines
+    return names_with_gaps(names[found], found < 0), cosines

@@ -9,11 +9,11 @@ from scipy import sparse
 from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.inits import Given, Init
-from bifactor.models.completion.fitting import Settings, run
+from bifactor.models.completion.fitting import CompletionSettings, run
 from bifactor.models.model import Model
 from bifactor.models.recommender.item_to_item import Cooccurrence, with_items
-from bifactor.models.recommender.model import Strangers, clicks_problem
-from bifactor.models.recommender.settings import Clicks, Trial
+from bifactor.models.recommender.model import ColdUserRecommender, clicks_problem
+from bifactor.models.recommender.settings import ImplicitFeedback, Trial
 from bifactor.models.recommender.weights import chosen_entries
 from bifactor.ranking import Split, by_user, evaluate
 from bifactor.running.result import Status
@@ -56,15 +56,15 @@ JUDGES, SHARE, FEW = 2000, 0.2, 30
 FOLDS, SURE = 3, 600
 """Largest number of folds; more than one are used if a fold holds out fewer than SURE users."""
 
-ENOUGH = 2_000_000
+MAX_TRIAL_ENTRIES = 2_000_000
 """Largest number of entries in trial fits; of more, those of some users."""
 
-DEPTH = 20
+RANKING_DEPTH = 20
 """Length of the lists that are evaluated by NDCG."""
 
 
 @dataclass(frozen=True)
-class Choices:
+class Hyperparameters:
     """Settings of a model of clicks; None for those to be chosen."""
 
     unobserved: float | None = None
@@ -79,7 +79,7 @@ class Choices:
 
 
 @dataclass
-class Chosen:
+class SearchResult:
     """The settings that rank best, all settings tried, and whether the choice was interrupted from the keyboard."""
 
     best: Trial
@@ -87,12 +87,14 @@ class Chosen:
     interrupted: bool = False
 
 
-def chosen(data: Callable[[], Observations], settings: Settings, given: Choices) -> Chosen:
+def search_hyperparameters(
+    data: Callable[[], Observations], settings: CompletionSettings, given: Hyperparameters
+) -> SearchResult:
     """Choose settings with held-out users; use the default ones if there are too few users.
 
     A weight that is to be chosen is relative to the mean weight of choices, so that their unit does not matter.
     """
-    found, unit, splits = Chosen(_usual(given), []), 1.0, list[Split]()
+    found, unit, splits = SearchResult(_usual(given), []), 1.0, list[Split]()
     if not given.complete:
         choices = data()
         if given.unobserved is None and choices.weights is not None:
@@ -109,7 +111,7 @@ def chosen(data: Callable[[], Observations], settings: Settings, given: Choices)
     return replace(found, best=replace(found.best, unobserved=unit * found.best.unobserved), tried=tried)
 
 
-def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+def _choose(found: SearchResult, folds: list["_Fold"], settings: CompletionSettings, given: Hyperparameters) -> None:
     """Choose weights, roughly with one fold, then with all, and then item-to-item scores to add to them."""
     starts: tuple[Pair, ...] = STARTS
     for used, step in ((folds[:1], STEPS[0]), (folds, STEPS[1])):
@@ -128,7 +130,9 @@ def _choose(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choi
         _choose_items(found, folds, settings, given)
 
 
-def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given: Choices) -> None:
+def _choose_items(
+    found: SearchResult, folds: list["_Fold"], settings: CompletionSettings, given: Hyperparameters
+) -> None:
     best, seen, share = found.best, len(found.tried), given.item_share
     _tell(settings, "choosing item-to-item scores", 0, ITEM_MOST)
     alone = replace(best, ndcg=float(np.mean([fold.hold(best.unobserved, best.ridge) for fold in folds])))
@@ -145,7 +149,7 @@ def _choose_items(found: Chosen, folds: list["_Fold"], settings: Settings, given
     _Search(folds, _Fold.mixed, fixed, (ITEM_LEAST, ITEM_LARGEST), ITEM_MOST, note).best(ITEM_STARTS, ITEM_STEP)
 
 
-def _tell(settings: Settings, what: str, count: int, most: int) -> None:
+def _tell(settings: CompletionSettings, what: str, count: int, most: int) -> None:
     if settings.stage is not None:
         settings.stage(what, count, most + LAST)
 
@@ -158,7 +162,7 @@ def _users(folds: list["_Fold"]) -> int:
     return sum(int(np.count_nonzero(np.diff(fold.split.test.indptr))) for fold in folds)
 
 
-def _usual(given: Choices) -> Trial:
+def _usual(given: Hyperparameters) -> Trial:
     """The given settings, and defaults for the others."""
     share = given.item_share
     if share is None:
@@ -172,10 +176,10 @@ def _splits(data: Observations, seed: int, unit: float) -> Iterator[Split]:
     """Splits into held-out users and the choices of the others, weighed in this unit; none if there are few users."""
     values = np.ones(data.values.size) if data.weights is None else data.weights / data.weights.dtype.type(unit)
     entries = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)
-    if entries.nnz > ENOUGH:
+    if entries.nnz > MAX_TRIAL_ENTRIES:
         order = np.random.default_rng(seed).permutation(entries.shape[0])
         counts = np.cumsum(np.diff(entries.indptr)[order])
-        entries = entries[np.sort(order[: max(2, int(np.searchsorted(counts, ENOUGH)))])]
+        entries = entries[np.sort(order[: max(2, int(np.searchsorted(counts, MAX_TRIAL_ENTRIES)))])]
     able = int(np.count_nonzero(np.diff(entries.indptr) >= 2))
     judges = min(JUDGES, int(SHARE * able))
     if judges >= FEW:
@@ -193,7 +197,7 @@ def _single(weights: sparse.csr_array) -> sparse.csr_array:
 class _Fold:
     """Fits to the choices of some users, each started from the previous one, and evaluated with other users."""
 
-    def __init__(self, split: Split, settings: Settings):
+    def __init__(self, split: Split, settings: CompletionSettings):
         train, known = _single(split.train), _single(split.known)
         self.data, self.split = chosen_entries(train), replace(split, train=train, known=known)
         self.most = settings.n_components or TRIAL_RANK
@@ -209,22 +213,26 @@ class _Fold:
         self.last, self.rank = None, min(self.most, *self.data.shape)
         self.model = self._model(unobserved, ridge)
         self.together = Cooccurrence.of(self.data, self.most, self.model)
-        self.own = Strangers(self.model).factors(self.split.known)
+        self.own = ColdUserRecommender(self.model).factors(self.split.known)
         return self._judged(self.model)
 
     def mixed(self, odds: float, ridge: float) -> float:
         return self._judged(with_items(self.model, self.data, self.together, odds, ridge), self.own)
 
     def _model(self, unobserved: float, ridge: float) -> Model:
-        problem = clicks_problem(self.data, Clicks(unobserved), ridge)
+        problem = clicks_problem(self.data, ImplicitFeedback(unobserved), ridge)
         result = run(problem, self.rank, None, self.last, self.settings)
         if result.status is Status.INTERRUPTED:  # an interrupted fit is not a trial
             raise KeyboardInterrupt
         self.last = Given(result.U, result.V)
-        return Model(self.settings.loss, 0.0, (0, 0), ridge, result.U, result.V, result, clicks=Clicks(unobserved))
+        return Model(
+            self.settings.loss, 0.0, (0, 0), ridge, result.U, result.V, result, clicks=ImplicitFeedback(unobserved)
+        )
 
     def _judged(self, model: Model, own: Array | None = None) -> float:
-        return evaluate(Strangers(model, own), self.split, DEPTH, denominator="k")[f"ndcg@{DEPTH}"]
+        return evaluate(ColdUserRecommender(model, own), self.split, RANKING_DEPTH, denominator="k")[
+            f"ndcg@{RANKING_DEPTH}"
+        ]
 
 
 class _Search:

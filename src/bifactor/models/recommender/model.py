@@ -9,10 +9,10 @@ from bifactor.arrays import Array
 from bifactor.data import Observations
 from bifactor.errors import InputError
 from bifactor.models.model import Model
-from bifactor.models.recommender.settings import Clicks
+from bifactor.models.recommender.settings import ImplicitFeedback
 from bifactor.models.recommender.weights import chosen_entries
 from bifactor.models.seen_items import Pairs
-from bifactor.models.side_information import Sides
+from bifactor.models.side_information import ScaledFeatures
 from bifactor.models.top_k import best_columns
 from bifactor.operators import Entries, Operator
 from bifactor.operators.all_cells import all_cells
@@ -21,8 +21,10 @@ from bifactor.problems.objective import Problem
 from bifactor.ranking import Split, by_entry, evaluate
 
 
-def clicks_problem(data: Observations, clicks: Clicks, ridge: float, sides: Sides | None = None) -> Problem:
-    rows, cols = paid(data, clicks.unobserved)
+def clicks_problem(
+    data: Observations, clicks: ImplicitFeedback, ridge: float, sides: ScaledFeatures | None = None
+) -> Problem:
+    rows, cols = ridge_weights(data, clicks.unobserved)
     operator: Operator = Entries(data.rows, data.cols, data.shape)
     if sides is not None:
         operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
@@ -31,7 +33,7 @@ def clicks_problem(data: Observations, clicks: Clicks, ridge: float, sides: Side
     return Problem("squared", operator, data.values, data.weights, penalty) + cells
 
 
-def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
+def ridge_weights(data: Observations, unobserved: float) -> tuple[Array, Array]:
     """a and b, the ridge weights of rows and columns."""
     weights = np.ones(data.values.size) if data.weights is None else data.weights
     m, n = data.shape
@@ -40,7 +42,7 @@ def paid(data: Observations, unobserved: float) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Strangers:
+class ColdUserRecommender:
     """Recommends to new users from their histories."""
 
     model: Model
@@ -65,4 +67,4 @@ def held_out_ranking(model: Model, histories: sparse.csr_array, depth: int = 10)
         raise InputError("No row has two entries, so none can be held out. Pass rows with at least two.")
     judged = np.flatnonzero(np.diff(parts.test.indptr))
     strangers = Split(parts.train, parts.known[judged], parts.test[judged])
-    return evaluate(Strangers(model), strangers, depth)[f"ndcg@{depth}"]
+    return evaluate(ColdUserRecommender(model), strangers, depth)[f"ndcg@{depth}"]

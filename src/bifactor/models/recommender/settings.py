@@ -45,7 +45,7 @@ class ItemToItem:
 
 
 @dataclass(frozen=True)
-class Clicks:
+class ImplicitFeedback:
     """All entries count as 0, and the ridge of a row grows with its known entries."""
 
     unobserved: float
@@ -62,7 +62,7 @@ class Clicks:
         """Mask of the rows (side 0), or columns (1), whose entries count as not chosen, as numbers; None for all."""
         return None if self.known is None or self.known[side].all() else self.known[side].astype(np.float64)
 
-    def with_known(self, side: int, count: int, places: Array) -> "Clicks":
+    def with_known(self, side: int, count: int, places: Array) -> "ImplicitFeedback":
         """The same with `count` rows or columns, of which those at `places` are known as well."""
         if self.known is None:
             return self
@@ -71,7 +71,7 @@ class Clicks:
         known[places] = True
         return replace(self, known=(self.known[0], known) if side else (known, self.known[1]))
 
-    def with_columns(self, count: int) -> "Clicks":
+    def with_columns(self, count: int) -> "ImplicitFeedback":
         """The same for a matrix with more columns, without known entries."""
         if self.items is None:
             return self

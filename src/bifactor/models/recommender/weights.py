@@ -18,7 +18,7 @@ def weights_of(counts: Array) -> Array:
     return np.where(counts > 1, 1 + np.log(np.maximum(counts, 1)), counts)
 
 
-def as_choices(data: Observations) -> Observations:
+def counts_to_weights(data: Observations) -> Observations:
     """Each entry once, as 1, with the weight of its count r: 1 + log r if r > 1, else r. Pairs count as 1."""
     values = data.values if data.values.size == data.rows.size else np.ones(data.rows.size)
     counts = sparse.csr_array((values, (data.rows, data.cols)), shape=data.shape)

@@ -27,7 +27,7 @@ CAUSES = "Check that labels and values belong together; readout errors and drift
 
 
 @dataclass(frozen=True)
-class Settings:
+class TomographySettings:
     """Settings of the fit of a state."""
 
     solver: Solver
@@ -37,7 +37,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FittedState:
     """A fitted state ρ = UUᴴ of unit trace."""
 
     factor: Array
@@ -55,7 +55,7 @@ class State:
         arrays = {"rho": self.factor @ herm(self.factor), "factor": self.factor, "eigenvalues": self.eigenvalues}
         blob = io.BytesIO()
         np.savez(blob, **arrays)  # type: ignore[arg-type]
-        files.put(require_npz(path), blob.getvalue())
+        files.write_atomically(require_npz(path), blob.getvalue())
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,16 @@ class RankChoice:
     interrupted: bool = False
 
 
-def fit_state(data: Measurements, rank: int, how: Settings) -> State:
+def fit_state(data: Measurements, rank: int, how: TomographySettings) -> FittedState:
     """The state of rank ≤ r that best explains the data."""
     rng = np.random.default_rng(how.seed)
     init = NearState(data.inverted())
     result = solve(data.problem(), rank, how.solver, init, rng, max_iter=how.max_iter, tol=how.tol)
     vectors, sizes, _ = np.linalg.svd(result.U, full_matrices=False)
-    return State(vectors * (sizes / np.linalg.norm(sizes)), result)
+    return FittedState(vectors * (sizes / np.linalg.norm(sizes)), result)
 
 
-def choose_rank(data: Measurements, how: Settings) -> RankChoice:
+def choose_rank(data: Measurements, how: TomographySettings) -> RankChoice:
     """The lowest of the ranks 1, 2, 4, … that predicts held-out data as well as the best of them.
 
     A fifth of the settings or strings is held out at a time. "As well" means up to one standard error of the
@@ -111,7 +111,9 @@ class Prediction:
     explained: bool
 
 
-def predict_held_out(data: Measurements, rank: int, folds: Sequence[Array], how: Settings) -> Prediction | None:
+def predict_held_out(
+    data: Measurements, rank: int, folds: Sequence[Array], how: TomographySettings
+) -> Prediction | None:
     """Predictions by fits of one rank, each to all but one of the folds; None after Ctrl-C."""
     values, explained = np.zeros(len(data.labels)), True
     for held in folds:
@@ -141,7 +143,7 @@ def _as_good_as_the_best(told: dict[int, Prediction]) -> int:
     return best
 
 
-def misfit(state: State, data: Measurements, how: Settings, bit_order: str) -> str | None:
+def misfit_warning(state: FittedState, data: Measurements, how: TomographySettings, bit_order: str) -> str | None:
     """Warning about a state that does not explain the data; None if it does, or if this is unknown."""
     fit = data.goodness_of_fit(state.factor)
     if fit is None or fit.explained:
@@ -155,7 +157,9 @@ def misfit(state: State, data: Measurements, how: Settings, bit_order: str) -> s
     return f"{fact} {hint or first + CAUSES}"
 
 
-def _reversed_hint(state: State, fit: GoodnessOfFit, data: Counts, how: Settings, bit_order: str) -> str | None:
+def _reversed_hint(
+    state: FittedState, fit: GoodnessOfFit, data: Counts, how: TomographySettings, bit_order: str
+) -> str | None:
     """Advice if outcomes with reversed bits are explained much better."""
     if data.n_qubits == 1 or state.result.status is Status.INTERRUPTED:
         return None

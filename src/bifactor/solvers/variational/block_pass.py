@@ -12,13 +12,13 @@ import numpy as np
 from bifactor import kernels
 from bifactor.arrays import Array
 from bifactor.blocks import Exact
-from bifactor.executors import Passed
+from bifactor.executors import BlockResult
 from bifactor.kernels.moments_reference import Span, Tables
 from bifactor.kernels.row_blocks_reference import chunks
 from bifactor.operators.entries import SymbolicEntries
-from bifactor.solvers.variational.factor_posterior import Half, pooled_sums
-from bifactor.solvers.variational.moments import Data, Places, Sums, weighted_by_precision
-from bifactor.solvers.variational.noise import Precisions, found_precisions
+from bifactor.solvers.variational.factor_posterior import FactorPosterior, pooled_sums
+from bifactor.solvers.variational.moments import EntrySums, MomentSums, Places, weight_by_precision
+from bifactor.solvers.variational.noise import Precisions, update_precisions
 from bifactor.solvers.variational.posterior import Gaussians
 
 Arrays = tuple[Array, ...]
@@ -28,7 +28,7 @@ NUMBERS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class RowSettings:
     """The settings with which rows are found, besides the posterior of columns."""
 
     places: Places
@@ -39,34 +39,34 @@ class Finding:
     """The strength with which the precisions of rows are drawn to 1; None if these are all equal."""
 
 
-def summarised(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def summarise_block(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The statistics of the data that do not depend on factors, and the number of entries of each column."""
-    data = Data(block.bound)
-    return Passed(sums=(*data.about, data.counts[1]))
+    data = EntrySums(block.bound)
+    return BlockResult(sums=(*data.about, data.counts[1]))
 
 
-def swept(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
+def sweep_block(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: RowSettings) -> BlockResult:
     """Find all rows: means, and precisions if these differ; sums of columns; errors, totals and the noise of rows.
 
     `tall` are the previous means, and precisions; `shared` is the posterior of columns, and their means before and now.
     """
-    data, known = Data(block.bound), (shared[0], shared[1], shared[2])
+    data, known = EntrySums(block.bound), (shared[0], shared[1], shared[2])
     means, *precisions = (np.empty_like(a) for a in tall)
     columns, numbers = data.private(means.shape[1]), _Numbers(how.places.rank)
-    for span, sums, half in found(data, tall, known, how):
+    for span, sums, half in find_rows(data, tall, known, how):
         errors, rows = half.errors(sums), slice(*span)
         if how.strength is not None:
-            mean, told = found_precisions(half.counts, errors / how.variance, how.strength)
+            mean, told = update_precisions(half.counts, errors / how.variance, how.strength)
             half = replace(half, rows=replace(half.rows, precision=mean))
             numbers.told += told
             precisions[0][rows] = mean
         means[rows] = half.means
         numbers.take(half, float(half.rows.precision @ errors))
-        data.scatter(weighted_by_precision(*half.known), span, columns)
+        data.scatter(weight_by_precision(*half.known), span, columns)
     pairs = (tall[0], shared[3]), (means, shared[4])
     kernel = kernels.find("moments", np.float64, data.layout.size, means.shape[1])
     moved = kernel.moved(data.layout, data.weights, *pairs)
-    return Passed((means, *precisions), (*data.collected(columns), *numbers.sums, moved))
+    return BlockResult((means, *precisions), (*data.collected(columns), *numbers.sums, moved))
 
 
 class _Numbers:
@@ -76,7 +76,7 @@ class _Numbers:
         self.errors, self.moments, self.volume, self.seen = 0.0, np.zeros((rank, rank)), 0.0, 0
         self.told = np.zeros(3)
 
-    def take(self, half: Half, errors: float) -> None:
+    def take(self, half: FactorPosterior, errors: float) -> None:
         totals = half.totals
         self.errors += errors
         self.moments += totals.moments
@@ -88,50 +88,52 @@ class _Numbers:
         return self.errors, self.moments, self.volume, self.seen, self.told
 
 
-def pooled(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def pool_block(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """The number of entries of each row, and the sums of all rows together for the difference from `tall`."""
-    data, (rows,) = Data(block.bound), tall
+    data, (rows,) = EntrySums(block.bound), tall
     packed, linear = np.zeros((1, shared[0].shape[1])), np.zeros((1, shared[1].shape[1]))
     for span in _spans(len(rows), shared[0].shape[1]):
         sums = data.gathered((shared[0], shared[1], shared[2]), span)
         some = pooled_sums(sums, rows[slice(*span)].astype(np.float64))
         packed += some.packed
         linear += some.linear
-    return Passed((data.counts[0].astype(np.float64),), (packed, linear))
+    return BlockResult((data.counts[0].astype(np.float64),), (packed, linear))
 
 
-def spreads(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
+def spreads(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: RowSettings) -> BlockResult:
     """The contribution of the covariances of rows to the sums of second moments for columns.
 
     `tall` are the means, the precisions to find them with, and the present precisions, if they differ.
     """
-    data, known = Data(block.bound), (shared[0], shared[1], shared[2])
+    data, known = EntrySums(block.bound), (shared[0], shared[1], shared[2])
     columns = data.private(tall[0].shape[1])
-    for span, _, half in found(data, tall[:2], known, how):
+    for span, _, half in find_rows(data, tall[:2], known, how):
         precision = tall[2][slice(*span)] if len(tall) > 2 else half.rows.precision
-        data.scatter(weighted_by_precision(0 * half.means, half.rows.spread, precision), span, columns)
-    return Passed(sums=(data.collected(columns).packed,))
+        data.scatter(weight_by_precision(0 * half.means, half.rows.spread, precision), span, columns)
+    return BlockResult(sums=(data.collected(columns).packed,))
 
 
-def spread_times(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> Passed:
+def spread_times(block: SymbolicEntries, tall: Arrays, shared: Arrays) -> BlockResult:
     """u·Σw·qS for each row u, summed over the columns of its entries, of which `shared` has qS."""
-    data, (rows,) = Data(block.bound), tall
+    data, (rows,) = EntrySums(block.bound), tall
     times = np.empty_like(rows)
     known = shared[0], np.zeros((len(shared[0]), 1)), np.zeros(len(shared[0]))
     for span in _spans(len(rows), shared[0].shape[1]):
         packed = data.gathered(known, span).packed
         times[slice(*span)] = Exact(packed, rows.shape[1]).times(rows[slice(*span)].astype(np.float64))
-    return Passed((times,))
+    return BlockResult((times,))
 
 
-def covariances(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: Finding) -> Passed:
+def covariances(block: SymbolicEntries, tall: Arrays, shared: Arrays, how: RowSettings) -> BlockResult:
     """The covariances of some rows, which the last of `tall` marks."""
     *known, wanted = tall
     parts = [np.empty((0, how.places.rank * (how.places.rank + 1) // 2))]
-    for span, _, half in found(Data(block.bound), tuple(known), (shared[0], shared[1], shared[2]), how, wanted):
+    for span, _, half in find_rows(
+        EntrySums(block.bound), tuple(known), (shared[0], shared[1], shared[2]), how, wanted
+    ):
         assert half.rows.covariance is not None
         parts.append(half.rows.covariance[wanted[slice(*span)]])
-    return Passed(each=np.concatenate(parts))
+    return BlockResult(each=np.concatenate(parts))
 
 
 def slopes(means: Array, *precisions: Array, free: Array, prior: Array, before: Array) -> Array:
@@ -156,9 +158,9 @@ def squares(means: Array) -> Array:
     return np.einsum("ik,ik->k", means, means, dtype=np.float64)
 
 
-def found(
-    data: Data, tall: Arrays, known: Tables, how: Finding, wanted: Array | None = None
-) -> Iterator[tuple[Span, Sums, Half]]:
+def find_rows(
+    data: EntrySums, tall: Arrays, known: Tables, how: RowSettings, wanted: Array | None = None
+) -> Iterator[tuple[Span, MomentSums, FactorPosterior]]:
     """Rows of a block, some at a time: their range, sums and posterior; only those that are wanted, if given."""
     counts = data.counts[0]
     for first, last in _spans(len(tall[0]), known[0].shape[1]):
@@ -171,7 +173,7 @@ def found(
         means = tall[0][rows].astype(np.float64)
         alike = Precisions(np.ones(len(means)) if len(tall) == 1 else tall[1][rows])
         before = Gaussians(means, np.empty((len(means), 0)), how.places, how.prior, alike.mean)
-        yield (first, last), sums, Half(before, counts[rows], 0.0, alike).found(sums, how.variance)
+        yield (first, last), sums, FactorPosterior(before, counts[rows], 0.0, alike).found(sums, how.variance)
 
 
 def _spans(rows: int, each: int) -> Iterator[Span]:

@@ -14,27 +14,27 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bifactor.arrays import Array, cast, host, is_foreign
+from bifactor.arrays import Array, cast, is_foreign, to_numpy
 from bifactor.blocks import Exact
 from bifactor.executors import row_array
-from bifactor.executors.row_array import Rows
+from bifactor.executors.row_array import RowArray
 from bifactor.factors import Factors
 from bifactor.operators import Partitioned
 from bifactor.problems.objective import Objective
 from bifactor.problems.state import Point, State, Value
 from bifactor.solvers.variational import block_pass as tasks
 from bifactor.solvers.variational.factor_posterior import (
-    Half,
-    Side,
+    FactorPosterior,
+    FactorSpread,
     Totals,
     Uncertainty,
-    best_turn,
+    balancing_rotation,
     is_due,
     pooled_row,
     vague_prior,
 )
-from bifactor.solvers.variational.moments import About, Places, Sums, weighted_by_precision
-from bifactor.solvers.variational.noise import STRENGTH, Told
+from bifactor.solvers.variational.moments import DataStatistics, MomentSums, Places, weight_by_precision
+from bifactor.solvers.variational.noise import STRENGTH, PrecisionStats
 from bifactor.solvers.variational.posterior import Again, Gaussians, Posterior
 from bifactor.solvers.variational.sweeps import NoiseModel, Sweeps
 
@@ -59,7 +59,7 @@ class Swept(Value, key="variational.blocks"):
     """The posterior, the noise, and the sums for the shorter side with which the next sweep begins."""
 
     tall: Tall
-    short: Side
+    short: FactorSpread
     variance: float
     packed: Array
     linear: Array
@@ -69,8 +69,8 @@ class Swept(Value, key="variational.blocks"):
     """The number of consecutive sweeps that have hardly moved predictions."""
 
     @property
-    def sums(self) -> Sums:
-        return Sums(self.packed, self.linear, self.squares)
+    def sums(self) -> MomentSums:
+        return MomentSums(self.packed, self.linear, self.squares)
 
 
 class BlockSweeps(Sweeps[Swept]):
@@ -83,20 +83,20 @@ class BlockSweeps(Sweeps[Swept]):
         self.sides = self.bound.sides(0, 1)
         """The numbers of the longer and of the shorter factor."""
         self.varies = self.bound.sides(*self.varies)
-        self.about, self.counts = known_of(self.bound)
+        self.about, self.counts = data_statistics(self.bound)
 
     def init(self, x: Factors) -> State[Swept]:
         """After half a sweep: the rows of the longer side are found."""
         tall, short = self.sides
         variance = self.about.variance(2 * float(self.problem.f.value(x)))
-        half = Half.vague(x, short, self.counts, self.about.mean_square, self.shared, ())
+        half = FactorPosterior.vague(x, short, self.counts, self.about.mean_square, self.shared, ())
         prior = vague_prior(Places.of(x, tall, self.shared), self.about.mean_square)
         precision = np.ones(self.problem.shape[tall]) if self.varies[0] else None
         return self._found(x, half, (prior, variance, precision), STRENGTH)[0]
 
     def step(self, state: State[Swept]) -> State[Swept]:
         own = state.own
-        sums = Sums(*map(host, own.sums))
+        sums = MomentSums(*map(to_numpy, own.sums))
         short, variance = self._half(state).fitted(sums, self.about, own.variance, self.varies[1])
         prior = own.tall.prior
         if is_due(own.age):
@@ -109,41 +109,41 @@ class BlockSweeps(Sweeps[Swept]):
         own, short, problem = state.own, self._half(state), self.problem
         tall, how = own.tall, self._finding(state)
         precisions = () if tall.precision is None else (tall.found_with[2], tall.precision)
-        known = weighted_by_precision(*short.known)
+        known = weight_by_precision(*short.known)
         means = self._sides_of(state.point.x)[0]
         (packed,), q = self.bound.over(tasks.spreads, (means, *precisions), known, (how,)).sums, short.rows.precision
         blocks = packed * (q / own.variance)[:, None]
         constant = self.about.normalisation(own.variance) + tall.totals.cost(tall.prior) + tall.cost
         constant += short.cost_of_spread + 0.5 * short.traces(blocks)
-        squares = means.total(tasks.squares) if isinstance(means, Rows) else tasks.squares(means)
+        squares = means.total(tasks.squares) if isinstance(means, RowArray) else tasks.squares(means)
         constant -= 0.5 * float(tall.prior @ squares[how.places.free])
         blocks[:, short.places.pairs[short.places.diagonal]] += short.rows.prior
         left = SpreadInBlocks(self.bound, short.rows, tall, how.places, own.variance)
         term = Uncertainty(*self.bound.sides(left, Exact(blocks, short.places.width)), constant)
-        weights = 1 / own.variance if tall.precision is None else host(tall.precision) / own.variance
+        weights = 1 / own.variance if tall.precision is None else to_numpy(tall.precision) / own.variance
         return problem.with_f(self.bound.reweighted(*self.bound.sides(weights, q))).penalized(term)
 
     def posterior(self, state: State[Swept]) -> Posterior:
-        own, short, means = state.own, self._half(state), host(self._sides_of(state.point.x)[0])
+        own, short, means = state.own, self._half(state), to_numpy(self._sides_of(state.point.x)[0])
         tall, places = own.tall, self._finding(state).places
-        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else host(tall.precision)
+        precision = np.broadcast_to(1.0, len(means)) if tall.precision is None else to_numpy(tall.precision)
         rows = Gaussians(means, None, places, tall.prior, precision, again=self._again(state, short, means))
         fixed = means.copy()
         fixed[:, places.free] = 0
-        known = weighted_by_precision(*short.known)
-        (counts,), (packed, linear), _ = self.bound.over(tasks.pooled, (fixed,), known)
-        pooled = Sums(packed, linear, np.zeros(1))
+        known = weight_by_precision(*short.known)
+        (counts,), (packed, linear), _ = self.bound.over(tasks.pool_block, (fixed,), known)
+        pooled = MomentSums(packed, linear, np.zeros(1))
         cold = pooled_row(pooled, places, tall.prior, own.variance), short.pooled(own.sums, own.variance)
-        found = replace(rows, cold=cold[0]).with_cold(host(counts), None)
+        found = replace(rows, cold=cold[0]).with_cold(to_numpy(counts), None)
         others = replace(short.rows, cold=cold[1]).with_cold(short.counts, None)
         strengths = (tall.strength if self.varies[0] else None), (short.noise.strength if self.varies[1] else None)
         sides, strengths = self.bound.sides(found, others), self.bound.sides(*strengths)
         return Posterior(*sides, own.variance, None, strengths, self.about.mean_weight)
 
-    def _again(self, state: State[Swept], short: Half, means: Array) -> Again:
+    def _again(self, state: State[Swept], short: FactorPosterior, means: Array) -> Again:
         """A function that computes covariances of rows of the longer side, by a pass over their blocks."""
         bound, how, precision = self.bound, self._finding(state), state.own.tall.found_with[2]
-        others, used = short.rows, None if precision is None else host(precision)
+        others, used = short.rows, None if precision is None else to_numpy(precision)
 
         def again(index: Array) -> Array:
             wanted = np.zeros(len(means), bool)
@@ -154,7 +154,7 @@ class BlockSweeps(Sweeps[Swept]):
             if not parts:
                 return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
-            known = weighted_by_precision(*others.known)
+            known = weight_by_precision(*others.known)
             passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
             found: Array = np.concatenate(passed.each)[(np.cumsum(wanted) - 1)[index]]
             return found
@@ -162,30 +162,37 @@ class BlockSweeps(Sweeps[Swept]):
         return again
 
     def _found(
-        self, x: Factors, short: Half, found_with: tuple[Array, float, Array | None], strength: float
+        self, x: Factors, short: FactorPosterior, found_with: tuple[Array, float, Array | None], strength: float
     ) -> tuple[State[Swept], float]:
         """The state with the rows of the longer side found from the shorter side, and the change of z."""
         prior, variance, precision = found_with
         places = Places.of(x, self.sides[0], self.shared)
-        how = tasks.Finding(places, prior, variance, strength if self.varies[0] else None)
+        how = tasks.RowSettings(places, prior, variance, strength if self.varies[0] else None)
         before, inner = self._sides_of(x)
         after = cast(short.means, self.problem.dtype)
         arrays = (before,) if precision is None else (before, precision)
-        shared = *weighted_by_precision(*short.known), inner, after
+        shared = *weight_by_precision(*short.known), inner, after
         (means, *rest), (*sums, errors, moments, volume, seen, told, moved), _ = self.bound.over(
-            tasks.swept, arrays, shared, (how,)
+            tasks.sweep_block, arrays, shared, (how,)
         )
-        totals, told = Totals(moments, volume, seen), Told(*told)
+        totals, told = Totals(moments, volume, seen), PrecisionStats(*told)
         strength = told.strength(strength) if self.varies[0] else strength
         cost = told.cost(strength) if self.varies[0] else 0.0
         tall = Tall(totals, totals.best_prior(places), rest[0] if rest else None, strength, cost, found_with)
         variance = self.about.variance(errors)
-        point = self._point(means, after, tall, short, Sums(*sums), variance, errors)
+        point = self._point(means, after, tall, short, MomentSums(*sums), variance, errors)
         own = Swept(tall, short.side, variance, *sums)
         return State(point, own), self.about.moved(moved, variance)
 
     def _point(
-        self, means: Array, after: Array, tall: Tall, short: Half, sums: Sums, variance: float, errors: float
+        self,
+        means: Array,
+        after: Array,
+        tall: Tall,
+        short: FactorPosterior,
+        sums: MomentSums,
+        variance: float,
+        errors: float,
     ) -> Point:
         value = self.about.normalisation(variance) + errors / (2 * variance)
         value += tall.totals.cost(tall.prior) + tall.cost + short.cost
@@ -199,30 +206,32 @@ class BlockSweeps(Sweeps[Swept]):
         prior, before, precision = tall.found_with
         free = Places.of(x, self.sides[0], self.shared).free
         precisions = () if precision is None else (tall.precision, precision)
-        return mapped(tasks.slopes, means, *precisions, free=free, prior=tall.prior, before=prior * before / variance)
+        return map_tall(tasks.slopes, means, *precisions, free=free, prior=tall.prior, before=prior * before / variance)
 
-    def _turned(self, state: State[Swept], short: Half) -> tuple[Half, Array]:
+    def _turned(self, state: State[Swept], short: FactorPosterior) -> tuple[FactorPosterior, Array]:
         """The shorter side, and the prior of the longer one, for the factors of the same X that fit the priors best."""
         totals, places = state.own.tall.totals, Places.of(state.point.x, self.sides[0], self.shared)
         together = (totals.drawn, short.totals.drawn) if self.shared else None
-        R = best_turn(totals.of_components(places), short.totals.of_components(short.places), together)
+        R = balancing_rotation(totals.of_components(places), short.totals.of_components(short.places), together)
         if R is None:
             return short, state.own.tall.prior
         return short.turned(np.linalg.inv(R).T, self.problem.kind.fixed_columns), totals.turned(R).best_prior(places)
 
-    def _half(self, state: State[Swept]) -> Half:
+    def _half(self, state: State[Swept]) -> FactorPosterior:
         side = state.own.short
-        side = replace(side, covariance=host(side.covariance), noise=replace(side.noise, mean=host(side.noise.mean)))
-        return Half.of(state.point.x, self.sides[1], self.counts, side, self.shared, ())
+        side = replace(
+            side, covariance=to_numpy(side.covariance), noise=replace(side.noise, mean=to_numpy(side.noise.mean))
+        )
+        return FactorPosterior.of(state.point.x, self.sides[1], self.counts, side, self.shared, ())
 
-    def _finding(self, state: State[Swept]) -> tasks.Finding:
+    def _finding(self, state: State[Swept]) -> tasks.RowSettings:
         """The settings with which the rows of a state were found."""
         prior, variance, _ = state.own.tall.found_with
-        return tasks.Finding(Places.of(state.point.x, self.sides[0], self.shared), prior, variance)
+        return tasks.RowSettings(Places.of(state.point.x, self.sides[0], self.shared), prior, variance)
 
     def _sides_of(self, x: Factors) -> tuple[Array, Array]:
         tall, short = self.bound.sides(x.left, x.right)
-        return tall, host(short)
+        return tall, to_numpy(short)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,23 +248,23 @@ class SpreadInBlocks:
         q = self.short.precision / self.variance
         found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * self.short.spread,)).tall[0]
         precisions = () if self.tall.precision is None else (self.tall.precision,)
-        return mapped(tasks.with_prior, found, rows, *precisions, free=self.places.free, prior=self.tall.prior)
+        return map_tall(tasks.with_prior, found, rows, *precisions, free=self.places.free, prior=self.tall.prior)
 
 
-_known: WeakKeyDictionary[Partitioned, tuple[About, Array]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Partitioned, tuple[DataStatistics, Array]] = WeakKeyDictionary()
 
 
-def known_of(bound: Partitioned) -> tuple[About, Array]:
+def data_statistics(bound: Partitioned) -> tuple[DataStatistics, Array]:
     """The statistics of data that do not depend on factors, and the entries of each row of the shorter side; cached."""
     if bound not in _known:
-        *about, counts = bound.over(tasks.summarised).sums
-        _known[bound] = About(*about), counts
+        *about, counts = bound.over(tasks.summarise_block).sums
+        _known[bound] = DataStatistics(*about), counts
     return _known[bound]
 
 
-def mapped(function: Callable[..., Array], *tall: Any, **settings: Any) -> Array:
+def map_tall(function: Callable[..., Array], *tall: Any, **settings: Any) -> Array:
     """The function of tall arrays, row by row, applied where they are stored; settings are small."""
-    if isinstance(tall[0], Rows):
-        found: Any = row_array.mapped(partial(function, **settings), *tall)
+    if isinstance(tall[0], RowArray):
+        found: Any = row_array.map_parts(partial(function, **settings), *tall)
         return found
     return function(*tall, **settings)

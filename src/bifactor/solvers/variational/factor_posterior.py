@@ -15,8 +15,8 @@ from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.penalties.base import Penalty
 from bifactor.problems.state import Value
 from bifactor.solvers.variational.features import Learned, Regression
-from bifactor.solvers.variational.moments import About, Places, Sums, solved
-from bifactor.solvers.variational.noise import Precisions, fitted_precisions
+from bifactor.solvers.variational.moments import DataStatistics, MomentSums, Places, solve_rows
+from bifactor.solvers.variational.noise import Precisions, fit_precisions
 from bifactor.solvers.variational.posterior import Gaussians
 
 
@@ -51,7 +51,7 @@ class Totals(Value, key="variational.totals"):
 
     def turned(self, R: Array) -> "Totals":
         """The sums for components that are multiplied by R."""
-        whole = widened(R, len(self.moments))
+        whole = widen_rotation(R, len(self.moments))
         volume = self.volume + self.seen * 2 * float(np.linalg.slogdet(R)[1])
         return replace(self, moments=whole.T @ self.moments @ whole, volume=volume)
 
@@ -61,7 +61,7 @@ class Totals(Value, key="variational.totals"):
         return 0.5 * (spread - self.seen * (prior.size + float(np.sum(np.log(prior)))))
 
 
-def widened(R: Array, rank: int) -> Array:
+def widen_rotation(R: Array, rank: int) -> Array:
     """R for the last of this many columns; the others are unchanged."""
     whole = np.eye(rank)
     whole[rank - len(R) :, rank - len(R) :] = R
@@ -79,7 +79,7 @@ def is_due(age: int) -> bool:
     return age < OFTEN or age % SELDOM == 0
 
 
-def best_turn(left: Array, right: Array, shared: tuple[int, int] | None = None) -> Array | None:
+def balancing_rotation(left: Array, right: Array, shared: tuple[int, int] | None = None) -> Array | None:
     """R such that RᵀPR and R⁻¹QR⁻ᵀ are diagonal and equal; P and Q are the second moments of the two factors.
 
     With a precision fitted to each column, the divergence from the priors is ½m·Σ log of the diagonal of P and the same
@@ -123,7 +123,7 @@ def _shared_scales(sizes: Array, m: int, n: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class GaussianPrior:
     """½Σᵢₖ aₖ(uᵢₖ − mᵢₖ)²: a prior with precisions a and means m."""
 
     precision: Array
@@ -136,7 +136,7 @@ class Around:
         return 0.5 * inner(rows - self.means, self.slope(rows))
 
 
-class Form(Protocol):
+class RowMatrices(Protocol):
     """A matrix Mᵢ for each row, given by its products."""
 
     def times(self, rows: Array) -> Array:
@@ -151,10 +151,10 @@ class Uncertainty(Penalty):
     such a form, in which Aᵢ collects the covariances of the columns observed in row i, and the prior if its mean is 0.
     """
 
-    left: Form
-    right: Form
+    left: RowMatrices
+    right: RowMatrices
     constant: float
-    priors: tuple[Around, Around] | None = None
+    priors: tuple[GaussianPrior, GaussianPrior] | None = None
     """The priors whose means are not 0, if any."""
 
     def evaluate(self, x: Factors) -> tuple[float, Factors]:
@@ -184,7 +184,7 @@ VAGUE = 0.01
 
 
 @dataclass(frozen=True)
-class Side(Value, key="variational.factor"):
+class FactorSpread(Value, key="variational.factor"):
     """The posterior of a factor besides its means."""
 
     covariance: Array
@@ -200,7 +200,7 @@ class Side(Value, key="variational.factor"):
 
 
 @dataclass(frozen=True)
-class Half:
+class FactorPosterior:
     """One of the two factors: the posterior of its rows, their numbers of measurements, and its part of the bound."""
 
     rows: Gaussians
@@ -211,7 +211,9 @@ class Half:
     """The regressions on features that give the prior means of rows, if any."""
 
     @classmethod
-    def of(cls, x: Factors, which: int, counts: Array, side: Side, shared: bool, features: Matrices) -> "Half":
+    def of(
+        cls, x: Factors, which: int, counts: Array, side: FactorSpread, shared: bool, features: Matrices
+    ) -> "FactorPosterior":
         means, places = np.asarray((x.left, x.right)[which], np.float64), Places.of(x, which, shared)
         rows = Gaussians(means, side.covariance, places, side.prior, side.noise.mean)
         pairs = zip(features, side.learned, strict=True) if side.learned else ()
@@ -221,7 +223,7 @@ class Half:
     @classmethod
     def vague(
         cls, x: Factors, which: int, counts: Array, mean_square: float, shared: bool, features: Matrices
-    ) -> "Half":
+    ) -> "FactorPosterior":
         """Around a start: small covariances, and priors with which the columns together explain the mean of y².
 
         With priors of the size of a small start, all columns could vanish in the first sweeps.
@@ -237,10 +239,10 @@ class Half:
         return cls(Gaussians(means, covariance, places, prior, alike.mean), counts, volume, alike, told)
 
     @property
-    def side(self) -> Side:
+    def side(self) -> FactorSpread:
         assert self.rows.covariance is not None
         learned = tuple(one.learned for one in self.regressions)
-        return Side(self.rows.covariance, self.volume, self.rows.prior, self.noise, learned)
+        return FactorSpread(self.rows.covariance, self.volume, self.rows.prior, self.noise, learned)
 
     @property
     def means(self) -> Array:
@@ -260,26 +262,28 @@ class Half:
         """The quantities needed for the sums of the other factor."""
         return self.means, self.moments, self.rows.precision
 
-    def errors(self, sums: Sums) -> Array:
+    def errors(self, sums: MomentSums) -> Array:
         """Σ E(y − z)² over the measurements of each row, weighted by the precisions of the other factor."""
         return sums.expected_errors(self.means, self.moments)
 
-    def found(self, sums: Sums, variance: float) -> "Half":
+    def found(self, sums: MomentSums, variance: float) -> "FactorPosterior":
         """The best posterior of the rows for these sums."""
         if not self.places.rank:
             return self
         precision = self.rows.precision / variance
-        means, inverse = solved(sums, self.means, self.places, self.rows.prior, precision, self.expected)
+        means, inverse = solve_rows(sums, self.means, self.places, self.rows.prior, precision, self.expected)
         volume = -float(np.sum(inverse.log_determinants()[self.counts > 0]))
         rows = replace(self.rows, means=means, covariance=inverse.inverse().packed)
         return replace(self, rows=rows, volume=volume)
 
-    def fitted(self, sums: Sums, about: About, variance: float, varies: bool) -> tuple["Half", float]:
+    def fitted(
+        self, sums: MomentSums, about: DataStatistics, variance: float, varies: bool
+    ) -> tuple["FactorPosterior", float]:
         """The best posterior for these sums, then the corresponding noise, prior and overall variance of the noise."""
         new = self.found(sums, variance)
         errors = new.errors(sums)
         if varies:
-            noise = fitted_precisions(self.counts, errors / variance, self.noise.strength)
+            noise = fit_precisions(self.counts, errors / variance, self.noise.strength)
             new = replace(new, rows=replace(new.rows, precision=noise.mean), noise=noise)
         total = float(np.sum(new.rows.precision * errors))
         return new.with_best_weights().with_best_prior(), about.variance(total)
@@ -289,7 +293,7 @@ class Half:
         """The prior means of the unknown columns of each row; None if they are 0."""
         return np.sum([one.expected for one in self.regressions], axis=0) if self.regressions else None
 
-    def pooled(self, sums: Sums, variance: float, told: Array | float = 0.0) -> Array:
+    def pooled(self, sums: MomentSums, variance: float, told: Array | float = 0.0) -> Array:
         """The unknown columns of one row that best explain the measurements of all, besides what features tell of each.
 
         A row without measurements is predicted by it. The mean of all rows would be that of rows with few measurements:
@@ -299,7 +303,7 @@ class Half:
         rows[:, self.places.free] = told
         return pooled_row(pooled_sums(sums, rows), self.places, self.rows.prior, variance)
 
-    def with_best_weights(self) -> "Half":
+    def with_best_weights(self) -> "FactorPosterior":
         """The same with the best weights of features; rows without measurements get the means that these predict."""
         found, free = list(self.regressions), self.places.free
         if not found:
@@ -311,7 +315,7 @@ class Half:
         means[np.ix_(cold, free)] = new.around.means[np.ix_(cold, free)]
         return replace(new, rows=replace(self.rows, means=means))
 
-    def with_best_prior(self) -> "Half":
+    def with_best_prior(self) -> "FactorPosterior":
         """The same with the best precisions for the columns, or groups of them."""
         return replace(self, rows=replace(self.rows, prior=self.totals.best_prior(self.places)))
 
@@ -326,7 +330,7 @@ class Half:
         told = sum(one.count for one in self.regressions)
         return Totals(whole, self.volume, int(np.count_nonzero(seen)), told)
 
-    def slope(self, sums: Sums, variance: float) -> Array:
+    def slope(self, sums: MomentSums, variance: float) -> Array:
         """The derivative of half the expected errors, in units of the noise: all of the bound except the prior."""
         change = Exact(sums.packed, self.places.width).times(self.means) - sums.linear
         return (self.rows.precision / variance)[:, None] * change
@@ -341,13 +345,13 @@ class Half:
         return pull
 
     @property
-    def around(self) -> Around:
+    def around(self) -> GaussianPrior:
         """The prior as a function of the means."""
         precision, means = np.zeros(self.places.width), np.zeros_like(self.means)
         precision[self.places.free] = self.rows.prior
         if self.expected is not None:
             means[:, self.places.free] = self.expected
-        return Around(precision, means)
+        return GaussianPrior(precision, means)
 
     def traces(self, packed: Array) -> float:
         """Σ tr(CᵢMᵢ) over the rows, for matrices Mᵢ of all columns."""
@@ -355,11 +359,11 @@ class Half:
         double = np.where(first == second, 1.0, 2.0)
         return float(np.sum(self.side.covariance * packed[:, self.places.pairs] * double))
 
-    def turned(self, R: Array, fixed: int) -> "Half":
+    def turned(self, R: Array, fixed: int) -> "FactorPosterior":
         """The same with the components, which come last, multiplied by R, and with the best prior for them."""
         means = self.means.copy()
         means[:, fixed:] = self.means[:, fixed:] @ R
-        whole = widened(R, self.places.rank)
+        whole = widen_rotation(R, self.places.rank)
         covariance = Exact(self.side.covariance, len(whole)).turned(whole).packed
         rows, told = replace(self.rows, means=means, covariance=covariance), self.regressions
         volume = self.totals.turned(R).volume
@@ -382,17 +386,17 @@ class Half:
         return self.totals.cost(self.rows.prior) + self.noise.cost + told
 
 
-def pooled_sums(sums: Sums, rows: Array) -> Sums:
+def pooled_sums(sums: MomentSums, rows: Array) -> MomentSums:
     """The sums of all rows together, for the difference from `rows`."""
     left = sums.linear - Exact(sums.packed, rows.shape[1]).times(rows)
-    return Sums(sums.packed.sum(axis=0)[None], left.sum(axis=0)[None], np.zeros(1))
+    return MomentSums(sums.packed.sum(axis=0)[None], left.sum(axis=0)[None], np.zeros(1))
 
 
-def pooled_row(sums: Sums, places: Places, prior: Array, variance: float) -> Array:
+def pooled_row(sums: MomentSums, places: Places, prior: Array, variance: float) -> Array:
     """The unknown columns of the best row for pooled sums."""
     if not places.rank:
         return np.zeros(0)
-    found, _ = solved(sums, np.zeros((1, places.width)), places, prior, np.array([1 / variance]))
+    found, _ = solve_rows(sums, np.zeros((1, places.width)), places, prior, np.array([1 / variance]))
     return found[0, places.free]
 
 

@@ -12,20 +12,20 @@ from bifactor.arrays import Array
 from bifactor.errors import InputError
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.problems.state import Value
-from bifactor.solvers.variational.noise import Precisions, fitted_precisions
-from bifactor.validation import counted
+from bifactor.solvers.variational.noise import Precisions, fit_precisions
+from bifactor.validation import pluralize
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class FeatureMatrix:
     """Numbers that describe rows, one line for each."""
 
     matrix: sparse.csr_array
 
     @classmethod
-    def of(cls, given: Any, name: str) -> "Features | None":
+    def of(cls, given: Any, name: str) -> "FeatureMatrix | None":
         """Features from an array or a sparse matrix; None if it has no nonzero entries."""
-        if given is None or isinstance(given, Features):
+        if given is None or isinstance(given, FeatureMatrix):
             return given
         table = given if sparse.issparse(given) else _table(given)
         if table.ndim != 2 or table.dtype.kind not in "biuf":
@@ -43,7 +43,7 @@ class Features:
 
     def require_rows(self, rows: int, name: str) -> None:
         if self.matrix.shape[0] != rows:
-            lines = counted(self.matrix.shape[0], "line")
+            lines = pluralize(self.matrix.shape[0], "line")
             raise InputError(f"{name} has {lines}, but that side of the data has {rows:,}. Pass one line for each.")
 
 
@@ -75,7 +75,7 @@ def _table(given: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class Weights(Value, key="variational.feature_weights"):
+class FeatureWeights(Value, key="variational.feature_weights"):
     """A, with one line for each feature and one column for each unknown column of a factor: uᵢ ~ N(fᵢA, diag(1/a)).
 
     It is Gaussian, with Cov(Aₗₖ, Aₗ′ₖ′) = Kₗₗ′Tₖₖ′. Effects of rows have their own K and are independent of the
@@ -115,11 +115,11 @@ class Weights(Value, key="variational.feature_weights"):
             packed[:, inside] = _lengths(features, K)[:, None] * self.columns[first, second][inside]
         return packed
 
-    def turned(self, R: Array) -> "Weights":
+    def turned(self, R: Array) -> "FeatureWeights":
         """The weights of a factor whose columns are multiplied by R."""
         return replace(self, mean=self.mean @ R, columns=R.T @ self.columns @ R, scatter=R.T @ self.scatter @ R)
 
-    def of_columns(self, left: Array) -> "Weights":
+    def of_columns(self, left: Array) -> "FeatureWeights":
         """The weights of some columns of the factor."""
         square, kept = np.ix_(left, left), zip(self.groups if self.lines else [], self.lines, strict=True)
         return replace(
@@ -131,7 +131,7 @@ class Weights(Value, key="variational.feature_weights"):
             scatter=self.scatter[square],
         )
 
-    def of_features(self, count: int) -> "Weights":
+    def of_features(self, count: int) -> "FeatureWeights":
         """The weights padded with zeros for additional features."""
         more = (0, count - len(self.mean))
         lines = tuple(np.pad(K, more) for K in self.lines)
@@ -158,7 +158,7 @@ def _lengths(features: sparse.csr_array, K: Array) -> Array:
 # t is large; otherwise uninformative ones get a large τ and do no harm. As A has the scale of its column, 1/aₖ, a
 # rotation of the factors acts on U − FA and on A in the same way.
 
-WHOLE = 300
+MAX_JOINT_FEATURES = 300
 """The number of features up to which their weights have a full covariance; those of more are independent in q."""
 
 ROUNDS, ENOUGH = 10, 1e-4
@@ -173,7 +173,7 @@ LEAST, MOST = 1e-12, 1e100
 class Learned(Value, key="variational.regression"):
     """The results of a regression."""
 
-    weights: Weights
+    weights: FeatureWeights
     volumes: tuple[float, ...]
     """log det K of each part."""
     precisions: tuple[Precisions, ...]
@@ -199,9 +199,9 @@ class Regression:
         used, count = features[np.flatnonzero(seen)], features.shape[1]
         norms = np.asarray(used.multiply(used).sum(axis=0)).ravel()
         parts, K = parts_of(effects, prior.size), 1 / (norms + 1)
-        small = count <= WHOLE
+        small = count <= MAX_JOINT_FEATURES
         average = np.asarray(features.T @ counts).ravel() / max(float(np.sum(counts)), 1)
-        weights = Weights(
+        weights = FeatureWeights(
             np.zeros((count, prior.size)),
             tuple(np.diag(K) if small else K for _ in parts),
             np.diag(1 / prior),
@@ -218,7 +218,7 @@ class Regression:
         )
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> FeatureWeights:
         return self.learned.weights
 
     @property
@@ -291,7 +291,7 @@ class Regression:
         for k, (part, K) in enumerate(zip(weights.groups, weights.lines, strict=True)):
             a, width = prior[part], part.stop - part.start
             squares = weights.mean[:, part] ** 2 @ a + _diagonal(K) * float(a @ np.diag(weights.columns)[part])
-            tau = fitted_precisions(
+            tau = fit_precisions(
                 np.full(self.count, float(width)), learned.scales[k] * squares, learned.precisions[k].strength
             )
             c = self.count * width / max(float(tau.mean @ squares), 1 / MOST)

@@ -81,7 +81,7 @@ class Places:
         return _at(self.free[:, None], self.fixed[None, :])
 
 
-class Sums(NamedTuple):
+class MomentSums(NamedTuple):
     """Over the entries of each row: Σ q·E[bᵀb], Σ q·y·E[b] and Σ q·y², b the row of the other factor."""
 
     packed: Array
@@ -95,7 +95,7 @@ class Sums(NamedTuple):
         return self.squares - 2 * np.sum(rows * self.linear, axis=1) + (moments * self.packed) @ double
 
 
-class Data:
+class EntrySums:
     """The entries of a bound, and sums over them.
 
     `trust` multiplies the weights: the precision of each entry, if these differ.
@@ -119,8 +119,8 @@ class Data:
         return self.bound.operator.sums(seen)
 
     @cached_property
-    def about(self) -> "About":
-        return About.of(self.y, self.weighted)
+    def about(self) -> "DataStatistics":
+        return DataStatistics.of(self.y, self.weighted)
 
     def pattern(self, side: int) -> sparse.csr_array:
         """The columns in which each row is known, or the rows of each column; see `features.pattern`."""
@@ -140,18 +140,18 @@ class Data:
         change = np.asarray(after, np.float64) - before
         return self.about.moved(float(np.sum(self.given * change * change)), variance)
 
-    def sums(self, side: int, *known: Array) -> Sums:
+    def sums(self, side: int, *known: Array) -> MomentSums:
         """The sums for the rows of one side, from the means, second moments and precisions of the other side."""
         if (side == 0) != self.bound.flipped:
-            return self.gathered(weighted_by_precision(*known), (0, self.layout.n_outer))
+            return self.gathered(weight_by_precision(*known), (0, self.layout.n_outer))
         found = self.private(known[0].shape[1])
-        self.scatter(weighted_by_precision(*known), (0, self.layout.n_outer), found)
+        self.scatter(weight_by_precision(*known), (0, self.layout.n_outer), found)
         return self.collected(found)
 
-    def gathered(self, tables: Tables, span: Span) -> Sums:
+    def gathered(self, tables: Tables, span: Span) -> MomentSums:
         """The sums for some rows of the longer side."""
         kernel = self._kernel(tables[1].shape[1])
-        return Sums(*kernel.gathered(self.layout, self.y, self.weights, tables, span))
+        return MomentSums(*kernel.gathered(self.layout, self.y, self.weights, tables, span))
 
     def scatter(self, tables: Tables, span: Span, found: list[Tables]) -> None:
         """Add the contributions of some rows of the longer side to the sums of the shorter one; see `collected`."""
@@ -161,14 +161,14 @@ class Data:
         found: list[Tables] = self._kernel(width).private(self.layout, width)
         return found
 
-    def collected(self, found: list[Tables]) -> Sums:
-        return Sums(*self._kernel(found[0][1].shape[1]).collected(found))
+    def collected(self, found: list[Tables]) -> MomentSums:
+        return MomentSums(*self._kernel(found[0][1].shape[1]).collected(found))
 
     def _kernel(self, width: int) -> ModuleType:
         return kernels.find("moments", np.float64, self.layout.size, width * (width + 3) // 2)
 
 
-class About(NamedTuple):
+class DataStatistics(NamedTuple):
     """Statistics of data that do not depend on factors; those of several blocks can be added."""
 
     size: int
@@ -181,7 +181,7 @@ class About(NamedTuple):
     """Σ log w."""
 
     @classmethod
-    def of(cls, y: Array, weights: Array | None) -> "About":
+    def of(cls, y: Array, weights: Array | None) -> "DataStatistics":
         """The statistics of values with weights; None means ones."""
         if weights is None:
             return cls(y.size, float(np.einsum("t,t", y, y, dtype=np.float64)), float(y.size), 0.0)
@@ -229,7 +229,7 @@ def entries_of(problem: Objective) -> EntriesBound:
     return bound
 
 
-def weighted_by_precision(means: Array, moments: Array, precision: Array) -> Tables:
+def weight_by_precision(means: Array, moments: Array, precision: Array) -> Tables:
     """The quantities needed for the sums of the other factor, as kernels take them."""
     if not np.all(precision == 1):  # otherwise no copies are needed
         moments, means = precision[:, None] * moments, precision[:, None] * means
@@ -245,8 +245,8 @@ def second_moments(rows: Array, covariance: Array | None, places: Places) -> Arr
     return find.moments(rows, covariance, pairs)
 
 
-def solved(
-    sums: Sums, rows: Array, places: Places, prior: Array, precision: Array, expected: Array | None = None
+def solve_rows(
+    sums: MomentSums, rows: Array, places: Places, prior: Array, precision: Array, expected: Array | None = None
 ) -> tuple[Array, Exact]:
     """`rows` with means in their unknown columns, and M = C⁻¹ of each row.
 

@@ -24,7 +24,7 @@ class Precisions(Value, key="variational.precisions"):
     """t."""
 
 
-class Told(NamedTuple):
+class PrecisionStats(NamedTuple):
     """Statistics of precisions, for their strength and their part of the bound; those of blocks can be added."""
 
     constant: float
@@ -43,17 +43,17 @@ class Told(NamedTuple):
         return float(self.constant - h * self.apart + self.seen * (scipy.special.gammaln(h) - h * np.log(h)))
 
 
-def fitted_precisions(counts: Array, errors: Array, strength: float, weakest: float = WEAKEST) -> Precisions:
+def fit_precisions(counts: Array, errors: Array, strength: float, weakest: float = WEAKEST) -> Precisions:
     """The posterior for nᵢ measurements whose expected squares sum to errors[i], and then the best strength.
 
     The strength is no less than `weakest`.
     """
-    mean, told = found_precisions(counts, errors, strength)
+    mean, told = update_precisions(counts, errors, strength)
     strength = told.strength(strength, weakest)
     return Precisions(mean, told.cost(strength), strength)
 
 
-def found_precisions(counts: Array, errors: Array, strength: float) -> tuple[Array, Told]:
+def update_precisions(counts: Array, errors: Array, strength: float) -> tuple[Array, PrecisionStats]:
     """E[τᵢ] of the posterior for a strength, 1 without measurements; and the statistics for the strength."""
     seen = counts > 0
     numbers = counts[seen]
@@ -65,7 +65,9 @@ def found_precisions(counts: Array, errors: Array, strength: float) -> tuple[Arr
     mean = np.ones(len(counts))
     mean[seen] = expected
     constant = shape * digamma - scipy.special.gammaln(shape) - shape - numbers * logarithm / 2
-    return mean, Told(float(np.sum(constant)), float(np.sum(logarithm - expected)), int(np.count_nonzero(seen)))
+    return mean, PrecisionStats(
+        float(np.sum(constant)), float(np.sum(logarithm - expected)), int(np.count_nonzero(seen))
+    )
 
 
 def expected_precisions(counts: Array, errors: Array, strength: float) -> Array:

@@ -16,10 +16,10 @@ from bifactor.kernels.blas import matmul
 from bifactor.kernels.row_blocks_reference import chunks, transposed, triangle
 from bifactor.operators.entries import places
 from bifactor.problems.objective import Problem
-from bifactor.solvers.variational.features import Features, Weights
-from bifactor.solvers.variational.moments import Data, Places, entries_of, pairs_of, second_moments, solved
+from bifactor.solvers.variational.features import FeatureMatrix, FeatureWeights
+from bifactor.solvers.variational.moments import EntrySums, Places, entries_of, pairs_of, second_moments, solve_rows
 from bifactor.solvers.variational.noise import expected_precisions
-from bifactor.validation import counted
+from bifactor.validation import pluralize
 
 Again = Callable[[Array], Array]
 
@@ -36,7 +36,7 @@ class Gaussians:
     """The prior precision of each unknown column."""
     precision: Array
     """The precision of the measurements of each row, relative to the others."""
-    weights: tuple[Weights | None, Weights | None] = (None, None)
+    weights: tuple[FeatureWeights | None, FeatureWeights | None] = (None, None)
     """The weights of features, including the constant, and of the pattern of entries, for the prior means of rows."""
     cold: Array | None = None
     """The mean of the unknown columns of rows without measurements, besides what features tell; None for zeros."""
@@ -319,13 +319,13 @@ class Posterior:
         means = np.array((x.left, x.right)[side], np.float64)
         alike, nothing = np.ones(len(means)), np.empty((len(means), 0))
         found = replace(own, means=means, covariance=nothing, precision=alike, again=None)
-        data, t, held = Data(entries_of(problem)), self.strengths[side], other.known
+        data, t, held = EntrySums(entries_of(problem)), self.strengths[side], other.known
         given = self.known_features(features, len(means), side)
         expected = own.expected(len(means), given, data.pattern(side))
         for _ in range(ROUNDS if own.places.rank else 0):
             before, sums = found.means, data.sums(side, *held)
             precision = found.precision / self.variance
-            means, inverse = solved(sums, before, own.places, own.prior, precision, expected)
+            means, inverse = solve_rows(sums, before, own.places, own.prior, precision, expected)
             found = replace(found, means=means, covariance=inverse.inverse().packed)
             if t is None and self.degrees is None:
                 break
@@ -335,7 +335,7 @@ class Posterior:
             if self.degrees is not None:
                 both = (found.known[:2], held[:2]) if side == 0 else (held[:2], found.known[:2])
                 errors = data.errors(*both) / self.variance
-                data = Data(data.bound, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
+                data = EntrySums(data.bound, expected_precisions((data.given > 0).astype(float), errors, self.degrees))
             if np.max(np.abs(means - before), initial=0.0) <= STILL * np.max(np.abs(means), initial=0.0):
                 break
         return found.with_cold(data.counts[side], given)
@@ -349,10 +349,10 @@ class Posterior:
             if not np.any(features.data if sparse.issparse(features) else features):  # nothing varied in the fit
                 return None
             raise InputError(f"The fit had no {name}, so they cannot be used. Leave them out.")
-        given = Features.of(features, name) or Features(sparse.csr_array(np.shape(features)))
+        given = FeatureMatrix.of(features, name) or FeatureMatrix(sparse.csr_array(np.shape(features)))
         given.require_rows(rows, name)
         if given.matrix.shape[1] + 1 != len(own.mean):
-            counts = counted(given.matrix.shape[1], "column"), len(own.mean) - 1
+            counts = pluralize(given.matrix.shape[1], "column"), len(own.mean) - 1
             raise InputError(f"{name} has {counts[0]}, but the fit had {counts[1]}. Pass the same columns.")
         return given.with_ones
 

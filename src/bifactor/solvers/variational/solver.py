@@ -15,9 +15,9 @@ from bifactor.problems.state import State
 from bifactor.solvers.base import Solver
 from bifactor.solvers.requirements import require_no_penalty, require_numpy, require_two_factors
 from bifactor.solvers.variational.block_sweeps import BlockSweeps, Swept
-from bifactor.solvers.variational.features import WHOLE, Features
+from bifactor.solvers.variational.features import MAX_JOINT_FEATURES, FeatureMatrix
 from bifactor.solvers.variational.posterior import Posterior
-from bifactor.solvers.variational.sweeps import HeldSweeps, Inferred, NoiseModel, Sweeps
+from bifactor.solvers.variational.sweeps import EntrySweeps, Inferred, NoiseModel, Sweeps
 from bifactor.validation import is_at_least_zero, require_flag
 
 PriorModel = Literal["separate", "shared"]
@@ -102,7 +102,7 @@ class Variational(Solver[Known]):
             raise InputError(f"tol={self.tol!r} is not a number ≥ 0. Use 0 to turn the test off.")
         require_flag(self.implicit, "implicit")
         for name in FEATURES:
-            object.__setattr__(self, name, Features.of(getattr(self, name), name))
+            object.__setattr__(self, name, FeatureMatrix.of(getattr(self, name), name))
 
     def told(self, row_features: Any, column_features: Any) -> "Variational":
         """The same solver with features; None keeps those that it has."""
@@ -150,14 +150,16 @@ class Variational(Solver[Known]):
         given = zip((self.row_features, self.column_features), problem.shape, problem.shape[::-1], strict=True)
         return usual + sum(self._features_memory(problem, width, *side) for side in given)
 
-    def _features_memory(self, problem: Objective, width: int, given: Features | None, rows: int, others: int) -> int:
+    def _features_memory(
+        self, problem: Objective, width: int, given: FeatureMatrix | None, rows: int, others: int
+    ) -> int:
         """Bytes of the features of one side, without the tables that were passed."""
         if given is None and not self.implicit:
             return 0
         count, known = (1, rows) if given is None else (given.matrix.shape[1] + 1, given.matrix.nnz + rows)
         entries = problem.f.footprint(width).z // np.dtype(problem.dtype).itemsize
         count, known = (count + others, known + entries) if self.implicit else (count, known)
-        return 8 * (6 * width * (rows + count) + 6 * known + 5 * min(count, WHOLE) ** 2)
+        return 8 * (6 * width * (rows + count) + 6 * known + 5 * min(count, MAX_JOINT_FEATURES) ** 2)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Known]:
         return self._sweeps(problem).init(x)
@@ -176,4 +178,4 @@ class Variational(Solver[Known]):
         shared, features = self.prior == "shared", (self.row_features, self.column_features)
         if isinstance(problem.f, Partitioned):
             return BlockSweeps(problem, self.noise, shared, self.tol)
-        return HeldSweeps(problem, self.noise, shared, self.tol, features, self.implicit)
+        return EntrySweeps(problem, self.noise, shared, self.tol, features, self.implicit)

@@ -11,10 +11,17 @@ from bifactor.blocks import Exact
 from bifactor.factors import Factors
 from bifactor.problems.objective import Objective, Problem
 from bifactor.problems.state import Fitted, Fitting, Phase, Point, State, Value
-from bifactor.solvers.variational.factor_posterior import Half, Matrices, Side, Uncertainty, best_turn, is_due
-from bifactor.solvers.variational.features import Features, ones
-from bifactor.solvers.variational.moments import About, Data, Sums, entries_of
-from bifactor.solvers.variational.noise import Precisions, fitted_precisions
+from bifactor.solvers.variational.factor_posterior import (
+    FactorPosterior,
+    FactorSpread,
+    Matrices,
+    Uncertainty,
+    balancing_rotation,
+    is_due,
+)
+from bifactor.solvers.variational.features import FeatureMatrix, ones
+from bifactor.solvers.variational.moments import DataStatistics, EntrySums, MomentSums, entries_of
+from bifactor.solvers.variational.noise import Precisions, fit_precisions
 from bifactor.solvers.variational.posterior import Gaussians, Posterior
 
 NoiseModel = Literal["one", "columns", "rows", "both", "student"]
@@ -31,7 +38,7 @@ class Sweeps(ABC, Generic[Own]):
     `varies` says whether rows and columns have their own precisions; `shared`, whether components share a prior.
     """
 
-    about: About
+    about: DataStatistics
 
     def __init__(self, problem: Objective, noise: NoiseModel, shared: bool, tol: float):
         self.problem, self.noise, self.shared, self.tol = problem, noise, shared, tol
@@ -66,8 +73,8 @@ class Sweeps(ABC, Generic[Own]):
 class Inferred(Value, key="variational"):
     """The posteriors of both factors, the noise, and the sums for the rows of U with which the next sweep begins."""
 
-    rows: Side
-    cols: Side
+    rows: FactorSpread
+    cols: FactorSpread
     variance: float
     packed: Array
     linear: Array
@@ -79,8 +86,8 @@ class Inferred(Value, key="variational"):
     """The number of consecutive sweeps that have hardly moved predictions."""
 
     @property
-    def sums(self) -> Sums:
-        return Sums(self.packed, self.linear, self.squares)
+    def sums(self) -> MomentSums:
+        return MomentSums(self.packed, self.linear, self.squares)
 
 
 HEAVIEST = 4.0
@@ -89,7 +96,7 @@ tend to 0: a spike at one value that ignores the others. Four is a common choice
 statistical modeling using the t distribution, JASA 84, 1989)."""
 
 
-class HeldSweeps(Sweeps[Inferred]):
+class EntrySweeps(Sweeps[Inferred]):
     """Sweeps on entries, with features of rows and columns, if any, and the pattern of entries if `implicit`."""
 
     def __init__(
@@ -98,21 +105,23 @@ class HeldSweeps(Sweeps[Inferred]):
         noise: NoiseModel,
         shared: bool,
         tol: float,
-        features: tuple[Features | None, Features | None],
+        features: tuple[FeatureMatrix | None, FeatureMatrix | None],
         implicit: bool,
     ):
         super().__init__(problem, noise, shared, tol)
         self.features, self.implicit = features, implicit
 
     @property
-    def about(self) -> About:  # type: ignore[override]
+    def about(self) -> DataStatistics:  # type: ignore[override]
         return self._data().about
 
     def init(self, x: Factors) -> State[Inferred]:
         data = self._data()
         variance = data.about.variance(2 * float(self.problem.f.value(x)))
         rows, cols = (
-            Half.vague(x, side, data.counts[side], data.about.mean_square, self.shared, self._features(data, side))
+            FactorPosterior.vague(
+                x, side, data.counts[side], data.about.mean_square, self.shared, self._features(data, side)
+            )
             for side in (0, 1)
         )
         trust = Precisions(np.ones(data.y.size)) if self.noise == "student" else None
@@ -125,7 +134,7 @@ class HeldSweeps(Sweeps[Inferred]):
         sums, trust, variance = own.sums, own.trust, own.variance
         if trust is not None:
             trust = self._trust(data, rows, cols, trust.strength, variance)
-            data = Data(data.bound, trust.mean)
+            data = EntrySums(data.bound, trust.mean)
             sums = data.sums(0, *cols.known)
         rows, variance = rows.fitted(sums, data.about, variance, self.varies[0])
         sums = data.sums(1, *rows.known)
@@ -153,17 +162,19 @@ class HeldSweeps(Sweeps[Inferred]):
         )
         return Posterior(first, second, own.variance, degrees, (rows, cols), data.about.mean_weight)
 
-    def _data(self, state: State[Inferred] | None = None) -> Data:
+    def _data(self, state: State[Inferred] | None = None) -> EntrySums:
         trust = None if state is None else state.own.trust
-        return Data(entries_of(self.problem), None if trust is None else trust.mean)
+        return EntrySums(entries_of(self.problem), None if trust is None else trust.mean)
 
     @staticmethod
-    def _trust(data: Data, rows: Half, cols: Half, strength: float, variance: float) -> Precisions:
+    def _trust(
+        data: EntrySums, rows: FactorPosterior, cols: FactorPosterior, strength: float, variance: float
+    ) -> Precisions:
         """The precision of each entry, for Student's t."""
         errors = data.errors(rows.known[:2], cols.known[:2])
-        return fitted_precisions((data.given > 0).astype(float), errors / variance, strength, HEAVIEST)
+        return fit_precisions((data.given > 0).astype(float), errors / variance, strength, HEAVIEST)
 
-    def _with_cold(self, half: Half, sums: Sums, side: int, variance: float) -> Gaussians:
+    def _with_cold(self, half: FactorPosterior, sums: MomentSums, side: int, variance: float) -> Gaussians:
         """The rows of a factor with what predicts new ones; rows without measurements are predicted, too."""
         rows, given = half.rows, self.features[side]
         features = None if given is None else given.with_ones
@@ -173,12 +184,14 @@ class HeldSweeps(Sweeps[Inferred]):
         before = rows.before(half.means, features).means[:, half.places.free]
         return replace(rows, cold=half.pooled(sums, variance, before)).with_cold(half.counts, features)
 
-    def _halves(self, data: Data, state: State[Inferred]) -> tuple[Half, Half]:
+    def _halves(self, data: EntrySums, state: State[Inferred]) -> tuple[FactorPosterior, FactorPosterior]:
         x, sides = state.point.x, (state.own.rows, state.own.cols)
-        rows, cols = (Half.of(x, k, data.counts[k], sides[k], self.shared, self._features(data, k)) for k in (0, 1))
+        rows, cols = (
+            FactorPosterior.of(x, k, data.counts[k], sides[k], self.shared, self._features(data, k)) for k in (0, 1)
+        )
         return rows, cols
 
-    def _features(self, data: Data, side: int) -> Matrices:
+    def _features(self, data: EntrySums, side: int) -> Matrices:
         """The regressors of the prior means: features with a column of ones, and the pattern of entries."""
         given = self.features[side]
         if given is None and not self.implicit:
@@ -187,7 +200,13 @@ class HeldSweeps(Sweeps[Inferred]):
         return (known, data.pattern(side)) if self.implicit else (known,)
 
     def _state(
-        self, data: Data, rows: Half, cols: Half, variance: float, slope: Array, trust: Precisions | None
+        self,
+        data: EntrySums,
+        rows: FactorPosterior,
+        cols: FactorPosterior,
+        variance: float,
+        slope: Array,
+        trust: Precisions | None,
     ) -> State[Inferred]:
         """The state at these posteriors; `slope` is that of the means of columns."""
         sums = data.sums(0, *cols.known)
@@ -202,11 +221,13 @@ class HeldSweeps(Sweeps[Inferred]):
         return State(point, Inferred(rows.side, cols.side, variance, *sums, trust))
 
 
-def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> tuple[Half, Half, Array]:
+def _turned(
+    rows: FactorPosterior, cols: FactorPosterior, slope: Array, fixed: int, shared: bool
+) -> tuple[FactorPosterior, FactorPosterior, Array]:
     """The factors of the same X that fit the priors best, and the slope of the columns there."""
     together = (rows.totals.drawn, cols.totals.drawn) if shared else None
     left, right = (half.totals.of_components(half.places) for half in (rows, cols))
-    R = best_turn(left, right, together)
+    R = balancing_rotation(left, right, together)
     if R is None:
         return rows, cols, slope
     back = np.linalg.inv(R).T
@@ -215,7 +236,9 @@ def _turned(rows: Half, cols: Half, slope: Array, fixed: int, shared: bool) -> t
     return rows.turned(R, fixed), cols.turned(back, fixed), turned
 
 
-def _conditional(problem: Objective, data: Data, rows: Half, cols: Half, variance: float, cost: float) -> Objective:
+def _conditional(
+    problem: Objective, data: EntrySums, rows: FactorPosterior, cols: FactorPosterior, variance: float, cost: float
+) -> Objective:
     """The negative bound as a function of the means alone; `cost` is the part of the precisions of entries."""
     assert isinstance(problem, Problem)
     operator = data.bound.operator
