@@ -1,0 +1,1 @@
+"""What must never happen, looked for at random: surprises, damaged files that are believed, lost work."""

@@ -1,0 +1,1 @@
+"""How large data may be: time and memory with millions of entries, in blocks and on clusters."""

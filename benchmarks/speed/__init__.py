@@ -1,0 +1,1 @@
+"""How fast a solver, a pass or a program is: seconds and iterations, against other methods and libraries."""
