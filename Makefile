@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch check bench dist clean
+.PHONY: demo test test-benchmarks test-torch check bench dist clean
 
 # `plot` is all the demo needs; `test` contains it.
 $(VENV)/.demo: pyproject.toml
@@ -26,6 +26,10 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2
+
+# Tests of the benchmarks; rivals that are not installed are skipped.
+test-benchmarks: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses 2 tests/benchmarks
 
 # torch has an environment of its own: the other tests must not need it.
 $(VENV)-torch/.test: pyproject.toml

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 import bifactor as bf
-from benchmarks.features import film_features, user_features
+from benchmarks.accuracy.features import film_features, user_features
 from benchmarks.harness.data import movielens
 from benchmarks.harness.rows import Row, or_skipped, row, timed
 

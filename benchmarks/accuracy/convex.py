@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import bifactor as bf
+from benchmarks.accuracy.nuclear_norm import LOSSES, RANK, SHAPE, draw, optimum
 from benchmarks.harness.rows import Row, row
-from benchmarks.nuclear_norm import LOSSES, RANK, SHAPE, draw, optimum
 
 
 def regularised(name: str, seed: int) -> tuple[bf.Result, float]:

@@ -1,7 +1,8 @@
 """Draws of `TableImputer.sample`: do they vary as the hidden cells do, and do Rubin's rules work with them?
 
-Tables are those of `benchmarks.tables` that it was not developed on; 30 % of the cells are hidden at random or by other
-columns. `cover`: the share of hidden numbers within the range of 20 draws (90.5 % if calibrated) and of 39 (95 %).
+Tables are those of `benchmarks.accuracy.tables` that it was not developed on; 30 % of the cells are hidden at random
+or by other columns. `cover`: the share of hidden numbers within the range of 20 draws (90.5 % if calibrated) and of 39
+(95 %).
 Regressions: a column of numbers on up to five others, all standardised, from complete data, from complete rows, from a
 table filled in once, from one draw, and from 5 and 20 draws pooled by Rubin's rules. `error` is the root mean square of
 slopes less those of complete data, in standard errors of these; `cover95` the share of 95 % intervals that hold the

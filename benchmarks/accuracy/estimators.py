@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.impute import KNNImputer, SimpleImputer
 
+from benchmarks.accuracy.ratings import SHAPE, folds, rmse
 from benchmarks.harness.data import arrays
 from benchmarks.harness.rows import Row, or_skipped, row, timed
-from benchmarks.ratings import SHAPE, folds, rmse
 from bifactor.estimators.matrix_completion import MatrixCompletion
 from bifactor.estimators.table_imputer import TableImputer
 

@@ -20,8 +20,7 @@ from scipy import sparse
 
 import bifactor as bf
 from benchmarks.harness.data import DATA, movielens
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent, Case, Row, row
+from benchmarks.harness.rows import Absent, Case, Row, library, row
 from bifactor.kernels.threading import thread_count
 
 USERS, FILMS, RATINGS, RANK = 6040, 3706, 1_000_000, 32

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import bifactor as bf
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Row, row, timed
+from benchmarks.harness.rows import Row, library, row, timed
 
 SHAPE, RANK = (30, 20), 3
 LOSSES = {"squared": bf.losses.Squared(), "logistic": bf.losses.Logistic(), "huber": bf.losses.Huber(1.0)}

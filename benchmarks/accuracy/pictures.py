@@ -3,8 +3,8 @@
 Pictures of 256 × 256; 11 of them, marked as new, were not used for any choice in the method. psnr_hidden is that of
 hidden pixels, in dB, psnr that of all, ssim the structural similarity of scikit-image. The Gaussian average has the
 best of eight widths by the truth, which favours it; its seconds are of that width. Also the speed on a megapixel, and
-the peak memory at 20 megapixels. A part: `python -m benchmarks.pictures --pictures china flower --masks lines --sheet
-FILE.png`.
+the peak memory at 20 megapixels. A part:
+`python -m benchmarks.accuracy.pictures --pictures china flower --masks lines --sheet FILE.png`.
 """
 
 import argparse
@@ -18,13 +18,12 @@ import numpy as np
 
 import bifactor as bf
 from benchmarks.harness import report, table
-from benchmarks.harness.inpainters import INPAINTERS, Inpainter, completed
 from benchmarks.harness.measure import in_fresh_process, in_turns
 from benchmarks.harness.picture_data import MASKS, PICTURES, SIDE, Picture, centre, known_pixels
 from benchmarks.harness.picture_sheet import Tile, marked, write_sheet
 from benchmarks.harness.picture_summary import CAPTION, summary_lines
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent, Case, Row, or_skipped, row, timed
+from benchmarks.harness.rows import Absent, Case, Row, library, or_skipped, row, timed
+from benchmarks.rivals.pictures import INPAINTERS, Inpainter, completed
 from bifactor.pictures.files import psnr
 
 SEED = 19
@@ -198,7 +197,7 @@ def run() -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pictures", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.pictures", description=__doc__)
     parser.add_argument("--part", choices=PARTS, default="quality")
     parser.add_argument("--pictures", nargs="+", choices=PICTURES, default=list(PICTURES), metavar="NAME")
     parser.add_argument("--masks", nargs="+", choices=MASKS, default=list(MASKS), metavar="NAME")

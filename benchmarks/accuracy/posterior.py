@@ -15,8 +15,8 @@ import numpy as np
 
 import bifactor as bf
 from benchmarks.harness.ratings_data import RATINGS, Split, split
-from benchmarks.harness.recommenders import RECOMMENDERS, Predictor, Recommender
 from benchmarks.harness.rows import Case, Row, or_skipped, row, timed
+from benchmarks.rivals.ratings import RECOMMENDERS, Predictor, Recommender
 
 SEEDS = (301, 302, 303, 304, 305)
 RANK = 10

@@ -6,7 +6,7 @@ validation part, and of each four fifths are known; recall is hits/min(k, |T|). 
 part of each split, by NDCG, in a space that is fixed in harness/rankers.py; the model is not fitted again with that
 part. `seconds` are of the fit with the settings chosen, `trials` is how many were tried. `low` and `high` bound NDCG by
 a bootstrap over users. `behind` is NDCG less that of the best model of the split, user by user, and `behind_high` its
-upper bound. A part: `python -m benchmarks.ranking --sets msweb --models EASE --splits 1`.
+upper bound. A part: `python -m benchmarks.accuracy.ranking --sets msweb --models EASE --splits 1`.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import report, table
-from benchmarks.harness.clicks import CLICKS
-from benchmarks.harness.rankers import RANKERS, Ranker, Settings
+from benchmarks.harness.click_data import CLICKS
 from benchmarks.harness.rows import Absent, Row, median, row, timed
+from benchmarks.rivals.clicks import RANKERS, Ranker, Settings
 from bifactor.ranking import Evaluation, Recommends, Split, by_entry, by_user, evaluate
 
 SEED, SPLITS = 401, 3
@@ -178,7 +178,7 @@ def run() -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranking", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.ranking", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=CLICKS, default=list(CLICKS), metavar="NAME")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), metavar="NAME")
     parser.add_argument("--protocols", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), metavar="NAME")

@@ -13,8 +13,7 @@ from scipy import sparse
 import bifactor as bf
 from benchmarks.harness.data import movielens
 from benchmarks.harness.measure import side_by_side
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent, Case, Row, row, timed
+from benchmarks.harness.rows import Absent, Case, Row, library, row, timed
 from bifactor.problems.state import State
 
 SHAPE, RANKS, GRID = (943, 1682), (5, 10, 20), (6.0, 8.0, 10.0, 12.0, 16.0)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 import bifactor as bf
-from benchmarks.features import film_features, user_features
+from benchmarks.accuracy.features import film_features, user_features
 from benchmarks.harness import data
 from benchmarks.harness.ratings_data import RATINGS, Split, Triples, split, text
 from benchmarks.harness.rows import Absent, Row, row

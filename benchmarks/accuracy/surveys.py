@@ -13,8 +13,7 @@ from types import ModuleType
 import numpy as np
 
 import bifactor as bf
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent, Row, row, timed
+from benchmarks.harness.rows import Absent, Row, library, row, timed
 
 SEED, DRAWS, RANGE, SPLITS = 101, 5, 39, 5
 

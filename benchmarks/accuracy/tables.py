@@ -5,7 +5,7 @@ is the mean over its columns of RMSE over the standard deviation (numbers), MAE 
 errors over those of the most frequent level (others). Rivals get standardised columns, one for each level of a
 category, and their answers are rounded to levels; all get the kinds of columns. `seconds` is wall time of fit and
 transform.
-A part: `python -m benchmarks.tables --set development --imputers TableImputer "random forests" --rows 700`.
+A part: `python -m benchmarks.accuracy.tables --set development --imputers TableImputer "random forests" --rows 700`.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import report, table
-from benchmarks.harness.imputers import IMPUTERS
 from benchmarks.harness.rows import Absent, Row, median, row, timed
 from benchmarks.harness.table_data import DEVELOPMENT, MASKS, ROWS, UNSEEN, MixedTable, hide, read
+from benchmarks.rivals.tables import IMPUTERS
 
 SETS = {"development": DEVELOPMENT, "unseen": UNSEEN}
 SHARES = (0.1, 0.3, 0.5)
@@ -99,7 +99,7 @@ def run() -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.tables", description=__doc__)
     parser.add_argument("--set", choices=SETS, default="unseen", help="of tables (unseen)")
     parser.add_argument("--tables", nargs="+", choices=[*DEVELOPMENT, *UNSEEN], metavar="NAME", help="some alone")
     parser.add_argument("--imputers", nargs="+", choices=IMPUTERS, default=list(IMPUTERS), metavar="NAME")

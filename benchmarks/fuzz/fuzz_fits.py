@@ -1,7 +1,7 @@
 """Fuzzed fits: random small problems and odd tables end in finite numbers or in an error of bifactor.
 
-`python -m benchmarks.fuzz_fits --cases 4000 --seed 1` runs as many as you like, and `--only 123` one of them again,
-with its traceback.
+`python -m benchmarks.fuzz.fuzz_fits --cases 4000 --seed 1` runs as many as you like, and `--only 123` one of them
+again, with its traceback.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def run(cases: int = 300, seed: int = 0) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_fits", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz.fuzz_fits", description=__doc__)
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one case, with its traceback")

@@ -1,8 +1,8 @@
 """Runs that are killed, or interrupted by Ctrl-C, at random moments and resumed: are they the uninterrupted ones?
 
-`python -m benchmarks.fuzz_kills --cases 500 --seed 1` runs as many as you like. "same" are cases whose result is, bit
-for bit, that of the run that was never interrupted; each other one is shown with its number. Only "same" and "refused"
-(by solvers that cannot take the problem, before any work) may be above 0.
+`python -m benchmarks.fuzz.fuzz_kills --cases 500 --seed 1` runs as many as you like. "same" are cases whose result is,
+bit for bit, that of the run that was never interrupted; each other one is shown with its number. Only "same" and
+"refused" (by solvers that cannot take the problem, before any work) may be above 0.
 """
 
 import argparse
@@ -277,7 +277,7 @@ def run(cases: int = 30, seed: int = 0) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_kills", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz.fuzz_kills", description=__doc__)
     parser.add_argument("--cases", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()

@@ -1,1 +1,1 @@
-"""Common code of the benchmarks: rows, clocks, tables, data, other libraries, and the comparison of two commits."""
+"""Common code of the benchmarks: rows, clocks, tables, data, and the comparison of two commits."""

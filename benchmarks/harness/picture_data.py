@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import data
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent
+from benchmarks.harness.rows import Absent, library
 from bifactor.pictures.files import random_mask, read_picture, shrunk
 
 SIDE = 256

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 
 MARGIN, LETTERS = 8, 12
 HIDDEN = (255, 0, 255)

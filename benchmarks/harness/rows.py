@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,8 @@ import benchmarks
 
 Row = dict[str, Any]
 NOUNS = ("objective", "data", "solver")
+GROUPS = ("speed", "accuracy", "scale", "fuzz")
+"""Packages of benchmarks; a name occurs in one of them, or beside them."""
 
 
 class Absent(Exception):
@@ -25,6 +28,14 @@ class Absent(Exception):
 
 class Mistake(Exception):
     """A wrong name, commit or file on the command line."""
+
+
+def library(name: str) -> ModuleType:
+    """A module of another library."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise Absent(f"{error.name} is not installed. Install the `bench` extra, as `make bench` does.") from None
 
 
 @dataclass(frozen=True)
@@ -75,14 +86,26 @@ def run_cases(cases: Iterable[Case], rounds: int = 5) -> list[Row]:
     return rows
 
 
+def paths() -> dict[str, str]:
+    """The module of each benchmark, by its name."""
+    found = {}
+    for root in benchmarks.__path__:
+        for package in ("", *GROUPS):
+            for module in pkgutil.iter_modules([str(Path(root, package))]):
+                if not module.ispkg and module.name[0] != "_":
+                    found[module.name] = ".".join(filter(None, ("benchmarks", package, module.name)))
+    return found
+
+
 def names() -> list[str]:
-    return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.ispkg and m.name[0] != "_")
+    return sorted(paths())
 
 
 def load(name: str) -> ModuleType:
-    if name not in names():
-        raise Mistake(f"There is no benchmark named {name!r}. Choose from: {', '.join(names())}.")
-    return importlib.import_module(f"benchmarks.{name}")
+    found = paths()
+    if name not in found:
+        raise Mistake(f"There is no benchmark named {name!r}. Choose from: {', '.join(sorted(found))}.")
+    return importlib.import_module(found[name])
 
 
 def median(numbers: Iterable[float]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 from bifactor.data.column_types import CATEGORY, KEEP, NUMBER, ORDINAL, ColumnSpec
 from bifactor.models.imputation.frames import cells_of, declared
 

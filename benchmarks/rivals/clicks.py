@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 import bifactor as bf
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 from bifactor.kernels.threading import thread_count
 from bifactor.ranking import Recommends
 

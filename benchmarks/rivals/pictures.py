@@ -12,7 +12,7 @@ import numpy as np
 from scipy import interpolate, ndimage
 from threadpoolctl import threadpool_limits
 
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 
 WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0)
 RADIUS = 3

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.harness.ratings_data import Split
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 from bifactor.kernels.threading import thread_count
 
 Predictor = Callable[[np.ndarray, np.ndarray], np.ndarray]

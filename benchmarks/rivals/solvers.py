@@ -1,23 +1,14 @@
-"""Other libraries on our problems; their packages come with the `bench` extra."""
+"""Other solvers on our problems."""
 
-import importlib
 import time
 import warnings
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import bifactor as bf
-from benchmarks.harness.rows import Absent
-
-
-def library(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise Absent(f"{error.name} is not installed. Install the `bench` extra, as `make bench` does.") from None
+from benchmarks.harness.rows import library
 
 
 class Reached(Exception):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import bifactor as bf
-from benchmarks.harness.rivals import library
+from benchmarks.harness.rows import library
 from benchmarks.harness.table_data import MixedTable
 from bifactor.data.column_types import CATEGORY, NUMBER, ORDINAL
 

@@ -21,7 +21,7 @@ import numpy as np
 import bifactor as bf
 from benchmarks.harness import planted
 from benchmarks.harness.rows import Absent, Row, row
-from benchmarks.scale import SIZE, shape
+from benchmarks.scale.scale import SIZE, shape
 
 KILLS = int(os.environ.get("BIFACTOR_KILLS", "10"))
 ITERATIONS, EVERY = 12, 5
@@ -111,7 +111,7 @@ def drive(address: str, folder: str, checkpoint: str, every: str, answer: str) -
 
 def drivers(store: bf.data.BlockStore, known: bf.Result, scratch: Path) -> list[Row]:
     """The calling process is killed at a random moment and the same call made again; scheduler and workers live on."""
-    code = "import sys; from benchmarks.cluster import drive; drive(*sys.argv[1:])"
+    code = "import sys; from benchmarks.scale.cluster import drive; drive(*sys.argv[1:])"
     chance, found = random.Random(1), []
     with clustered(2) as cluster:
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import bifactor as bf
+from benchmarks.accuracy.ratings import rmse, theirs, theirs_error
 from benchmarks.harness.measure import side_by_side
 from benchmarks.harness.rows import Absent, Row, row
-from benchmarks.ratings import rmse, theirs, theirs_error
 
 SHAPE, COUNT, HIDDEN, TRUE_RANK = (6040, 3706), 1_000_000, 0.1, 30
 RANKS, RIDGES, REPEATS = (10, 20, 40), (8.0, 15.0), 5

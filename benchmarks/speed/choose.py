@@ -3,7 +3,7 @@
 The goal is a relative error of 1e-5 to the truth; for the problems with noise, an objective within 1e-6 of the minimum.
 `SPG` and `SparseApproxSDP` are told ‖X*‖_*; `NuclearNorm` gets a ridge of 1e-6 of ‖∇f(0)‖₂ if there is no noise. The
 rank is the true one, with noise 20, and a ridge there 0.4 of ‖∇f(0)‖₂, above what noise alone shows. Each solver has 20
-seconds. `python -m benchmarks.choose PATH` draws the picture.
+seconds. `python -m benchmarks.speed.choose PATH` draws the picture.
 """
 
 import sys

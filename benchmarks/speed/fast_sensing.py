@@ -12,7 +12,7 @@ import bifactor as bf
 from benchmarks.harness.measure import side_by_side
 from benchmarks.harness.reach import SEED, Reach, best_constant, error_to, reach
 from benchmarks.harness.rows import Case, Row, row, timed
-from benchmarks.matrix_sensing import RANK, describe, sensing
+from benchmarks.speed.matrix_sensing import RANK, describe, sensing
 
 SHAPE, GOAL, LIMIT = (1024, 1024), 1e-6, 4000
 

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 import bifactor as bf
-from benchmarks.harness import rivals
 from benchmarks.harness.rows import Case, Row, or_skipped, row, timed
+from benchmarks.rivals import solvers
 
 N, RANK, GOAL = 1000, 10, 1e-9
 RIVAL_SEEDS, RIVAL_SECONDS = 2, 15.0
@@ -55,7 +55,7 @@ def theirs(problem: bf.Problem, U: np.ndarray, V: np.ndarray) -> Row:
     QA, RA = np.linalg.qr(A)
     QB, RB = np.linalg.qr(B)
     left, s, right = np.linalg.svd(RA @ RB.T)
-    seconds = rivals.complete(problem, (QA @ left, s, (QB @ right.T).T), (U, V), GOAL, RIVAL_SECONDS)
+    seconds = solvers.complete(problem, (QA @ left, s, (QB @ right.T).T), (U, V), GOAL, RIVAL_SECONDS)
     return {"recovered": seconds is not None, "seconds": seconds}
 
 

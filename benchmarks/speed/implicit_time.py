@@ -22,9 +22,8 @@ import numpy as np
 from scipy import sparse
 
 import bifactor as bf
-from benchmarks.harness.clicks import CLICKS
-from benchmarks.harness.rivals import library
-from benchmarks.harness.rows import Absent, Row, row
+from benchmarks.harness.click_data import CLICKS
+from benchmarks.harness.rows import Absent, Row, library, row
 from bifactor.kernels.threading import thread_count
 
 WIDTHS, ROUNDS, LONG = (64, 256, 512), 3, 60

@@ -20,7 +20,7 @@ from bifactor.models.tomography.states import target_state
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library
 
-from benchmarks import fuzz_readers
+from benchmarks.fuzz import fuzz_readers
 
 DENSE = np.array([[1.0, 0, 2], [0, 3, 0], [0, 0, 4]])
 CSR = {"data": [1.0, 2, 3], "indices": np.int32([0, 2, 1]), "indptr": np.int32([0, 2, 2, 3])}

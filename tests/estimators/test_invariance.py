@@ -1,11 +1,11 @@
 """Answers must not depend on the unit, zero, order, names or form of the data: a quick part of the table of laws.
 
-`benchmarks/invariance.py` has all estimators, all changes and more seeds.
+`benchmarks/accuracy/invariance.py` has all estimators, all changes and more seeds.
 """
 
 import pytest
-from benchmarks import invariance
-from benchmarks.invariance import ESTIMATORS, compared, holds, state_rows
+from benchmarks.accuracy import invariance
+from benchmarks.accuracy.invariance import ESTIMATORS, compared, holds, state_rows
 
 QUICK = {
     "MatrixCompletion": "scale shift order",

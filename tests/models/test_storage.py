@@ -25,7 +25,7 @@ from bifactor.running import files as exchange
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library
 
-from benchmarks import fuzz_folders
+from benchmarks.fuzz import fuzz_folders
 from benchmarks.harness.children import outcomes
 
 SHAPE = (12, 9)

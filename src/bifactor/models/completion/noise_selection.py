@@ -21,7 +21,7 @@ from bifactor.solvers import Variational
 from bifactor.solvers.variational.sweeps import NoiseModel
 
 CANDIDATES = (Variational("one", "shared"), Variational("student"), Variational("both"), Variational("columns"))
-"""Each predicts best on some of the nine data sets of `benchmarks/posterior.py`; others were not measured on all."""
+"""Each predicts best on some of the nine sets of `benchmarks/accuracy/posterior.py`; others were not tried on all."""
 
 ENTRIES_PER_COMPONENT = {"separate": 20, "shared": 10}
 """Default number of components by prior: with separate priors, components that explain nothing vanish; with a shared

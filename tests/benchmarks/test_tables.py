@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks are not installed with the library
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library
 
-from benchmarks import draws, tables
-from benchmarks.harness.imputers import IMPUTERS, Encoded
+from benchmarks.accuracy import draws, tables
 from benchmarks.harness.rows import Absent
 from benchmarks.harness.table_data import DEVELOPMENT, MASKS, UNSEEN, MixedTable, hide
+from benchmarks.rivals.tables import IMPUTERS, Encoded
 
 from bifactor.data.column_types import ColumnSpec
 

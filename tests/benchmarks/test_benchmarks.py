@@ -14,23 +14,23 @@ from scipy import ndimage, sparse
 import bifactor as bf
 from bifactor.pictures.files import read_picture
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed with the library
 
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.harness import (  # noqa: E402
     against,
-    clicks,
+    click_data,
     data,
-    inpainters,
     picture_data,
-    rankers,
     ratings_data,
     report,
     rows,
     table,
 )
 from benchmarks.harness.worker import Worker  # noqa: E402
+from benchmarks.rivals import clicks  # noqa: E402
+from benchmarks.rivals import pictures as inpainting  # noqa: E402
 
 RIVALS = {"clarabel", "cmfrec", "cvxpy", "cv2", "implicit", "irspack", "libmf", "pymanopt", "skimage", "surprise"}
 
@@ -61,6 +61,12 @@ def test_a_benchmark_has_a_title_and_rows_and_imports_no_rival(name):
     imported = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
     imported |= {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     assert not RIVALS & {other.split(".")[0] for other in imported}
+
+
+def test_a_name_occurs_in_one_group():
+    modules = [path for path in (ROOT / "benchmarks").glob("*/*.py") if path.parent.name in rows.GROUPS]
+    found = sorted(path.stem for path in modules if path.stem != "__init__")
+    assert rows.names() == sorted([*found, "bits"])
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda p: p.stem)
@@ -159,7 +165,7 @@ def test_a_rival_has_the_settings_that_do_best_on_what_is_hidden():
     assert [numbers["rmse"] for numbers in found] == [np.sqrt(np.mean(part.hidden[2] ** 2)) for part in parts]
 
 
-@pytest.mark.parametrize("name", clicks.CLICKS)
+@pytest.mark.parametrize("name", click_data.CLICKS)
 def test_clicks_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "DATA", tmp_path)
     ((row,),) = rows.load("ranking").measured([name], ["8:1:1"], ["EASE"], 3)
@@ -169,11 +175,11 @@ def test_clicks_that_are_not_at_hand_are_a_row(name, monkeypatch, tmp_path):
 def test_users_and_items_of_a_core_have_enough_positives_and_no_more_are_taken_away():
     rng = np.random.default_rng(0)
     users, items = rng.integers(0, 60, 400) * 3, rng.integers(0, 50, 400) + 7
-    found = clicks.Clicks(lambda: (users, items), 5).read()
+    found = click_data.Clicks(lambda: (users, items), 5).read()
     assert found.nnz > 0
     assert set(found.data) == {1.0}
     assert min(np.diff(found.indptr).min(), np.bincount(found.indices).min()) >= 5
-    kept = set(zip(*clicks.cored(users, items, 5), strict=True))
+    kept = set(zip(*click_data.cored(users, items, 5), strict=True))
     everything = set(zip(users, items, strict=True))
     assert kept < everything
     # Pairs in any order of their going: one by one, whatever has too few.
@@ -184,7 +190,7 @@ def test_users_and_items_of_a_core_have_enough_positives_and_no_more_are_taken_a
             break
         everything.remove(few[0])
     assert kept == everything
-    assert clicks.cored(users, items, 100)[0].size == 0
+    assert click_data.cored(users, items, 100)[0].size == 0
 
 
 def some_clicks(users=80, items=30, seed=0):
@@ -204,7 +210,7 @@ def available(ranker):
     return True
 
 
-@pytest.mark.parametrize("ranker", rankers.RANKERS, ids=lambda ranker: ranker.name)
+@pytest.mark.parametrize("ranker", clicks.RANKERS, ids=lambda ranker: ranker.name)
 @pytest.mark.parametrize("make", [bf.ranking.by_entry, bf.ranking.by_user], ids=["entry", "user"])
 def test_a_ranker_recommends_to_its_users_and_to_strangers(ranker, make, monkeypatch):
     if not available(ranker):
@@ -218,18 +224,18 @@ def test_a_ranker_recommends_to_its_users_and_to_strangers(ranker, make, monkeyp
     seen = (split.train[rows_] if split.users is not None else rows_).toarray() > 0
     assert not np.take_along_axis(seen, ids, axis=1).any()
     np.testing.assert_array_equal(np.sum(model.recommend(rows_, 30)[0] >= 0, axis=1), 30 - seen.sum(axis=1))
-    monkeypatch.setattr(rankers, "BLOCK", 100)
+    monkeypatch.setattr(clicks, "BLOCK", 100)
     np.testing.assert_array_equal(model.recommend(rows_, 7)[0], ids)
     if ranker.name == "popularity":
         assert np.all(ids[~seen[:, 0], 0] == 0)  # the item that all groups like
     else:
-        popular = bf.ranking.evaluate(rankers.popularity(split.train), split)["ndcg@10"]
+        popular = bf.ranking.evaluate(clicks.popularity(split.train), split)["ndcg@10"]
         assert bf.ranking.evaluate(model, split)["ndcg@10"] > popular + 0.1
 
 
 def test_ease_is_a_ridge_regression_of_each_item_on_the_others():
     X = some_clicks().toarray()
-    model = rankers.ease(sparse.csr_array(X), 5.0)
+    model = clicks.ease(sparse.csr_array(X), 5.0)
     scores = model.score(None, sparse.csr_array(X))
     for j in (0, 7, 29):
         others = np.delete(X, j, axis=1)
@@ -244,10 +250,10 @@ def test_settings_are_chosen_on_the_validation_part_and_then_the_width():
         """Knows the truth, blurred by less with less noise and with more width."""
         asked.append((noise, width))
         blur = noise / width * np.random.default_rng(1).random(train.shape)
-        return rankers.Scorer(train, lambda users, histories: truth[users] + blur[users])
+        return clicks.Scorer(train, lambda users, histories: truth[users] + blur[users])
 
     truth = some_clicks().toarray()
-    toy = rankers.Ranker("toy", fit, rankers.grid(noise=(9.0, 2.0, 5.0)), rankers.grid(width=(4.0, 0.1)))
+    toy = clicks.Ranker("toy", fit, clicks.grid(noise=(9.0, 2.0, 5.0)), clicks.grid(width=(4.0, 0.1)))
     split = bf.ranking.by_entry(some_clicks())
     found = module.tuned(toy, module.PROTOCOLS["8:1:1"], split)
     assert asked == [(9.0, 1.0), (2.0, 1.0), (5.0, 1.0), (2.0, 4.0), (2.0, 0.1)]
@@ -262,8 +268,8 @@ def test_a_split_tells_who_is_behind_and_who_is_missing(monkeypatch):
     def absent(train):
         raise rows.Absent("It is not installed.")
 
-    toys = [rankers.Ranker("EASE", rankers.ease, rankers.grid(ridge=(10.0, 30.0))), *rankers.RANKERS[-1:]]
-    toys.append(rankers.Ranker("nobody", absent))
+    toys = [clicks.Ranker("EASE", clicks.ease, clicks.grid(ridge=(10.0, 30.0))), *clicks.RANKERS[-1:]]
+    toys.append(clicks.Ranker("nobody", absent))
     found = [
         one
         for objective in module.PROTOCOLS
@@ -330,7 +336,7 @@ def ramp_and_mask(channels):
     return (picture if channels else picture[:, :, 0]), known
 
 
-@pytest.mark.parametrize("rival", inpainters.INPAINTERS, ids=lambda rival: rival.name)
+@pytest.mark.parametrize("rival", inpainting.INPAINTERS, ids=lambda rival: rival.name)
 @pytest.mark.parametrize("channels", [None, 3])
 def test_a_rival_keeps_known_pixels_sees_no_others_and_continues_a_constant(rival, channels):
     picture, known = ramp_and_mask(channels)
@@ -342,22 +348,22 @@ def test_a_rival_keeps_known_pixels_sees_no_others_and_continues_a_constant(riva
             constant = rival.fill(flat * (observed > 0), known, **setting)
         except rows.Absent as reason:
             pytest.skip(str(reason))
-        found = inpainters.completed(values, observed, known)
+        found = inpainting.completed(values, observed, known)
         assert found.dtype == np.uint8
         assert found.shape == picture.shape
         assert np.array_equal(found[known], picture[known])
         # OpenCV's Telea misses a constant by some levels, and both its methods look under the mask at the border.
         levels, mean = (8, 0.5) if rival.name.startswith("OpenCV") else (0, 0)
-        assert np.abs(inpainters.completed(constant, flat, known).astype(int) - flat).max() <= levels
+        assert np.abs(inpainting.completed(constant, flat, known).astype(int) - flat).max() <= levels
         assert np.abs(rival.fill(picture.copy(), known, **setting) - values.astype(float)).mean() <= mean
 
 
 def test_linear_is_exact_on_a_ramp_and_an_average_reaches_far_pixels():
     picture, known = ramp_and_mask(3)
-    assert np.abs(inpainters.linear(picture, known) - picture).max() < 1e-9
+    assert np.abs(inpainting.linear(picture, known) - picture).max() < 1e-9
     alone = np.zeros((60, 80), bool)
     alone[0, 0] = True
-    assert np.allclose(inpainters.gaussian_average(np.full((60, 80), 9, np.uint8), alone, 0.5), 9)
+    assert np.allclose(inpainting.gaussian_average(np.full((60, 80), 9, np.uint8), alone, 0.5), 9)
 
 
 class Painter:
@@ -383,8 +389,8 @@ def test_a_completed_picture_is_measured_where_it_was_hidden(pictures):
     assert numbers["psnr"] == pytest.approx(numbers["psnr_hidden"] - 10 * np.log10((~known).mean()))
     assert numbers["seconds_per_megapixel"] == pytest.approx(numbers["seconds"] / 720e-6)
     widths = [{"width": width} for width in (0.5, 8.0)]
-    average = [pictures.Inpainter("a", inpainters.gaussian_average, (w,)) for w in widths]
-    both = pictures.Inpainter("both", inpainters.gaussian_average, tuple(widths))
+    average = [pictures.Inpainter("a", inpainting.gaussian_average, (w,)) for w in widths]
+    both = pictures.Inpainter("both", inpainting.gaussian_average, tuple(widths))
     best = max(pictures.measured(one, part)[0]["psnr_hidden"] for one in average)
     assert pictures.measured(both, part)[0]["psnr_hidden"] == best
     exact = pictures.Inpainter("exact", lambda *_: picture)
@@ -465,7 +471,8 @@ def repository(tmp_path):
     commit("SECONDS, ITERATIONS = 2.0, 10")
     shutil.copytree(ROOT / "benchmarks" / "harness", root / "benchmarks" / "harness")
     (root / "benchmarks" / "__init__.py").touch()
-    (root / "benchmarks" / "toy.py").write_text(TOY)
+    (root / "benchmarks" / "speed").mkdir()
+    (root / "benchmarks" / "speed" / "toy.py").write_text(TOY)
     commit("SECONDS, ITERATIONS = 1.0, 7")
     return root
 

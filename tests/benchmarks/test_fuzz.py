@@ -9,10 +9,10 @@ import pytest
 import bifactor as bf
 from bifactor.errors import BifactorError
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # benchmarks are not installed with the library
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks are not installed with the library
 
-from benchmarks import fuzz_kills
-from benchmarks.fuzz_fits import FINISHED, REFUSED, Fuzzed, outcome, run
+from benchmarks.fuzz import fuzz_kills
+from benchmarks.fuzz.fuzz_fits import FINISHED, REFUSED, Fuzzed, outcome, run
 from benchmarks.harness.children import outcomes
 from benchmarks.harness.fuzzed import BALANCES, INITS, RULES, draw_parts, one_of
 
@@ -71,7 +71,7 @@ def test_descents_end_no_higher_than_they_began():
 
 @pytest.mark.parametrize("kind", fuzz_kills.KINDS)
 def test_runs_that_were_killed_are_resumed_bit_for_bit(kind):
-    """A small share of what `python -m benchmarks.fuzz_kills` does."""
+    """A small share of what `python -m benchmarks.fuzz.fuzz_kills` does."""
     told, examples = outcomes(fuzz_kills.case, kind, 0, 3)
     assert set(told) <= {"same", "refused"}, examples
     assert told["same"] >= 2
