@@ -86,15 +86,14 @@ def test_curves_and_the_hessian_are_derivatives(loss):
     assert curve.at(0.0)[2] == pytest.approx((ahead - 2 * here + behind) / h**2, rel=1e-4)
 
 
-@pytest.mark.parametrize("score", [False, True])
 @pytest.mark.parametrize("side", [0, 1])
-def test_blocks_are_those_of_entries(side, score):
+def test_blocks_are_those_of_entries(side):
     Y = values("poisson")
     rows, cols = np.divmod(np.arange(Y.size), SHAPE[1])
     entries = bf.Problem("poisson", bf.operators.Entries(rows, cols, SHAPE), Y.ravel()).f
     (x,) = pairs(1)
     for span in (None, (3, 9)):
-        got, wanted = (f.exact(x, side, score, span).packed for f in (FullTable("poisson", Y), entries))
+        got, wanted = (f.exact(x, side, span).packed for f in (FullTable("poisson", Y), entries))
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
 
 

@@ -24,7 +24,7 @@ Pointwise = Callable[..., Any]
 def _sums(pointwise: Pointwise) -> Any:
     stamp = version(pointwise) if own(pointwise) else 0
 
-    def sums_pass(start, stop, outer, inner, y, weights, parameter, P, Q, B, rows, others, first, last, score, out):  # type: ignore[no-untyped-def]
+    def sums_pass(start, stop, outer, inner, y, weights, parameter, P, Q, B, rows, others, first, last, out):  # type: ignore[no-untyped-def]
         rank, width, zero = P.shape[1], B.shape[1], P.dtype.type(0)
         for tile in range(start.size):
             for t in range(start[tile], stop[tile]):
@@ -35,11 +35,11 @@ def _sums(pointwise: Pointwise) -> Any:
                 z = zero
                 for k in range(rank):
                     z += P[i, k] * Q[j, k]
-                _, d, c = pointwise(z, y[t], parameter)
+                _, _, c = pointwise(z, y[t], parameter)
                 weight = 1.0 + 0.0 * stamp
                 if weights.size:
                     weight *= weights[t]
-                q = weight * d * weight * d if score else weight * c
+                q = weight * c
                 other, mine, at = others[t], row - first, 0
                 for k in range(width):
                     share = P.dtype.type(q * B[other, k])
@@ -60,12 +60,11 @@ def sums(
     Q: Array,
     B: Array,
     inner: bool,
-    score: bool,
     span: tuple[int, int],
 ) -> Array:
     """Σ q·bᴴb over the entries of each row of one side, b the rows of B that belong to the other side.
 
-    q is w·ℓ″(z; y), or (w·ℓ′(z; y))² with `score`, with z = PQᵀ; `span` is the range of rows to compute.
+    q is w·ℓ″(z; y) with z = PQᵀ; `span` is the range of rows to compute.
     """
     P, Q, B = contiguous(P, Q, B)
     first, last = span
@@ -74,7 +73,7 @@ def sums(
     fixed = (layout.outer, layout.inner, y, weights, P.dtype.type(parameter), P, Q, B, *sides)
     parts = threads_for(layout.size * out.shape[1])
     calls = [
-        (start, stop, *fixed, low, high, score, out[low - first : high - first])
+        (start, stop, *fixed, low, high, out[low - first : high - first])
         for start, stop, low, high in layout.ranges(inner, first, last, parts)
     ]
     run(_sums(pointwise), calls)

@@ -154,9 +154,7 @@ class Cells(Bound):
             own = self.weight * (to_device_of(fill_zero_weights(to_numpy(weights)), self.like) if alone else weights)
         return Shared(((own, self._own_gram(1 - side, x).astype(x.dtype)),))
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        if score:  # fourth powers of the factors cannot be computed from Gram matrices
-            return None
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
         first, last = rows or (0, self.shape[side])
         nothing = np.zeros((last - first, x.width * (x.width + 1) // 2), x.dtype)
         return Exact(nothing, x.width) + self.expected(x, side, alone=False).part(slice(first, last))

@@ -250,10 +250,10 @@ class Bound(ShapeRepr, ABC):
         assert self.marginals is not None
         return Shares(self.marginals, self.like)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
         """The curvature of f in each row of a factor if each measurement is of one entry, otherwise None.
 
-        With `score` it is Σ (∂f/∂z)² instead of Σ ∂²f/∂z². `rows` selects a range of rows, (start, stop).
+        `rows` selects a range of rows, (start, stop).
         """
         return None
 
@@ -409,8 +409,8 @@ class Symbolic(DataBound):
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         return WrappedCurve(self.bound.curve(x, d), lambda a, x: self.evaluate(x))
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        return self.bound.exact(x, side, score, rows)
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
+        return self.bound.exact(x, side, rows)
 
     def footprint(self, width: int) -> Footprint:
         # A search along a curve holds z, z₁ and z₂, so peak memory is not reduced.

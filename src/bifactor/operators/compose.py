@@ -132,10 +132,10 @@ class SumBound(Bound):
             return super().expected(x, side, alone)
         return reduce(_plus, (part.expected(x, side, alone) for part in self.parts))
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
         total = None
         for part in self.parts:
-            own = part.exact(x, side, score, rows)
+            own = part.exact(x, side, rows)
             if own is None:
                 return None
             total = own if total is None else total.joined(own)
@@ -375,8 +375,8 @@ class ScaledBound(DataBound):
     def expected(self, x: Factors, side: int, alone: bool = True) -> Shared:
         return abs(self.factor) ** 2 * self.bound.expected(x, side, alone)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
-        inner = self.bound.exact(self.scaled(x), side, score, rows)
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
+        inner = self.bound.exact(self.scaled(x), side, rows)
         # For the right side, the blocks already contain the scaled factor.
         return inner if side or inner is None else abs(self.factor) ** 2 * inner
 

@@ -69,7 +69,7 @@ class EntriesBound(Measured):
         f, *products = on_host(kernels.compiled("entries").fused, self.layout, *compiled, *self.sides(x.left, x.right))
         return Evaluated(f, *self.sides(*products), None)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
         require_pair(x.left, x.right, self.shape)
         left, right = to_numpy(x.left), to_numpy(x.right)
         other, span = (left if side else right), rows or (0, self.shape[side])
@@ -77,10 +77,9 @@ class EntriesBound(Measured):
         compiled = self.fit.compiled(x.dtype, x.width**2)
         if compiled is not None:
             sides = self.sides(left, right)
-            packed = kernels.compiled("row_blocks").sums(self.layout, *compiled, *sides, other, inner, score, span)
+            packed = kernels.compiled("row_blocks").sums(self.layout, *compiled, *sides, other, inner, span)
         else:
-            z = self.measure(x)
-            q = np.abs(to_numpy(self.fit.evaluate(z)[1])) ** 2 if score else to_numpy(self.fit.curvature(z))
+            q = to_numpy(self.fit.curvature(self.measure(x)))
             packed = row_blocks_reference.sums(self.layout, q, other, inner, span)
         return Exact(packed, x.width)
 

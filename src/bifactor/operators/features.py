@@ -520,9 +520,9 @@ class FeaturedBound(Bound):
         cold = None if self.bound.marginals is None else self.bound.marginals[side] == 0
         return coupled(features, blocks, cold if cold is not None and cold.any() else None)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact | None:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact | None:
         # Rows that share features are not separate problems.
-        return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, score, rows)
+        return None if self.sides[side] is not None else self.bound.exact(self.at(x), side, rows)
 
     @property
     def fitted(self) -> tuple[float, ...]:

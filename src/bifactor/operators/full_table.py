@@ -191,8 +191,8 @@ class Passes:
         self._run(part, x.width + k.size)
         return values, slopes, blocks
 
-    def squares(self, x: Factors, side: int, score: bool, span: tuple[int, int]) -> Array:
-        """Σ q·bbᵀ over the cells of each row (side 0) or column, q = w·ℓ″ or (w·ℓ′)², b rows of the other factor."""
+    def squares(self, x: Factors, side: int, span: tuple[int, int]) -> Array:
+        """Σ q·bbᵀ over the cells of each row (side 0) or column, q = w·ℓ″, b rows of the other factor."""
         first, second = triangle(x.width)
         other = (x.right, x.left)[side]
         products = other[:, first] * other[:, second]
@@ -201,13 +201,12 @@ class Passes:
 
         def part(start: int, stop: int) -> Array | None:
             across = np.zeros((first.size, self.shape[1])) if side else None
-            for rows, Z, C in self._blocks(x, low + start, low + stop, bends=not score):
+            for rows, Z, C in self._blocks(x, low + start, low + stop, bends=True):
                 self._derivatives(rows, Z, C)
-                q = Z * Z if score else C
                 if across is None:
-                    np.matmul(q, products, out=found[rows.start - low : rows.stop - low])
+                    np.matmul(C, products, out=found[rows.start - low : rows.stop - low])
                 else:
-                    across += products[rows].T @ q
+                    across += products[rows].T @ C
             return across
 
         parts = self._run(part, first.size, high - low)
@@ -403,9 +402,9 @@ class FullTable(Bound):
         self._require(d)
         return EvaluatedCurve(self, x, d, self.passes.along)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
         self._require(x)
-        return Exact(self.passes.squares(x, side, score, rows or (0, self.shape[side])), x.width)
+        return Exact(self.passes.squares(x, side, rows or (0, self.shape[side])), x.width)
 
     @property
     def fitted(self) -> tuple[float, ...]:

@@ -154,9 +154,9 @@ def hessian_products(bound: SymbolicEntries, tall: Arrays, shared: Arrays) -> Bl
     return BlockResult((left,), (right,))
 
 
-def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int, score: bool) -> BlockResult:
+def exact(bound: SymbolicEntries, tall: Arrays, shared: Arrays, side: int) -> BlockResult:
     """The curvature of f in each row of P (side 0) or Q, packed."""
-    packed = bound.bound.exact(_pair(tall[0], shared[0]), side, score).packed
+    packed = bound.bound.exact(_pair(tall[0], shared[0]), side).packed
     return BlockResult(sums=(packed,)) if side else BlockResult((packed,))
 
 
@@ -351,10 +351,10 @@ class Partitioned(Bound):
         value, slope, curvature = self.over(along, *self._moving(x, d), settings=(0.0,)).sums[0]
         return float(value), float(slope), float(curvature)
 
-    def exact(self, x: Factors, side: int, score: bool = False, rows: tuple[int, int] | None = None) -> Exact:
+    def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
         outer, inner = self._outer_inner(x)
         inside = int(bool(side) != self.store.flipped)
-        (tall, sums, _) = self.over(exact, (outer,), (inner,), (inside, score))
+        (tall, sums, _) = self.over(exact, (outer,), (inner,), (inside,))
         packed = sums[0] if inside else to_numpy(tall[0])
         return Exact(packed if rows is None else packed[slice(*rows)], x.width)
 
