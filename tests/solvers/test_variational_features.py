@@ -11,7 +11,7 @@ from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
 from bifactor.solvers import Variational
 from bifactor.solvers.variational import features as regression
-from bifactor.solvers.variational.features import pattern
+from bifactor.solvers.variational.moments import Data
 
 SHAPE = (60, 40)
 
@@ -151,12 +151,30 @@ def test_which_entries_are_known_may_tell():
     assert errors[1] < 0.9 * errors[0]
 
 
+def entries_of(rows, cols, weights=None):
+    problem = bf.Problem("squared", bf.operators.Entries(rows, cols, (4, 4)), np.ones(len(rows)), weights)
+    return Data(problem.f)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_entry_that_is_measured_twice_is_one_known_column(side):
+    """SVD++: the pattern of a row is the set of its known columns, whatever the solver."""
+    rows, cols = [0, 0, 2, 2, 2], [1, 3, 0, 1, 2]
+    found = entries_of([*rows, 0, 0, 2], [*cols, 3, 3, 1]).pattern(side).toarray()
+    np.testing.assert_array_equal(found, entries_of(rows, cols).pattern(side).toarray())
+    lengths = np.linalg.norm(found, axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1)
+    across = (cols, rows) if side else (rows, cols)
+    np.testing.assert_array_equal(found, bf.operators.pattern(*across, (4, 4)).toarray())
+
+
 def test_a_pattern_has_lines_of_length_one_and_no_entries_of_weight_zero():
-    rows, cols, known = np.array([0, 0, 2, 2, 2]), np.array([1, 3, 0, 1, 2]), np.array([1.0, 2.0, 0.0, 1.0, 1.0])
+    rows, cols, known = [0, 0, 2, 2, 2], [1, 3, 0, 1, 2], np.array([1.0, 2.0, 0.0, 1.0, 1.0])
+    data = entries_of(rows, cols, known)
     wanted = np.zeros((4, 4))
     wanted[0, [1, 3]] = wanted[2, [1, 2]] = 0.5**0.5
-    np.testing.assert_allclose(pattern(rows, cols, known, (4, 4), 0).toarray(), wanted)
-    across = pattern(rows, cols, known, (4, 4), 1).toarray()
+    np.testing.assert_allclose(data.pattern(0).toarray(), wanted)
+    across = data.pattern(1).toarray()
     np.testing.assert_allclose(across[1, [0, 2]], 0.5**0.5)
     assert across[3, 0] == across[2, 2] == 1
     assert not across[0].any()

@@ -29,10 +29,10 @@ from bifactor.factors import Factors, Free
 from bifactor.kernels.blas import matmul
 from bifactor.linear_map import Dense, LinearMap
 from bifactor.losses import DataFit
-from bifactor.operators.base import Operator, power_norm_squared, probed_mean_square
+from bifactor.operators.base import Operator, matrix_shape, power_norm_squared, probed_mean_square
 from bifactor.operators.bound import Apply, Bound, DataBound, Footprint, TrialPoint
 from bifactor.operators.curves import Curve, Evaluated, Measurements, WrappedCurve
-from bifactor.operators.entries import Entries
+from bifactor.operators.entries import Entries, places
 from bifactor.svd import spectral_norm
 from bifactor.validation import pluralize, require_finite, require_pair
 
@@ -122,9 +122,9 @@ class FeatureMap:
             if self.matrix.nnz > FULL * self.rows * self.count:
                 self._maps[key] = Dense(to_device_of(self.matrix.toarray().astype(real), factor))
             else:  # with the kernels of sampled products, on all threads
-                places = self.matrix.tocoo()
-                operator = Entries(places.row, places.col, self.matrix.shape)
-                self._maps[key] = operator.adjoint(places.data.astype(real))
+                known = self.matrix.tocoo()
+                operator = Entries(known.row, known.col, self.matrix.shape)
+                self._maps[key] = operator.adjoint(known.data.astype(real))
         return self._maps[key]
 
 
@@ -217,10 +217,11 @@ def feature_matrix(given: Any, name: str) -> sparse.csr_array:
 
 
 def pattern(rows: Array, cols: Array, shape: tuple[int, int]) -> sparse.csr_array:
-    """F[i, j] = |Nᵢ|^{-½} if entry (i, j) is observed, otherwise 0; Nᵢ are the columns that row i is observed in.
+    """F[i, j] = |Nᵢ|^{-½} if entry (i, j) is observed, otherwise 0; Nᵢ is the set of columns that row i is observed in.
 
     With these features, the factor of row i is uᵢ + |Nᵢ|^{-½}Σⱼ aⱼ over the columns j in Nᵢ: the set of observed
-    entries is informative, independently of their values. This is the model SVD++.
+    entries is informative, independently of their values. This is the model SVD++. An entry that is observed several
+    times is in the set once, so that every row with entries has norm 1.
 
     Parameters
     ----------
@@ -233,8 +234,9 @@ def pattern(rows: Array, cols: Array, shape: tuple[int, int]) -> sparse.csr_arra
     ----------
     Y. Koren, Factorization meets the neighborhood: a multifaceted collaborative filtering model, KDD 2008.
     """
-    entries = Entries(rows, cols, shape)
-    found = sparse.csr_array((np.ones(entries.size), (entries.rows, entries.cols)), shape=entries.shape)
+    shape = matrix_shape(shape)
+    i, j = places(rows, cols, shape)
+    found = sparse.csr_array((np.ones(i.size), (i, j)), shape=shape)
     found.sum_duplicates()
     counts = np.diff(found.indptr)
     found.data = np.repeat(np.maximum(counts, 1) ** -0.5, counts)

@@ -52,18 +52,6 @@ def ones(rows: int) -> sparse.csr_array:
     return sparse.csr_array(np.ones((rows, 1)))
 
 
-def pattern(rows: Array, cols: Array, known: Array, shape: tuple[int, int], side: int) -> sparse.csr_array:
-    """The columns in which each row is known (`side` 0), or the rows of each column (1), as lines of norm 1.
-
-    An entry counts if `known` is above 0.
-    """
-    first, second = (cols, rows) if side else (rows, cols)
-    used = known > 0
-    lengths = np.bincount(first[used], minlength=shape[side])
-    values = 1 / np.sqrt(lengths[first[used]])
-    return sparse.csr_array((values, (first[used], second[used])), shape=(shape[side], shape[1 - side]))
-
-
 def _table(given: Any) -> Array:
     try:
         return np.asarray(given)

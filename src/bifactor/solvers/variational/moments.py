@@ -16,8 +16,8 @@ from bifactor.factors import Factors
 from bifactor.kernels.moments_reference import Span, Tables
 from bifactor.kernels.row_blocks_reference import triangle
 from bifactor.operators.entries import EntriesBound, SymbolicEntries
+from bifactor.operators.features import pattern
 from bifactor.problems.objective import Objective
-from bifactor.solvers.variational.features import pattern
 
 LEAST_NOISE = 1e-8
 """The smallest noise, as a share of the mean of y²: for exact data, sums of squares cancel down to their rounding."""
@@ -123,9 +123,10 @@ class EntrySums:
         return DataStatistics.of(self.y, self.weighted)
 
     def pattern(self, side: int) -> sparse.csr_array:
-        """The columns in which each row is known, or the rows of each column; see `features.pattern`."""
-        operator = self.bound.operator
-        return pattern(operator.rows, operator.cols, self.given, self.shape, side)
+        """The columns in which each row is known with a weight above 0, or the rows of each column."""
+        known = self.given > 0
+        rows, cols = self.bound.operator.rows[known], self.bound.operator.cols[known]
+        return pattern(cols, rows, self.shape[::-1]) if side else pattern(rows, cols, self.shape)
 
     def errors(self, rows: tuple[Array, Array], cols: tuple[Array, Array]) -> Array:
         """w·E(y − z)² for each entry, with the given w, from the means and second moments of both factors."""
