@@ -361,7 +361,7 @@ def interrupted_at(folder, *arguments):
         "def fitting(what, first, observations=0):\n"
         "    yield Pressed()\n"
         "class Pressed:\n"
-        "    stage = expect = None\n"
+        "    stage = None\n"
         "    def iterations(self, most):\n"
         "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "    def ended(self, status):\n"

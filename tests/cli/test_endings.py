@@ -64,7 +64,7 @@ from contextlib import contextmanager
 from bifactor.cli import monitor
 
 class Watched:
-    stage = expect = None
+    stage = None
     def iterations(self, most):
         return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGTERM)
     def ended(self, status):

@@ -177,8 +177,6 @@ def _run(data: Data, chosen: CompletionSettings, start: Model | None, notes: lis
     with warnings.catch_warnings(record=True) as caught, monitor.fit_progress(what, before, size_of(data)) as show:
         warnings.simplefilter("always")
         watched = replace(chosen, callback=show.iterations(chosen.max_iter), stage=show.stage)
-        if start is None:
-            watched = replace(watched, expect=show.expect)
         model = fit_blocks(data, watched, start) if isinstance(data, BlockView) else fit_model(data, watched, start)
         show.ended(model.result.status)
     notes += [str(warning.message) for warning in caught]

@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from bifactor.cli.output import duration_in_words, escape_controls, stderr
+from bifactor.cli.output import escape_controls, stderr
 from bifactor.data.text import Progress as Read
 from bifactor.errors import FileError
 from bifactor.problems.state import State
@@ -98,10 +98,6 @@ def _note(context: click.Context, option: click.Parameter, path: Path | None) ->
         context.call_on_close(opened.close)
 
 
-LONG = 10.0
-"""Duration of a fit, in seconds, from which it is announced."""
-
-
 @contextmanager
 def _bar(columns: Iterable[ProgressColumn]) -> Iterator[Progress]:
     """A line on stderr if that is a terminal; elsewhere, older versions of rich would write an empty line."""
@@ -137,11 +133,6 @@ class FitMonitor:
     def stage(self, what: str, done: int, most: int) -> None:
         """Show a stage before the iterations."""
         show_stage(self._bar, self._task, what, done, most)
-
-    def expect(self, seconds: float) -> None:
-        """Announce how long the fit will take, if that is long."""
-        if seconds >= LONG and self._bar.console.is_terminal:
-            self._bar.console.print(f"The fit takes about {duration_in_words(seconds)}.")
 
     def iterations(self, most: int) -> Callable[[int, State], None]:
         """A callback for at most `most` iterations."""

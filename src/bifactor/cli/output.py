@@ -100,12 +100,6 @@ def emit_json(answer: dict[str, Any]) -> None:
     click.echo(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
 
 
-def duration_in_words(seconds: float) -> str:
-    """A duration in words, to one digit: 40 s, 3 min, 2 h."""
-    unit, name = (3600, "h") if seconds >= 3420 else (60, "min") if seconds >= 57 else (1, "s")
-    return f"{float(f'{seconds / unit:.1g}'):,.0f} {name}"
-
-
 def print_line(text: str) -> None:
     """Print a sentence, unless the output is JSON."""
     if not wants_json():

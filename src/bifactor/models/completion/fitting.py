@@ -34,7 +34,6 @@ from bifactor.models.completion.offsets import (
     unscale_fixed_columns,
     with_scale,
 )
-from bifactor.models.duration import expected_seconds
 from bifactor.models.hyperparameters import (
     CONSERVATIVE_RIDGE_SHARE,
     MIN_HOLDOUT_ENTRIES,
@@ -101,8 +100,6 @@ class CompletionSettings:
     checkpoint: str | os.PathLike[str] | None = None
     stage: Stage | None = None
     """Called with the setting that is being chosen before the fit."""
-    expect: Callable[[float], None] | None = None
-    """Called with the estimated duration in seconds; None saves the few passes that the estimate costs."""
     implicit: bool | None = False
     """Whether the known columns of a row are features of it, and vice versa.
 
@@ -132,8 +129,6 @@ def fit_model(data: Observations, settings: CompletionSettings, start: Model | N
     data = with_range(data, intercept) if settings.posterior else data
     sides = None if settings.posterior else ScaledFeatures(data, bool(settings.implicit))
     problem = as_problem(data, settings, intercept, sides=sides)
-    if settings.expect is not None:
-        settings.expect(expected_seconds(problem, settings.n_components, settings.ridge, settings.posterior))
     if sides is None:
         model = _with_posterior(data, problem, intercept, settings, start)
     else:
