@@ -59,6 +59,7 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
+	$(BIN)/python .ci/shape.py
 
 $(VENV)-dist/.tools:
 	test -x $(VENV)-dist/bin/python || $(PYTHON) -m venv $(VENV)-dist
