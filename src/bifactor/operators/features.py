@@ -426,9 +426,6 @@ class Featured(Operator):
             return self.operator.mean_square(weights)
         return probed_mean_square(self, weights, PROBES)
 
-    def work(self, width: int, dtype: Any) -> int:
-        return self.operator.work(width, dtype) + sum(self.shape) * width * np.dtype(dtype).itemsize
-
     def bind(self, fit: DataFit) -> DataBound:
         return FeaturedData(self.operator.bind(fit), self.sides)
 
