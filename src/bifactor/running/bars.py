@@ -51,7 +51,10 @@ def in_notebook() -> bool:
 
 
 class NotebookProgress(Progress):
-    """The tasks and columns of rich as an HTML bar that the notebook updates; rich's own bar needs ipywidgets."""
+    """The tasks and columns of rich as an HTML bar that the notebook updates.
+
+    It stays because without ipywidgets rich's own bar shows nothing in a notebook and warns that they are missing.
+    """
 
     def __init__(self, *columns: ProgressColumn):
         super().__init__(*(column for column in columns if not isinstance(column, BarColumn)), disable=True)
