@@ -95,7 +95,7 @@ def converged(problem: bf.Problem, solver: bf.solvers.Solver) -> bf.Result:
     result = bf.solve(problem, RANK, solver, rng=0, tol=1e-11, max_iter=5000)
     x = problem.kind.pair(result.U, result.V)
     for _ in range(4):
-        step = Curvature(problem, problem.measured(x), 1e-3, full=True).solve(1e-8, 500)
+        step = Curvature(problem, problem.evaluate_keeping_z(x), 1e-3, full=True).solve(1e-8, 500)
         x = x if step is None else x.plus(1.0, step)
     return replace(result, U=x.left, V=x.right, objective=problem.objective(x))
 

@@ -80,7 +80,7 @@ class GramCache:
         """The number of consecutive steps in which Gram matrices were updated."""
         return self.__dict__.get("_carried", 0)
 
-    def known_as(self, moved: GramStep) -> None:
+    def remember_step(self, moved: GramStep) -> None:
         """Store the step that led to these factors, and update Gram matrices, unless this was done too often."""
         self.__dict__["_moved"] = moved
         if moved.age < LONGEST:
@@ -213,7 +213,7 @@ class Factors(GramCache):
         """The gradient of a function in this space, from its derivatives in U and V, which may be overwritten."""
         return self.kind.gradient(left, right)
 
-    def reversed_onto(self, a: float, d: "Factors") -> "Factors":
+    def negated_axpy_(self, a: float, d: "Factors") -> "Factors":
         """−x + a·d, in the memory of x if possible: x must not be used afterwards."""
         return self.each(lambda x, y: negated_axpy_(x, a, y), d)
 
@@ -331,7 +331,7 @@ class Kind(ABC):
         """The degrees of freedom of an X of this rank."""
         return rank * (shape[0] + shape[1] - rank)
 
-    def sided(self, x: Factors, ratio: float) -> Factors:
+    def rescale_sides(self, x: Factors, ratio: float) -> Factors:
         """(ratio·U, V/ratio), the same X, if the kind allows it."""
         return x if ratio == 1 else x.scaled(ratio, 1 / ratio)
 
@@ -434,7 +434,7 @@ class Symmetric(Kind):
     def unknowns(self, shape: tuple[int, int], rank: int) -> int:
         return rank * (2 * shape[0] - rank + 1) // 2
 
-    def sided(self, x: Factors, ratio: float) -> Factors:
+    def rescale_sides(self, x: Factors, ratio: float) -> Factors:
         return x
 
     def nuclear(self, left: float, right: float) -> float:

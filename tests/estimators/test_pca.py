@@ -526,7 +526,7 @@ def test_the_first_component_explains_what_it_does_alone(tables, kind):
 
     bounds = [(0, 1)] + [(-20, 20)] * X.shape[1]
     best = optimize.minimize(value, np.append(0, model.null_intercept_), jac=True, bounds=bounds, tol=1e-12)
-    null, lowest = value(np.append(0, model.null_intercept_))[0], loss.lowest(y[seen]).sum()
+    null, lowest = value(np.append(0, model.null_intercept_))[0], loss.saturated(y[seen]).sum()
     assert model.explained_deviance_ratio_[0] == pytest.approx((null - best.fun) / (null - lowest), abs=1e-5)
 
 

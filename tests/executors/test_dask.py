@@ -148,12 +148,12 @@ def test_a_pass_may_take_long_as_long_as_somebody_is_alive(store, two, monkeypat
         time.sleep(seconds)
         return BlockResult(sums=(1,))
 
-    bf.executors.Dask(two).over(store.parts, operator.is_, nap, settings=(0.0,))  # workers import what they need
+    bf.executors.Dask(two).run_pass(store.parts, operator.is_, nap, settings=(0.0,))  # workers import what they need
     began = time.monotonic()
-    assert executor.over(store.parts, operator.is_, nap, settings=(0.4,)).sums == (len(store.parts),)
+    assert executor.run_pass(store.parts, operator.is_, nap, settings=(0.4,)).sums == (len(store.parts),)
     assert time.monotonic() - began > executor.patience
     with pytest.raises(LostError, match=r"finished no task for 0\.8 s"):
-        executor.over(store.parts, operator.is_, nap, settings=(2.0,))
+        executor.run_pass(store.parts, operator.is_, nap, settings=(2.0,))
 
 
 def test_arrays_that_were_sent_are_aligned():
@@ -173,7 +173,7 @@ def test_tasks_of_a_worker_have_no_more_threads_than_it_has(store):
         return BlockResult(each=(began, time.monotonic()))
 
     def most_at_once(threads):
-        times = bf.executors.Dask(client, threads=threads).over(store.parts, operator.is_, timed).each
+        times = bf.executors.Dask(client, threads=threads).run_pass(store.parts, operator.is_, timed).each
         return max(sum(a <= began < b for a, b in times) for began, _ in times)
 
     with cluster(1, threads=2) as one, distributed.Client(one) as client:

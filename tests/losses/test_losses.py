@@ -117,7 +117,7 @@ def test_negative_binomial_is_poisson_in_the_limit_and_finds_its_theta():
 @pytest.mark.parametrize("loss", [bf.losses.Poisson(), bf.losses.NegativeBinomial(3.0), bf.losses.Logistic()])
 def test_the_lowest_loss_of_each_target_is_its_infimum(loss):
     z, y = np.linspace(-30, 10, 4001)[:, None], np.array([1.0]) if loss == bf.losses.Logistic() else np.arange(5.0)
-    np.testing.assert_allclose(loss.value(z, y).min(axis=0), loss.lowest(y), atol=1e-4)
+    np.testing.assert_allclose(loss.value(z, y).min(axis=0), loss.saturated(y), atol=1e-4)
 
 
 def test_probit_curvature_is_accurate_far_out():
@@ -163,14 +163,16 @@ def test_bad_parameters_are_refused(value):
 def test_the_delta_of_huber_is_taken_from_the_data(unit):
     rng = np.random.default_rng(0)
     y = unit * np.concatenate([7 + 0.5 * rng.standard_normal(4000), [1e9] * 200])
-    delta = bf.losses.Huber().suited(y).delta
+    delta = bf.losses.Huber().with_data_parameters(y).delta
     assert delta == pytest.approx(1.345 * 0.5 * unit, rel=0.15)
     problem = bf.Problem("huber", bf.operators.Entries(np.arange(4200), np.zeros(4200, int), (4200, 1)), y)
     assert problem.loss.delta == pytest.approx(delta)
-    assert bf.losses.Huber(0.3).suited(y) == bf.losses.Huber(0.3)
+    assert bf.losses.Huber(0.3).with_data_parameters(y) == bf.losses.Huber(0.3)
     rounds = unit * np.array([0.0] * 9 + [3.0, -1.0])  # more than half are equal
-    assert bf.losses.Huber().suited(1e3 * rounds).delta == pytest.approx(1e3 * bf.losses.Huber().suited(rounds).delta)
-    assert bf.losses.Huber().suited(np.zeros(5)).delta > 0
+    assert bf.losses.Huber().with_data_parameters(1e3 * rounds).delta == pytest.approx(
+        1e3 * bf.losses.Huber().with_data_parameters(rounds).delta
+    )
+    assert bf.losses.Huber().with_data_parameters(np.zeros(5)).delta > 0
     with pytest.raises(InputError, match="does not know its δ"):
         bf.losses.Huber().value(y, y)
 
@@ -191,7 +193,7 @@ BASES = {name: values for name, values in TARGETS.items() if name != "Shifted"}
 @pytest.mark.parametrize("name", BASES)
 def test_a_shift_of_any_loss_is_that_loss_further_on(name):
     y = np.array(BASES[name])
-    base = getattr(bf.losses, name)().suited(y)
+    base = getattr(bf.losses, name)().with_data_parameters(y)
     shifted = bf.losses.Shifted(base, 0.75)
     check_loss(shifted, y)
     assert shifted.pointwise is not None

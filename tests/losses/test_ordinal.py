@@ -28,7 +28,7 @@ def test_it_is_the_log_probability_of_each_level():
     middle = (np.cumsum(wanted, axis=1) < 0.5).sum(axis=1)
     np.testing.assert_array_equal(loss.median(z), np.array(LEVELS)[middle])
     np.testing.assert_allclose(
-        loss.lowest(np.array(LEVELS)),
+        loss.saturated(np.array(LEVELS)),
         [loss.value(np.linspace(-40, 40, 80_001), np.full(80_001, y)).min() for y in LEVELS],
         atol=1e-6,
     )
@@ -68,11 +68,11 @@ def test_levels_without_observations_keep_finite_thresholds_in_order(only):
 
 def test_levels_are_those_of_the_data_unless_they_are_given():
     y = np.array([1, 1, 2, 5, 5, 5.0])
-    found = Ordinal().suited(y)
+    found = Ordinal().with_data_parameters(y)
     assert found.levels == (1.0, 2.0, 5.0)
     shares = found.probabilities(np.zeros(1))[0]
     np.testing.assert_allclose(shares, [2.5 / 7.5, 1.5 / 7.5, 3.5 / 7.5])
-    assert Ordinal(5).suited(y) == Ordinal(5)
+    assert Ordinal(5).with_data_parameters(y) == Ordinal(5)
     operator = bf.operators.Entries(np.arange(6), np.zeros(6, int), (6, 2))
     assert bf.Problem("ordinal", operator, y).loss == found
     float32 = bf.Problem(Ordinal([0.1, 0.2]), operator, np.float32([0.1, 0.2, 0.1, 0.2, 0.1, 0.2]))

@@ -306,7 +306,7 @@ def test_all_forms_of_new_entries_give_the_same_rows(fit, tmp_path):
         assert folded.model.U.shape == wanted.model.U.shape
         np.testing.assert_allclose(folded.model.U[-2:], wanted.model.U[-2:], rtol=1e-12)
         np.testing.assert_array_equal(
-            folded.seen.taken(np.array([25, 26])).columns, wanted.seen.taken(np.array([25, 26])).columns
+            folded.seen.select(np.array([25, 26])).columns, wanted.seen.select(np.array([25, 26])).columns
         )
     odd = NEW.rename(columns={"user": "who", "item": "what", "rating": "much"}).assign(w=[1.0, 2.0, 1.0, 0.5])
     asked = {"row": "who", "col": "what", "value": "much", "weight": "w"}

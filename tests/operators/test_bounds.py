@@ -221,7 +221,7 @@ def test_what_is_recomputed_is_not_explicit(inner, wrap):
 @pytest.mark.parametrize("wrap", [lambda A: A, lambda A: Scaled(A, 2.0)])
 def test_what_needs_measurements_says_that_there_are_none(inner, wrap):
     f, z = wrap(Recomputed(inner)).bind(DataFit.of(SQUARED, np.ones(4))), np.ones(4)
-    for use in (f.slopes, f.bend, f.pull_back, lambda z: f.line(z, z)):
+    for use in (f.slopes, f.hessian_z, f.adjoint_z, lambda z: f.line(z, z)):
         with pytest.raises(TypeError, match="stores no measurements"):
             use(z)
 

@@ -37,7 +37,7 @@ def is_f_along(problem, bends=True, tol=1e-12):
         assert abs(at.f - wanted) <= tol * size
         np.testing.assert_allclose(at.z, point, rtol=10 * tol, atol=10 * tol)
         np.testing.assert_allclose(at.z, f.measure(there), rtol=100 * tol, atol=100 * tol)
-        for got, product in zip(at[1:3], f.pull_back(slopes).products(there.left, there.right), strict=True):
+        for got, product in zip(at[1:3], f.adjoint_z(slopes).products(there.left, there.right), strict=True):
             np.testing.assert_allclose(got, product, rtol=100 * tol, atol=100 * tol)
             assert got.dtype == x.dtype
         assert at.z.dtype == z.dtype

@@ -114,9 +114,9 @@ class Counted(bf.executors.Streamed):
         super().__init__()
         self.passes = []
 
-    def over(self, parts, opening, task, *arguments, **more):
+    def run_pass(self, parts, opening, task, *arguments, **more):
         self.passes.append(task.__name__)
-        return super().over(parts, opening, task, *arguments, **more)
+        return super().run_pass(parts, opening, task, *arguments, **more)
 
 
 @pytest.mark.parametrize("cells", [False, True])

@@ -321,16 +321,16 @@ def test_steps_end_at_the_edge_of_a_domain(rule, operator, make_problem):
         A = bf.operators.Gaussian((12, 9), 60, rng=0)
         problem = bf.Problem(bf.losses.Squared(), A, rng.standard_normal(60))
     x = problem.kind.random(rng, (12, 9), 2, np.float64)
-    free = problem.measured(x)
+    free = problem.evaluate_keeping_z(x)
     memory = Searched() if isinstance(rule, CurveSearch) else rule.init(problem, free, 0.0)
     beyond = rule.next(FactorCurve(problem, free, -free.gradient), memory).point.x.left
     low = x.left - 0.3 * np.abs(beyond - x.left)
     assert np.any(beyond < low)
     bounded = problem.penalized(AtLeast(low))
-    step = rule.next(FactorCurve(bounded, bounded.measured(x), -free.gradient), memory)
+    step = rule.next(FactorCurve(bounded, bounded.evaluate_keeping_z(x), -free.gradient), memory)
     assert np.all(step.point.x.left >= low)
     assert step.point.value < free.value
-    again = bounded.measured(step.point.x)
+    again = bounded.evaluate_keeping_z(step.point.x)
     assert step.point.value == pytest.approx(again.value, rel=1e-12)
 
 

@@ -38,10 +38,10 @@ class Fragile(Executor, RowPlacement):
     def spread(self, parts):
         return [(part,) for part in parts]
 
-    def over(self, parts, opening, task, tall=(), shared=(), settings=()):
+    def run_pass(self, parts, opening, task, tall=(), shared=(), settings=()):
         question = ReductionBatch(self, [spread(a, self).noted for a in tall])
         told, whole = self.run(question.plan), tuple(map(value_of, shared))
-        question.learn(told)
+        question.set_results(told)
         passed = [
             task(opening(part, part.load()), own[: len(tall)], whole, *settings)
             for part, own in zip(parts, told, strict=True)

@@ -31,13 +31,13 @@ def alike(got, wanted, tol):
 def is_the_hessian(problem, tol=1e-6, rank=2):
     """Symmetric, and the derivative of the gradient by differences; with damping, more by the Gram matrices."""
     x, d, e = pairs(problem, rank, count=3)
-    H = Curvature(problem, problem.measured(x), 0.0, True)
+    H = Curvature(problem, problem.evaluate_keeping_z(x), 0.0, True)
     Hd, He = H.apply(d), H.apply(e)
     h = 1e-5
-    ahead, behind = (problem.measured(x.plus(s, d)).gradient for s in (h, -h))
+    ahead, behind = (problem.evaluate_keeping_z(x.plus(s, d)).gradient for s in (h, -h))
     alike(Hd, 1 / (2 * h) * (ahead - behind), tol)
     assert e.inner(Hd) == pytest.approx(He.inner(d), rel=1e-9, abs=1e-9 * Hd.norm() * e.norm())
-    damped = Curvature(problem, problem.measured(x), 0.7, True).apply(d)
+    damped = Curvature(problem, problem.evaluate_keeping_z(x), 0.7, True).apply(d)
     UU, VV = x.grams()
     alike(damped - Hd, 0.7 * problem.scale * problem.kind.gradient(d.left @ VV, d.right @ UU), 1e-9)
 
@@ -102,7 +102,7 @@ def test_the_preconditioner_is_positive_and_symmetric(make_problem, full, kind):
     sensing = bf.Problem(bf.losses.Squared(), bf.operators.Full((6, 6)), np.eye(6))
     for problem in (of_kind(entries, kind), of_kind(sensing, kind)):
         x, d, e = pairs(problem, count=3)
-        H = Curvature(problem, problem.measured(x), 0.1, full)
+        H = Curvature(problem, problem.evaluate_keeping_z(x), 0.1, full)
         Md, Me = H.divide(d), H.divide(e)
         assert d.inner(Md) > 0
         assert e.inner(Md) == pytest.approx(Me.inner(d))
@@ -113,7 +113,7 @@ def test_blocks_of_observed_entries_are_those_of_the_hessian(make_problem, kind)
     # Gauss-Newton in U alone is block-diagonal, so dividing by its blocks undoes it.
     problem = of_kind(make_problem(12, 9, observed=0.8, penalty=RIDGE), kind)
     x, d = pairs(problem, count=2)
-    H = Curvature(problem, problem.measured(x), 0.2, False)
+    H = Curvature(problem, problem.evaluate_keeping_z(x), 0.2, False)
     left, right = H.divide(H.apply(d.scaled(1.0, 0.0))), H.divide(H.apply(d.scaled(0.0, 1.0)))
     np.testing.assert_allclose(left.left, d.left, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(right.right, d.right, rtol=1e-5, atol=1e-6)
@@ -124,7 +124,7 @@ def test_gauss_newton_is_never_indefinite_and_its_equations_are_solved(make_prob
     problem = of_kind(make_problem(11, 11, loss=loss), kind)
     for seed in range(3):
         (x,) = pairs(problem, seed=seed, size=1.0)
-        point = problem.measured(x)
+        point = problem.evaluate_keeping_z(x)
         H = Curvature(problem, point, 0.1, False)
         d = H.solve(1e-10, 500)
         Hd = H.apply(d)
@@ -134,7 +134,7 @@ def test_gauss_newton_is_never_indefinite_and_its_equations_are_solved(make_prob
 
 def test_an_indefinite_hessian_is_noticed():
     problem = bf.Problem(bf.losses.Squared(), bf.operators.Full((5, 5)), 10 * np.eye(5))
-    point = problem.measured(problem.kind.pair(*pairs_near_zero((5, 1))))
+    point = problem.evaluate_keeping_z(problem.kind.pair(*pairs_near_zero((5, 1))))
     assert Curvature(problem, point, 0.0, True).solve(1e-3, 50) is None
     result = bf.solve(problem, 1, Newton(), bf.inits.Given(*pairs_near_zero((5, 1))), tol=1e-9)
     assert result.objective == pytest.approx(200.0)

@@ -201,7 +201,7 @@ def test_momentum_does_not_run_out_of_range():
     f = bf.Objective(box, Ridge(1.0))
     solver = NuclearNorm()
     now = solver.init(f, f.kind.pair(np.array([[3.0]]), np.array([[3.0]])), 1)
-    before = f.measured(f.kind.pair(np.array([[30.0]]), np.array([[-30.0]])))
+    before = f.evaluate_keeping_z(f.kind.pair(np.array([[30.0]]), np.array([[-30.0]])))
     with np.errstate(all="ignore"):
         new = solver.step(f, replace(now, own=replace(now.own, before=before, t=1e3)))  # from e⁹⁰⁸
     assert np.isfinite(new.value)

@@ -58,9 +58,9 @@ class Counting(Streamed):
 
     passes = 0
 
-    def over(self, *arguments, **options):
+    def run_pass(self, *arguments, **options):
         self.passes += 1
-        return super().over(*arguments, **options)
+        return super().run_pass(*arguments, **options)
 
 
 def stored(i, j, y, shape, weights=None, blocks=3):
@@ -382,7 +382,7 @@ def test_blocks_that_stay_in_memory_keep_to_the_budget():
     for bound in (first, x, first):
         bound.value(bf.Objective(bound).zero(1))
     for part in store.parts:  # some blocks alone are no reason to keep them
-        executor.over([part], first.recipe, _nothing)
+        executor.run_pass([part], first.recipe, _nothing)
     assert sum(size for held in executor._kept.values() for size, _ in held.values()) <= executor.memory
 
 

@@ -36,7 +36,7 @@ def values(part, loaded):
     return loaded.y
 
 
-gathered = bf.executors.Streamed().over(store.parts, values, total)
+gathered = bf.executors.Streamed().run_pass(store.parts, values, total)
 print(np.isclose(gathered.sums[0], truth[rows, cols].sum()))  # True
 
 
@@ -45,7 +45,7 @@ def count(opened, tall, shared):
     return bf.executors.BlockResult(sums=(opened.size,), each=opened.size)
 
 
-gathered = bf.executors.Streamed().over(store.parts, lambda part, loaded: loaded.y, count)
+gathered = bf.executors.Streamed().run_pass(store.parts, lambda part, loaded: loaded.y, count)
 print(isinstance(gathered, bf.executors.PassResult), gathered.sums, gathered.each)
 
 # --- Workspace ---

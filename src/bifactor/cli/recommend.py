@@ -119,7 +119,7 @@ class RecommendationLists:
 
     def _block(self, rows: Array, names: list[Any], order: RankingCriterion) -> Iterator[RowList]:
         fit, there = self.fit, rows >= 0
-        known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.taken(rows[there])
+        known = fit.seen.counted(rows[there]) if self.include_seen else fit.seen.select(rows[there])
         found = top_columns(fit, order, known, self.count, not self.include_seen, self.allowed)
         of_clicks, at = fit.model.clicks is not None, np.cumsum(there) - 1
         for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):

@@ -76,7 +76,7 @@ class FromStore:
         model = fit_watched(self, store, data, settings, start, self._fit_blocks)
         self._keep(model, store)
         some = None if model.posterior is None else subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES)
-        self._note(model, None if some is None else mean_noise(model.posterior_or_advice(), some))
+        self._note(model, None if some is None else mean_noise(model.require_posterior(), some))
         return self
 
 
@@ -138,7 +138,7 @@ class ErrorBars:
             drawn = [self._draw(posterior, i, j, noise, rng, whole=bool(shape)) for _ in range(n_samples)]
             return np.stack([_shaped(one, shape) for one in drawn])
         check_is_fitted(self, "model_")
-        posterior, data = self.model_.posterior_or_advice(), require_in_memory(self.observations_)
+        posterior, data = self.model_.require_posterior(), require_in_memory(self.observations_)
         require_small((n_samples * data.shape[0], data.shape[1]))
         i, j = _all(*data.shape)
         drawn = [self._draw(posterior, i, j, noise, rng, whole=True) for _ in range(n_samples)]
@@ -166,7 +166,7 @@ class ErrorBars:
         """The posterior, the entries that `predict` would return, and the shape of the result."""
         check_is_fitted(self, "model_")
         model = self.model_
-        posterior = model.posterior_or_advice()
+        posterior = model.require_posterior()
         if cols is None and not (self.row_names_ is not None and self._has_pairs(frame_header(rows))):
             data = self._encoded(observations(self, rows, reset=False), reset=False)
             require_small(data.shape)
@@ -175,7 +175,7 @@ class ErrorBars:
         single = () if cols is not None and np.ndim(rows) == np.ndim(cols) == 0 else None
         if self.row_names_ is not None:
             names = (rows, cols) if cols is not None else self._pairs_of(rows)
-            return *model.doubt(*self.fit_.known_pairs(*names, unknown)), single
+            return *model.posterior_at(*self.fit_.known_pairs(*names, unknown)), single
         i, j = (np.atleast_1d(np.asarray(side)) for side in (rows, cols))
         i, j = np.broadcast_arrays(i, j) if 1 in (i.size, j.size) else (i, j)
         return posterior, i, j, single
@@ -293,7 +293,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
             model = replace(model, side=replace(model.side, standard=self._readers[0].standard))
         self._keep(model, data)
         sure = model.posterior is not None
-        self._note(model, mean_noise(model.posterior_or_advice(), data) if sure else None)
+        self._note(model, mean_noise(model.require_posterior(), data) if sure else None)
         return self
 
     def _note(self, model: Model, noise: float | None) -> None:

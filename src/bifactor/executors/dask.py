@@ -76,7 +76,7 @@ class Dask(Executor):
         none: Any = RowArray(None, self._placement(parts), np.empty(0))
         return none
 
-    def over(
+    def run_pass(
         self,
         parts: Sequence[Block],
         opening: Open,
@@ -102,9 +102,9 @@ class Dask(Executor):
         sums, told = self.values([total])[0]
         metas = told[0][2]
         self._tall[task] = max(len(metas), self._tall.get(task, 0))
-        question.learn([found for _, found, _ in told])
+        question.set_results([found for _, found, _ in told])
         if metas and not lasting:  # with other settings, the task returned none
-            return self.over(parts, opening, task, tall, shared, settings)
+            return self.run_pass(parts, opening, task, tall, shared, settings)
         bundle = plan.settle(kept, len(metas) + len(plan.kept), len(metas))
         found = tuple(RowArray(Deferred.made(bundle, k), placement, meta) for k, meta in enumerate(metas))
         return PassResult(found, sums, [one for each, _, _ in told for one in each])  # type: ignore[arg-type]

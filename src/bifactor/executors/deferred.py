@@ -167,7 +167,7 @@ class DeferredSum:
         gone = any(a is None for a in arrays)
         return None if gone or self.known else Deferred(self.function, tuple(a.noted for a in arrays if a is not None))
 
-    def learn(self, parts: Sequence[Any]) -> None:
+    def set_results(self, parts: Sequence[Any]) -> None:
         home = self.arrays[0]()
         if home is not None:
             home.known[self.key] = self.arrays, sum_parts(parts)
@@ -187,7 +187,7 @@ class ReductionBatch:
         self.sums = [(one, noted) for one, noted in pairs if noted is not None]
         self.plan = DeferredPlan([*asked, *(noted for _, noted in self.sums)])
 
-    def learn(self, told: Sequence[tuple[Any, ...]]) -> None:
+    def set_results(self, told: Sequence[tuple[Any, ...]]) -> None:
         """Store the sums, whose terms come last in the answer of each part."""
         for k, (one, _) in enumerate(self.sums, -len(self.sums)):
-            one.learn([part[k] for part in told])
+            one.set_results([part[k] for part in told])

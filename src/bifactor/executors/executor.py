@@ -90,7 +90,7 @@ class Executor(ABC):
         return self
 
     @abstractmethod
-    def over(
+    def run_pass(
         self,
         parts: Sequence[Block],
         opening: Open,

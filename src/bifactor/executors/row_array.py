@@ -209,7 +209,7 @@ def _ask(device: RowPlacement, arrays: Sequence[Deferred], *sums: DeferredSum) -
     """The values of arrays for each part; sums are learned, including those that are foreseen."""
     question = ReductionBatch(device, arrays, *sums)
     told = device.run(question.plan)
-    question.learn(told)
+    question.set_results(told)
     return told
 
 

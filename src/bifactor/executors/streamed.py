@@ -48,7 +48,7 @@ class Streamed(Executor):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.memory,)  # without blocks in memory, which can be read again
 
-    def over(
+    def run_pass(
         self,
         parts: Sequence[Block],
         opening: Open,

@@ -61,14 +61,14 @@ class Loss(ABC):
     """Whether the fitted parameters include the intercept of z, as thresholds do: models then always fit them."""
 
     left_open: bool = False
-    """Whether parameters were left to the data, and `suited` has not taken them from these yet."""
+    """Whether parameters were left to the data, and `with_data_parameters` has not taken them from these yet."""
 
     @property
     @abstractmethod
     def smoothness(self) -> float | None:
         """sup ℓ″, or None."""
 
-    def suited(self, y: Array) -> "Loss":
+    def with_data_parameters(self, y: Array) -> "Loss":
         """The same loss with the parameters that were left to the data, such as the levels of a scale, taken from y."""
         return self
 
@@ -81,7 +81,7 @@ class Loss(ABC):
             return self.smoothness
         return float(np.mean(self.curvature(np.zeros_like(to_numpy(y)), to_numpy(y))))
 
-    def lowest(self, y: Array) -> Array:
+    def saturated(self, y: Array) -> Array:
         """inf ℓ over all z, for each y: the zero point of a deviance. 0 where it is not known."""
         return np.full_like(y, self.least or 0.0)
 

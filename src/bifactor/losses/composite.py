@@ -64,14 +64,14 @@ class Shifted(Loss):
     def smoothness(self) -> float | None:
         return self.loss.smoothness
 
-    def suited(self, y: Array) -> "Shifted":
-        return Shifted(self.loss.suited(y), self.shift)
+    def with_data_parameters(self, y: Array) -> "Shifted":
+        return Shifted(self.loss.with_data_parameters(y), self.shift)
 
     def typical_curvature(self, y: Array) -> float:
         return self.loss.typical_curvature(y)
 
-    def lowest(self, y: Array) -> Array:
-        return self.loss.lowest(y)
+    def saturated(self, y: Array) -> Array:
+        return self.loss.saturated(y)
 
     def parameter(self, dtype: Any) -> tuple[float, ...]:
         return self.shift, *np.atleast_1d(self.loss.parameter(dtype)).tolist()
@@ -201,7 +201,9 @@ def records(losses: Sequence[Loss], y: Array, group: Any) -> tuple[tuple[Loss, .
             f"Number the groups from 0, at most {MOST} of them, with one loss for each."
         )
     parts = [y[index == g] for g in range(len(losses))]
-    suited = tuple(loss.suited(part) if part.size else loss for loss, part in zip(losses, parts, strict=True))
+    suited = tuple(
+        loss.with_data_parameters(part) if part.size else loss for loss, part in zip(losses, parts, strict=True)
+    )
     for loss, part in zip(suited, parts, strict=True):
         loss.targets.check(part, type(loss).__name__)
     found = np.empty(y.shape, record_type(y.dtype))

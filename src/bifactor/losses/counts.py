@@ -32,7 +32,7 @@ class Poisson(Loss):
         """The mean count: ℓ″ = e^z, the rate."""
         return max(float(np.mean(to_numpy(y), dtype=np.float64)), 0.1)
 
-    def lowest(self, y: Array) -> Array:
+    def saturated(self, y: Array) -> Array:
         """y − y log y, at z = log y."""
         return y - scipy.special.xlogy(y, y)
 
@@ -98,7 +98,7 @@ class NegativeBinomial(Loss):
         mean = max(float(np.mean(to_numpy(y), dtype=np.float64)), 0.1)
         return mean * self.theta / (mean + self.theta)
 
-    def lowest(self, y: Array) -> Array:
+    def saturated(self, y: Array) -> Array:
         """ℓ at z = log y."""
         return (y + self.theta) * np.log1p(y / self.theta) - scipy.special.xlogy(y, y)
 

@@ -140,7 +140,7 @@ class DataFit:
             losses = losses[:1]
         if len(losses) != 1:
             return cls(Grouped(losses), copied(y)).reweighted(weights)  # `Stacked` distributes the losses
-        suited = losses[0].suited(y)
+        suited = losses[0].with_data_parameters(y)
         suited.targets.check(y, type(suited).__name__)
         # A copy, because the caller may change y after it was checked.
         return cls(suited, copied(y)).reweighted(weights)
@@ -176,7 +176,7 @@ class DataFit:
         for k, size in enumerate(sizes):
             part = self.take(slice(start, start + size))
             if each:
-                suited = losses[k].suited(part.y)
+                suited = losses[k].with_data_parameters(part.y)
                 suited.targets.check(part.y, type(suited).__name__)
                 part = replace(part, loss=suited)
             parts.append(part)

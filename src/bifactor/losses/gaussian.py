@@ -77,7 +77,7 @@ class Huber(Loss):
     def smoothness(self) -> float:
         return 1.0
 
-    def suited(self, y: Array) -> "Huber":
+    def with_data_parameters(self, y: Array) -> "Huber":
         """δ from the spread of y about its median, unless it was given; from all of y if more than half are equal."""
         if self.delta is not None:
             return self
@@ -96,7 +96,9 @@ class Huber(Loss):
     @property
     def _known(self) -> float:
         if self.delta is None:
-            raise InputError("Huber() does not know its δ. Pass it, or call `suited` with the data first.")
+            raise InputError(
+                "Huber() does not know its δ. Pass it, or call `with_data_parameters` with the data first."
+            )
         return self.delta
 
     def with_fitted(self, fitted: tuple[float, ...]) -> "Huber":

@@ -142,7 +142,7 @@ class Ordinal(Loss):
     def smoothness(self) -> float:
         return 0.5
 
-    def suited(self, y: Array) -> "Ordinal":
+    def with_data_parameters(self, y: Array) -> "Ordinal":
         """The loss with the levels in the data and the thresholds of their shares, unless levels were given."""
         if self.levels is not None:
             return self
@@ -185,7 +185,7 @@ class Ordinal(Loss):
         lower, upper = self._edges(y)
         return expit(z - upper) * expit(upper - z) + expit(z - lower) * expit(lower - z)
 
-    def lowest(self, y: Array) -> Array:
+    def saturated(self, y: Array) -> Array:
         """ℓ half way between the thresholds of y; 0 at the ends of the scale."""
         lower, upper = self._edges(y)
         return -np.log(np.tanh((upper - lower) / 4))
@@ -211,7 +211,9 @@ class Ordinal(Loss):
     @property
     def _known(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         if self.levels is None or self.thresholds is None:
-            raise InputError("Ordinal() does not know its levels. Pass them, or call `suited` with the data first.")
+            raise InputError(
+                "Ordinal() does not know its levels. Pass them, or call `with_data_parameters` with the data first."
+            )
         return self.levels, self.thresholds
 
     @property

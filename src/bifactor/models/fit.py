@@ -148,7 +148,7 @@ class Fit(ShownFit):
 
     def std(self, i: Array, j: Array) -> Array:
         """Standard deviation of new measurements at indices, -1 for a name that was not in the fit."""
-        posterior, i, j = self.model.doubt(i, j)
+        posterior, i, j = self.model.posterior_at(i, j)
         return posterior.predictive_std(i, j).astype(self.model.U.dtype)
 
     def predict_interval(self, rows: Any, cols: Any, level: float = 0.9, unknown: str = "mean") -> tuple[Array, Array]:
@@ -156,7 +156,7 @@ class Fit(ShownFit):
 
         The fit must have a posterior. See `predict`, and the page on error bars in the documentation.
         """
-        posterior, i, j = self.model.doubt(*self.known_pairs(rows, cols, unknown))
+        posterior, i, j = self.model.posterior_at(*self.known_pairs(rows, cols, unknown))
         ends = (self.model.clipped(end + self.model.intercept) for end in posterior.interval(i, j, level))
         lower, upper = (scalar_if_single(end.astype(self.model.U.dtype), rows, cols) for end in ends)
         return lower, upper
@@ -211,7 +211,7 @@ class Fit(ShownFit):
             name = to_python_objects(np.atleast_1d(rows).ravel()[index < 0])[0]
             raise InputError(f"The fit has no row named {name!r}. Check the name, or fold it in first.")
         ordered = make_criterion(self.model, None if rows is None else index, by, level, random_state)
-        known = self.seen.taken(index) if filter_seen else self.seen.counted(index)
+        known = self.seen.select(index) if filter_seen else self.seen.counted(index)
         return recommend_names(self, ordered, known, n, filter_seen, items)
 
     def explain(self, row: Any, col: Any, n: int = 10) -> tuple[Array, Array, float]:
@@ -266,7 +266,7 @@ class Fit(ShownFit):
         model.loss.targets.check(values, type(model.loss).__name__)
         part = replace(here, cols=along[here.cols], values=values, shape=(data.shape[0], len(self.cols)))
         known_of = np.isin(np.arange(part.shape[0]), part.rows) | (part.row_features is not None)
-        model = model.with_found(0, len(rows), part, np.where(known_of, places, -1))
+        model = model.with_rows(0, len(rows), part, np.where(known_of, places, -1))
         placed = replace(part, rows=places[part.rows], shape=(len(rows), len(self.cols)))
         seen = self.seen.with_rows(placed, weighted=model.clicks is not None)
         return replace(self, model=model, rows=rows, seen=seen)

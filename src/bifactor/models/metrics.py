@@ -27,7 +27,7 @@ def deviance_explained(model: Model, data: Observations, z: Array, null_z: Array
     By default the null model is the best constant; its thresholds are those of the shares of levels.
     """
     y, w = data.values.astype(np.float64), data.weights
-    lowest, without = model.loss.lowest(y), model.loss
+    lowest, without = model.loss.saturated(y), model.loss
     if null_z is None:
         null_z = np.full(y.shape, fit_constant(data, without))
         without = without.refit(null_z, y, w) if without.located else without

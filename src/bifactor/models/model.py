@@ -141,7 +141,7 @@ class Model:
         if both.all():
             return self.scores(rows, cols)
         if self.posterior is not None:
-            posterior, i, j = self.doubt(rows, cols)
+            posterior, i, j = self.posterior_at(rows, cols)
             U, V = (part.means.astype(self.U.dtype) for part in (posterior.rows, posterior.cols))
             return self.entries(U, V, i, j)
         b, c = (F[:, k] if self.offsets else np.zeros(F.shape[0], F.dtype) for F, k in ((self.U, 1), (self.V, 0)))
@@ -179,7 +179,7 @@ class Model:
         `new` has these rows alone and all columns, or the other way round.
         """
         if self.clicks is not None and self.clicks.items is not None:
-            own = self.alone().found(new, side)[0]
+            own = self.without_item_scores().found(new, side)[0]
             return self.with_item_scores(own, new, side), None
         if self.posterior is None:
             assert self.ridge is not None
@@ -197,7 +197,7 @@ class Model:
             found = self.posterior.fold_in(problem, side, features)
         return found.means.astype(self.U.dtype), found
 
-    def with_found(self, side: int, count: int, new: Observations, places: Array) -> "Model":
+    def with_rows(self, side: int, count: int, new: Observations, places: Array) -> "Model":
         """A model with `count` rows (side 0), or columns (1); row k of `new` is computed and put at places[k], if ≥ 0.
 
         Further rows beyond those of the model are treated as unknown.
@@ -222,7 +222,7 @@ class Model:
         model = replace(self, posterior=posterior, clicks=clicks)
         return replace(model, V=whole) if side else replace(model, U=whole)
 
-    def alone(self) -> "Model":
+    def without_item_scores(self) -> "Model":
         """The model without item-to-item scores."""
         if self.clicks is None or self.clicks.items is None:
             return self
@@ -231,10 +231,10 @@ class Model:
         V = self.V[:, :own] / self.V.dtype.type(1 - items.share)
         return replace(self, U=self.U[:, :own], V=V, clicks=replace(self.clicks, items=None))
 
-    def with_living(self) -> "Model":
+    def pruned(self) -> "Model":
         """The model without the components that explain nothing, according to the posterior."""
-        posterior = self.posterior_or_advice()
-        stay = np.concatenate([np.ones(self.fixed_columns, bool), posterior.living(self.fixed_columns)])
+        posterior = self.require_posterior()
+        stay = np.concatenate([np.ones(self.fixed_columns, bool), posterior.active_components(self.fixed_columns)])
         if stay.all():
             return self
         cut = replace(posterior, rows=posterior.rows.columns(stay), cols=posterior.cols.columns(stay))
@@ -258,16 +258,16 @@ class Model:
             return self
         return replace(self, side=SideInformation(found[0], found[1]))
 
-    def doubt(self, rows: Array, cols: Array) -> tuple[Posterior, Array, Array]:
+    def posterior_at(self, rows: Array, cols: Array) -> tuple[Posterior, Array, Array]:
         """The posterior, and the indices of pairs in it; -1 stands for an unknown row or column."""
-        posterior = self.posterior_or_advice()
+        posterior = self.require_posterior()
         if np.any(rows < 0) or np.any(cols < 0):
             m, n = len(posterior.rows), len(posterior.cols)
             posterior = replace(posterior, rows=posterior.rows.padded(m + 1), cols=posterior.cols.padded(n + 1))
             rows, cols = np.where(rows < 0, m, rows), np.where(cols < 0, n, cols)
         return posterior, rows, cols
 
-    def posterior_or_advice(self) -> Posterior:
+    def require_posterior(self) -> Posterior:
         if self.posterior is None:
             raise InputError("This fit has a ridge, and error bars need a posterior. Fit numbers without ridge.")
         return self.posterior

@@ -28,12 +28,12 @@ def update_model(model: Model, known: Observations, new: Observations) -> tuple[
         some = every.part(used)
         some = replace(some, rows=place[some.rows], shape=(touched.size, n))
         some = with_features_of(some, every, touched, slice(n))
-        model = model.with_found(0, shape[0], some, touched)
+        model = model.with_rows(0, shape[0], some, touched)
     if shape[1] > n:
         some = every.part(every.cols >= n)
         some = replace(some, cols=some.cols - n, shape=(shape[0], shape[1] - n))
         some = with_features_of(some, every, slice(None), slice(n, None))
-        model = model.with_found(1, shape[1], some, np.arange(n, shape[1]))
+        model = model.with_rows(1, shape[1], some, np.arange(n, shape[1]))
     return model, every
 
 

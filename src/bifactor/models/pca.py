@@ -224,7 +224,7 @@ def _lowest(table: FullTable) -> float:
     """Sum of the losses of perfect predictions."""
     s = table.sheet
     counts = (s.shape[1] - np.diff(s.indptr)) * s.row_weights
-    stored, rest = (table.loss.lowest(np.asarray(y, np.float64)) for y in (s.y, np.array([s.rest])))
+    stored, rest = (table.loss.saturated(np.asarray(y, np.float64)) for y in (s.y, np.array([s.rest])))
     return float(np.sum(s.weights * stored) + counts.sum() * rest[0])
 
 

@@ -101,7 +101,7 @@ def about_noise(model: Model) -> dict[str, Any] | None:
         "model": _noise_model(posterior),
         "std": posterior.variance**0.5,
         "degrees": posterior.degrees,
-        "living": int(np.count_nonzero(posterior.living(model.fixed_columns))),
+        "living": int(np.count_nonzero(posterior.active_components(model.fixed_columns))),
         "evidence": -model.result.objective,
         "tried": [
             {

@@ -74,7 +74,7 @@ class Pairs:
     def __getitem__(self, row: int) -> Array:
         return self.columns[self.starts[row] : self.starts[row + 1]]
 
-    def sure(self, row: int) -> Array:
+    def weights_of(self, row: int) -> Array:
         """Weights of a row."""
         part = slice(self.starts[row], self.starts[row + 1])
         return np.ones(self[row].size) if self.weights is None else self.weights[part].astype(np.float64)
@@ -112,7 +112,7 @@ class Pairs:
         """Rows with these numbers of columns, without the columns."""
         return cls(np.concatenate([[0], np.cumsum(counts)]), np.empty(0, np.int32))
 
-    def taken(self, rows: Array) -> "Pairs":
+    def select(self, rows: Array) -> "Pairs":
         """Pairs of some rows, in this order."""
         counts = self.counts[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])
@@ -169,28 +169,28 @@ class StoredPairs:
         return self.counts > 0, self.column_counts > 0
 
     def __getitem__(self, row: int) -> Array:
-        return self.taken(np.array([row]))[0]
+        return self.select(np.array([row]))[0]
 
-    def sure(self, row: int) -> Array:
+    def weights_of(self, row: int) -> Array:
         """Weights of a row."""
-        return self.taken(np.array([row])).sure(0)
+        return self.select(np.array([row])).weights_of(0)
 
     def counted(self, rows: Array) -> Pairs:
         """Numbers of columns of some rows, without the columns; no block is read."""
         return Pairs.of_counts(self.counts[rows])
 
-    def taken(self, rows: Array) -> Pairs:
+    def select(self, rows: Array) -> Pairs:
         """Pairs of some rows, in this order."""
         if not rows.size:
             return Pairs.of_counts(np.zeros(0, np.int64))
         own = np.full(rows.size, -1) if self.places is None else self.places[rows]
         if self.added is not None and np.all(own >= 0):
-            return self.added.taken(own)
+            return self.added.select(own)
         first, there = self._read(rows[own < 0])
         if self.added is None:
-            return there.taken(rows - first)
+            return there.select(rows - first)
         both = there.joined(self.added)
-        return both.taken(np.where(own < 0, rows - first, len(there.counts) + own))
+        return both.select(np.where(own < 0, rows - first, len(there.counts) + own))
 
     def with_rows(self, data: Observations, weighted: bool = False) -> "StoredPairs":
         """The pairs with rows replaced by those of some data, which may have more rows."""

@@ -105,7 +105,7 @@ class ScaledFeatures:
     def none(self) -> bool:
         return all(matrix is None for matrix in self.matrices)
 
-    def seen_by(self, operator: Operator) -> Operator:
+    def wrap(self, operator: Operator) -> Operator:
         """The operator for the matrix with these features."""
         return operator if self.none else Featured(operator, *self.matrices)
 
@@ -113,15 +113,15 @@ class ScaledFeatures:
         """Ridge weights of factors, `own` for each row, followed by those of coefficients."""
         return np.concatenate([own, np.full(self.scales[side].size, self._paid[side])])
 
-    def unfolded(self, x: Factors) -> tuple[Array, Array, SideInformation | None]:
+    def add_features(self, x: Factors) -> tuple[Array, Array, SideInformation | None]:
         """(Ũ + FA, Ṽ + GB), A and B, from the factors of the problem with these features."""
         if self.none:
             return x.left, x.right, None
         (U, A), (V, B) = self._parted(0, x.left), self._parted(1, x.right)
         return U, V, SideInformation(A, B, self.patterns)
 
-    def folded(self, U: Array, V: Array, side: SideInformation | None) -> tuple[Array, Array] | None:
-        """The inverse of `unfolded`; None if the features differ."""
+    def remove_features(self, U: Array, V: Array, side: SideInformation | None) -> tuple[Array, Array] | None:
+        """The inverse of `add_features`; None if the features differ."""
         found = []
         for k, factor in enumerate((U, V)):
             matrix, A = self.matrices[k], None if side is None else (side.rows, side.cols)[k]

@@ -215,7 +215,7 @@ class CellsCurve(Curve):
 
     def to(self, a: float, x: Factors) -> Evaluated:
         if self.bound.plain and x.moved is None:
-            x.known_as(replace(self.path, step=a))
+            x.remember_step(replace(self.path, step=a))
         return self.bound.evaluate(x)
 
 

@@ -298,11 +298,11 @@ class Bound(ShapeRepr, ABC):
         """f and ∂f/∂z."""
         raise self._symbolic()
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
         """The second derivative of f in z: maps a small dz to the change of ∂f/∂z."""
         raise self._symbolic()
 
-    def pull_back(self, slopes: Array) -> LinearMap:
+    def adjoint_z(self, slopes: Array) -> LinearMap:
         """∇f(X) from the slopes ∂f/∂z, as a lazy matrix."""
         raise self._symbolic()
 
@@ -492,14 +492,14 @@ class Measured(DataBound):
     def evaluate(self, x: Factors, z: Array | None = None) -> Evaluated:
         at = self.measure(x) if z is None else z
         f, slopes = self.fit.evaluate(at)
-        return Evaluated(f, *self.pull_back(slopes).products(x.left, x.right), z)
+        return Evaluated(f, *self.adjoint_z(slopes).products(x.left, x.right), z)
 
     def gradient(self, x: Factors, z: Array | None = None) -> LinearMap:
-        return self.pull_back(self.slopes(self.measure(x) if z is None else z)[1])
+        return self.adjoint_z(self.slopes(self.measure(x) if z is None else z)[1])
 
     def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        bend = self.bend(self.measure(x) if z is None else z)
-        return lambda d: self.pull_back(bend(self.tangent(x, d))).products(x.left, x.right)
+        bend = self.hessian_z(self.measure(x) if z is None else z)
+        return lambda d: self.adjoint_z(bend(self.tangent(x, d))).products(x.left, x.right)
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
         z = self.measure(x) if z is None else z
@@ -526,11 +526,11 @@ class Measured(DataBound):
     def slopes(self, z: Array) -> tuple[float, Array]:
         return self.fit.evaluate(z)
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
         curvature = self.fit.curvature(z)
         return lambda dz: curvature * dz
 
-    def pull_back(self, slopes: Array) -> LinearMap:
+    def adjoint_z(self, slopes: Array) -> LinearMap:
         return self.operator.adjoint(slopes)
 
     def line(self, z: Array, dz: Array) -> Curve:
@@ -555,7 +555,7 @@ class MeasuredCurve(Curve):
 
     def to(self, a: float, x: Factors) -> Evaluated:
         f, slopes, z = self.bound.fit.advance(self.moving, a)
-        return Evaluated(f, *self.bound.pull_back(slopes).products(x.left, x.right), z)
+        return Evaluated(f, *self.bound.adjoint_z(slopes).products(x.left, x.right), z)
 
 
 def require_field(fit: DataFit, z: Array) -> None:

@@ -176,16 +176,16 @@ class SumBound(Bound):
         f, slopes = zip(*(part.slopes(own) for part, own in self._split(z)), strict=True)
         return sum(f), self._joined(list(slopes))
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
-        bends = [part.bend(own) for part, own in self._split(z)]
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
+        bends = [part.hessian_z(own) for part, own in self._split(z)]
 
         def bend(dz: Array) -> Array:
             return self._joined([one(own) for one, (_, own) in zip(bends, self._split(dz), strict=True)])
 
         return bend
 
-    def pull_back(self, slopes: Array) -> LinearMap:
-        return TotalMap(*(part.pull_back(own) for part, own in self._split(slopes)))
+    def adjoint_z(self, slopes: Array) -> LinearMap:
+        return TotalMap(*(part.adjoint_z(own) for part, own in self._split(slopes)))
 
     def line(self, z: Array, dz: Array) -> Curve:
         pairs = zip(self._split(z), self._split(dz), strict=True)
@@ -394,11 +394,11 @@ class ScaledBound(DataBound):
     def slopes(self, z: Array) -> tuple[float, Array]:
         return self.bound.slopes(z)
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
-        return self.bound.bend(z)
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.hessian_z(z)
 
-    def pull_back(self, slopes: Array) -> LinearMap:
-        return ScaledMap(self.factor.conjugate(), self.bound.pull_back(slopes))
+    def adjoint_z(self, slopes: Array) -> LinearMap:
+        return ScaledMap(self.factor.conjugate(), self.bound.adjoint_z(slopes))
 
     def line(self, z: Array, dz: Array) -> Curve:
         return self.bound.line(z, dz)

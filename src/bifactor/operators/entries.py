@@ -126,9 +126,9 @@ class SymbolicEntries(Symbolic):
             require_pair(pair.left, pair.right, self.shape)
         if len({pair.width for pair in pairs}) > 1:
             raise InputError("The factors and the direction have different numbers of columns. Pass equal numbers.")
-        return self.over(name, parts, *sides, *a)
+        return self.run_pass(name, parts, *sides, *a)
 
-    def over(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
+    def run_pass(self, name: str, parts: tuple[str, ...], *arguments: Any) -> Any:
         """The pass on arrays that have been checked."""
         factors = [a for a in arguments if not isinstance(a, float)]
         compiled = self.fit.compiled(common_dtype(*factors), max(a.shape[1] for a in factors))
@@ -184,7 +184,7 @@ class Slopes(LinearMap):
     def _products(self, U: Array, V: Array) -> tuple[Array, Array]:
         sides = self.bound.bound.sides
         factors = *sides(self.x.left, self.x.right), *sides(U, V)
-        return sides(*self.bound.over("slopes", ("gradient",), *factors))
+        return sides(*self.bound.run_pass("slopes", ("gradient",), *factors))
 
 
 class Entries(Operator):

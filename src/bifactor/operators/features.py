@@ -553,11 +553,11 @@ class FeaturedBound(Bound):
     def slopes(self, z: Array) -> tuple[float, Array]:
         return self.bound.slopes(z)
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
-        return self.bound.bend(z)
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
+        return self.bound.hessian_z(z)
 
-    def pull_back(self, slopes: Array) -> LinearMap:
-        return self.sides.through(self.bound.pull_back(slopes))
+    def adjoint_z(self, slopes: Array) -> LinearMap:
+        return self.sides.through(self.bound.adjoint_z(slopes))
 
     def line(self, z: Array, dz: Array) -> Curve:
         return self.bound.line(z, dz)

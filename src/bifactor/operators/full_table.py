@@ -477,7 +477,7 @@ def _checked(loss: Loss, Y: Any, rest: float, weights: Array | None) -> tuple[Lo
         raise InputError(f"Y is {Y.dtype} of shape {Y.shape}. Pass a matrix of real numbers.")
     found = _weighed(Y, rest, weights)
     values = np.append(found.y, np.asarray(rest, found.dtype))
-    loss = loss.suited(values)
+    loss = loss.with_data_parameters(values)
     loss.targets.check(values, type(loss).__name__)
     check_range(found.y, "Y", np.finfo(found.dtype))
     return loss, found

@@ -207,7 +207,7 @@ def with_data_parameters(loss: Loss, store: Blocked, grouped: bool) -> Loss:
         if loss.left_open and not grouped:
             raise InputError(f"{loss!r} has no parameters, and these blocks hold too many values. Pass parameters.")
         return loss
-    found = loss.suited(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
+    found = loss.with_data_parameters(np.repeat(levels, np.maximum(1, (SHARES * counts) // np.sum(counts))))
     if grouped and found != loss:
         raise InputError(
             f"{loss!r} has no parameters, which it needs in a group. Pass them, as in Ordinal(levels=…) or Huber(1.0)."
@@ -282,7 +282,7 @@ class Partitioned(Bound):
 
     @cached_property
     def _summary(self) -> tuple[Array, Array, int, float]:
-        (rows,), (cols, seen, least), _ = self.over(summarise_block)
+        (rows,), (cols, seen, least), _ = self.run_pass(summarise_block)
         if seen == 0:
             raise InputError("No observation in these blocks has a weight above 0. Hold out less, or check weights.")
         found = self.sides(to_numpy(rows), cols)
@@ -290,7 +290,7 @@ class Partitioned(Bound):
 
     @cached_property
     def smoothness(self) -> float:
-        return float(max(self.over(smoothest).each))
+        return float(max(self.run_pass(smoothest).each))
 
     @property
     def scale(self) -> float:
@@ -313,7 +313,7 @@ class Partitioned(Bound):
 
     def value(self, x: Factors) -> float:
         outer, inner = self._outer_inner(x)
-        return float(self.over(block_value, (outer,), (inner,)).sums[0])
+        return float(self.run_pass(block_value, (outer,), (inner,)).sums[0])
 
     def evaluate(self, x: Factors, z: Measurements = None) -> Evaluated:
         return self._evaluated(*self._outer_inner(x))
@@ -326,7 +326,7 @@ class Partitioned(Bound):
 
     def _evaluated(self, outer: Array, inner: Array | AxpyArray) -> Evaluated:
         prefetch_inners((outer, outer))  # which penalties need
-        (left,), (f, right), _ = self.over(evaluate_block, (outer,), (inner,))
+        (left,), (f, right), _ = self.run_pass(evaluate_block, (outer,), (inner,))
         return Evaluated(float(f), *self.sides(left, right), None)
 
     def gradient(self, x: Factors, z: Measurements = None) -> LinearMap:
@@ -334,7 +334,7 @@ class Partitioned(Bound):
 
     def hessian(self, x: Factors, z: Measurements = None) -> Apply:
         def times(d: Factors) -> tuple[Array, Array]:
-            (left,), (right,), _ = self.over(hessian_products, *self._moving(x, d))
+            (left,), (right,), _ = self.run_pass(hessian_products, *self._moving(x, d))
             return self.sides(left, right)
 
         return times
@@ -344,17 +344,17 @@ class Partitioned(Bound):
 
     def quartic(self, x: Factors, d: Factors) -> Array:
         """Five numbers c with f = Σₖ cₖ aᵏ at x + a·d, for squared errors."""
-        found: Array = self.over(quartic, *self._moving(x, d)).sums[0]
+        found: Array = self.run_pass(quartic, *self._moving(x, d)).sums[0]
         return found
 
     def _along(self, x: Factors, d: Factors) -> tuple[float, float, float]:
-        value, slope, curvature = self.over(along, *self._moving(x, d), settings=(0.0,)).sums[0]
+        value, slope, curvature = self.run_pass(along, *self._moving(x, d), settings=(0.0,)).sums[0]
         return float(value), float(slope), float(curvature)
 
     def exact(self, x: Factors, side: int, rows: tuple[int, int] | None = None) -> Exact:
         outer, inner = self._outer_inner(x)
         inside = int(bool(side) != self.store.flipped)
-        (tall, sums, _) = self.over(exact, (outer,), (inner,), (inside,))
+        (tall, sums, _) = self.run_pass(exact, (outer,), (inner,), (inside,))
         packed = sums[0] if inside else to_numpy(tall[0])
         return Exact(packed if rows is None else packed[slice(*rows)], x.width)
 
@@ -370,7 +370,7 @@ class Partitioned(Bound):
         """The same with the parameters that fit best to some observations, evenly spread over all blocks."""
         outer, inner = self._outer_inner(x)
         step = -(-sum(part.size for part in self.store.parts) // FITTED)
-        z, y, w = zip(*self.over(sample_block, (outer,), (inner,), (step,)).each, strict=True)
+        z, y, w = zip(*self.run_pass(sample_block, (outer,), (inner,), (step,)).each, strict=True)
         weights = None if w[0] is None else np.concatenate(w)
         return self._with(self.loss.refit(np.concatenate(z), np.concatenate(y), weights))
 
@@ -409,7 +409,7 @@ class Partitioned(Bound):
         """A pair for rows and columns as a pair for blocks and the shared side; or back, which is the same swap."""
         return (right, left) if self.store.flipped else (left, right)
 
-    def over(
+    def run_pass(
         self,
         task: Task,
         tall: Sequence[Array] = (),
@@ -417,7 +417,7 @@ class Partitioned(Bound):
         settings: tuple[Any, ...] = (),
     ) -> PassResult:
         """A pass over all blocks."""
-        return self.executor.over(self.store.parts, self.recipe, task, tall, shared, settings)
+        return self.executor.run_pass(self.store.parts, self.recipe, task, tall, shared, settings)
 
     def _outer_inner(self, x: Factors) -> tuple[Array, Array]:
         require_pair(x.left, x.right, self.shape)
@@ -459,20 +459,20 @@ class BlockSlopes(LinearMap):
 
     def matmul(self, V: Array) -> Array:
         require_rows(V, self.shape[1])
-        found: Array = self.bound.over(times, (self.P,), (self.Q, to_numpy(V))).tall[0]
+        found: Array = self.bound.run_pass(times, (self.P,), (self.Q, to_numpy(V))).tall[0]
         return found
 
     def rmatmul(self, U: Array) -> Array:
         require_rows(U, self.shape[0])
-        found: Array = self.bound.over(times_transposed, (self.P, U), (self.Q,)).sums[0]
+        found: Array = self.bound.run_pass(times_transposed, (self.P, U), (self.Q,)).sums[0]
         return found
 
     def products(self, U: Array, V: Array) -> tuple[Array, Array]:
-        (left,), (right,), _ = self.bound.over(slope_products, (self.P, U), (self.Q, to_numpy(V)))
+        (left,), (right,), _ = self.bound.run_pass(slope_products, (self.P, U), (self.Q, to_numpy(V)))
         return left, right
 
     def normal(self, V: Array, rows: Array | None = None) -> Array:
         require_rows(V, self.shape[1])
         tall = (self.P,) if rows is None else (self.P, rows)
-        found: Array = self.bound.over(normal, tall, (self.Q, to_numpy(V))).sums[0]
+        found: Array = self.bound.run_pass(normal, tall, (self.Q, to_numpy(V))).sums[0]
         return found

@@ -79,11 +79,11 @@ class Weights:
         left, right = (to_device_of(self._roots(k)[:, None].astype(np.finfo(x.dtype).dtype), x.left) for k in (0, 1))
         return x.kind.pair(x.left / left, x.right / right)
 
-    def sided(self, x: Factors) -> Factors:
+    def rescale_sides(self, x: Factors) -> Factors:
         """The factors of X with the smallest penalty, from balanced factors of X̃."""
         left, right = self.sides
         ratio = (right / left) ** 0.25 if left > 0 and right > 0 else 1.0
-        return self.back(x.kind.sided(x, ratio))
+        return self.back(x.kind.rescale_sides(x, ratio))
 
     def _roots(self, side: int) -> Array:
         """ã^½ or b̃^½."""

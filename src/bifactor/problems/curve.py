@@ -52,7 +52,7 @@ class FactorCurve:
         at = self.curve.to(a, x)
         collapsed = at.z is not None and abs(at.f) < COLLAPSED * abs(self.point.f)
         # At the edge of a domain x may have been moved off the curve.
-        return self.problem.measured(x.fresh) if collapsed or a >= self.longest else self.problem.point(x, at)
+        return self.problem.evaluate_keeping_z(x.fresh) if collapsed or a >= self.longest else self.problem.point(x, at)
 
     @cached_property
     def ahead(self) -> TrialPoint | None:

@@ -100,7 +100,7 @@ class Function(Bound):
         return Dense(self._gradient_at(self.measure(x) if z is None else z))
 
     def hessian(self, x: Factors, z: Array | None = None) -> Apply:
-        bend = self.bend(self.measure(x) if z is None else z)
+        bend = self.hessian_z(self.measure(x) if z is None else z)
         return lambda d: Dense(bend(_tangent(x, d))).products(x.left, x.right)
 
     def curve(self, x: Factors, d: Factors, z: Array | None = None, ahead: TrialPoint | None = None) -> Curve:
@@ -118,7 +118,7 @@ class Function(Bound):
     def slopes(self, z: Array) -> tuple[float, Array]:
         return self._value_at(z), self._gradient_at(z)
 
-    def bend(self, z: Array) -> Callable[[Array], Array]:
+    def hessian_z(self, z: Array) -> Callable[[Array], Array]:
         reach = float(np.finfo(self.dtype).eps) ** (1 / 3) * max(norm(z), 1.0)
 
         def difference(dz: Array) -> Array:
@@ -127,7 +127,7 @@ class Function(Bound):
 
         return difference
 
-    def pull_back(self, slopes: Array) -> LinearMap:
+    def adjoint_z(self, slopes: Array) -> LinearMap:
         return Dense(slopes)
 
     def line(self, z: Array, dz: Array) -> Curve:

@@ -178,13 +178,13 @@ class Objective:
         """The point at x, by one pass over the measurements, which are not kept."""
         return self.point(x, self.f.evaluate(x))
 
-    def measured(self, x: Factors) -> Point:
+    def evaluate_keeping_z(self, x: Factors) -> Point:
         """The point at x, with its measurements if f has explicit ones."""
         return self.point(x, self.f.evaluate(x, self.f.measure(x)))
 
     def known(self, x: Factors, f: float, slopes: Array, z: Array) -> Point:
         """The point at x, for known f, slopes and z."""
-        return self.point(x, Evaluated(f, *self.f.pull_back(slopes).products(x.left, x.right), z))
+        return self.point(x, Evaluated(f, *self.f.adjoint_z(slopes).products(x.left, x.right), z))
 
     def seen(self, point: Point) -> Point:
         """A point of F plus terms of a solver, as a point of F alone, without a pass over the measurements."""

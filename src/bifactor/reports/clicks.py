@@ -125,7 +125,7 @@ def _some(fit: Fit, called: Array) -> str:
     some = np.unique(np.linspace(0, order.size - 1, USERS).round().astype(np.int64))
     rows = order[some]
     columns, scores, _ = top_columns(
-        fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), PLACES, True, None
+        fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.select(rows), PLACES, True, None
     )
     reasons, parts = Reasons(fit), []
     for row, found, score in zip(rows.tolist(), columns, scores, strict=True):

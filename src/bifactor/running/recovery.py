@@ -34,7 +34,7 @@ class WorkerRecovery:
         self.copy: RunRecord | None = None
         self.losses = 0
 
-    def begun(self, begin: Callable[[], RunRecord], rng: np.random.Generator) -> RunRecord:
+    def start(self, begin: Callable[[], RunRecord], rng: np.random.Generator) -> RunRecord:
         """A run from its start, which is tried again with the same random numbers if it is lost."""
         drawn = rng.bit_generator.state
         while True:
@@ -64,11 +64,11 @@ class WorkerRecovery:
             except LostError as again:
                 lost = again
 
-    def at_home(self, run: RunRecord) -> RunRecord:
+    def local(self, run: RunRecord) -> RunRecord:
         """The copy on this machine if it is of the same iteration, otherwise the run itself."""
         return self.copy if self.copy is not None and self.copy.iteration == run.iteration else run
 
-    def persist(self, run: RunRecord, function: Callable[[], T]) -> T:
+    def retry(self, run: RunRecord, function: Callable[[], T]) -> T:
         """The value of a function of the run, which is called again after each loss."""
         while True:
             try:

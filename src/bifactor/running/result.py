@@ -276,7 +276,7 @@ class Result:
                 f"rank={rank!r} is not possible. Choose one from 1 to {self.rank}; fixed columns cannot be truncated."
             )
         A, s, B = problem.kind.pair(self.U, self.V).triplets()
-        x = problem.new_columns.sided(problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
+        x = problem.new_columns.rescale_sides(problem.kind.from_triplets(A[:, :rank], s[:rank], B[:, :rank]))
         return replace(self, U=x.left, V=x.right, objective=problem.objective(x))
 
     def __getstate__(self) -> dict[str, Any]:

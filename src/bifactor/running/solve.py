@@ -117,12 +117,12 @@ def solve(
     # The loop checks for overflow, so NumPy need not warn.
     with np.errstate(all="ignore"), threads, recycle_buffers(), bar as show:
         secured = WorkerRecovery(problem, checkpoint_every)
-        run = secured.begun(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
+        run = secured.start(lambda: store.load() or _begin(problem, columns, chosen, first, source, started), source)
         status = _iterate(run, problem, chosen, stopping, callback, store, show, secured)
 
         def finished(status: Status) -> Result:
-            found = secured.persist(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
-            posterior = secured.persist(run, lambda: chosen.posterior(problem, run.state))
+            found = secured.retry(run, lambda: run.result(status, name, chosen.current(problem, run.state), columns))
+            posterior = secured.retry(run, lambda: chosen.posterior(problem, run.state))
             found = replace(found, rank_path=path, posterior=posterior)
             return found.balanced() if solver is None else found
 
@@ -168,10 +168,10 @@ def _iterate(
                 secured.recover(run, lost)
                 status = None
                 continue
-            store.save(secured.at_home(run), status)
+            store.save(secured.local(run), status)
             show(run)
         ended = status
-        status = secured.persist(run, lambda: _proven(problem, solver, run, ended))
+        status = secured.retry(run, lambda: _proven(problem, solver, run, ended))
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         store.save(run, status)

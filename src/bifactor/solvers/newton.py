@@ -69,7 +69,7 @@ class Newton(Solver[Damped]):
         return run_memory(problem, rank, pairs=12, lengths=7) + blocks_memory(problem, width)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Damped]:
-        point = problem.measured(x)
+        point = problem.evaluate_keeping_z(x)
         return State(point, Damped(point.gradient.norm(), DAMPING, first_decrement(problem, point), Searched()))
 
     def step(self, problem: Objective, state: State[Damped]) -> State[Damped]:

@@ -94,7 +94,7 @@ class NuclearNorm(Solver[Ahead]):
         return run_memory(problem, rank, pairs=20, lengths=9)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Ahead]:
-        point = problem.measured(x)
+        point = problem.evaluate_keeping_z(x)
         G = problem.f.gradient(point.x, point.z)
         steep = problem.kind.leading(G, 1, np.random.default_rng(0), 0.1, 1, sign=-1)[1]
         lam = max(self.factor * float(steep[0]), problem.new_columns.rho(problem.kind))
@@ -125,13 +125,13 @@ class NuclearNorm(Solver[Ahead]):
         fY, slopes = problem.f.slopes(zY)
         if beta > 0 and not np.isfinite(fY):
             return self._proximal(problem, state, 0.0, L, lam)
-        G, start = problem.f.pull_back(slopes), now.x if now.x.any() else None
+        G, start = problem.f.adjoint_z(slopes), now.x if now.x.any() else None
         while True:
             M, level = LowRankPlus(YU, YV, -1 / L, G), lam / L
             triplets = shrink_singular_values(
                 problem.kind, M, state.own.rank, partial(_constant, level), TOL, RESTARTS, start
             )
-            x = problem.new_columns.sided(problem.kind.from_triplets(*triplets))
+            x = problem.new_columns.rescale_sides(problem.kind.from_triplets(*triplets))
             z = problem.f.measure(x)
             f, after = problem.f.slopes(z)
             apart, dz = difference_norm(x.left, x.right, YU, YV) ** 2, z - zY

@@ -84,7 +84,7 @@ class PCG(Solver[Conjugate]):
         return run_memory(problem, rank, pairs=10 if problem.f.explicit else 6, lengths=8) + blocks
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Conjugate]:
-        point = problem.measured(x)
+        point = problem.evaluate_keeping_z(x)
         return State(point, Conjugate(None, None, first_decrement(problem, point), 0, Searched()))
 
     def prepare(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
@@ -101,7 +101,7 @@ class PCG(Solver[Conjugate]):
             beta = max(0.0, (size - before.inner(s)) / own.decrement)
             slope = beta * d.inner(g) - size  # of −S + βD⁻
             beta = beta if slope <= -ORTHOGONAL * size else 0.0
-        d = s.reversed_onto(beta, s if d is None else d)
+        d = s.negated_axpy_(beta, s if d is None else d)
         return replace(state, own=replace(own, d=d, last=None, decrement=size))
 
     def step(self, problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
@@ -111,7 +111,7 @@ class PCG(Solver[Conjugate]):
             state = _renewed(problem, state)
         taken = _search(problem, state)
         if taken.phase.at_rest:  # drop the last direction, and the rounding of updated measurements
-            fresh = problem.measured(state.point.x.fresh) if state.own.age else state.point
+            fresh = problem.evaluate_keeping_z(state.point.x.fresh) if state.own.age else state.point
             own = replace(state.own, d=None, age=0, blocks=None)
             state = self.prepare(problem, State(fresh, own))
             taken = _search(problem, state)
@@ -145,4 +145,4 @@ def _renewed(problem: Objective, state: State[Conjugate]) -> State[Conjugate]:
     change = x.balancing() if problem.invariant else None
     if change is not None:
         x, d = x.times(*change), d.times(*change)
-    return State(problem.measured(x), replace(state.own, d=d, age=0, blocks=None))
+    return State(problem.evaluate_keeping_z(x), replace(state.own, d=d, age=0, blocks=None))

@@ -58,7 +58,7 @@ class SoftImpute(Solver[Nothing]):
         if not x.left.any():
             U = np.linalg.qr(gaussian(np.random.default_rng(0), x.left.shape, x.dtype))[0] * _ratio(problem)
             x = problem.kind.pair(U, np.zeros_like(x.right))
-        return State(problem.measured(x), Nothing())
+        return State(problem.evaluate_keeping_z(x), Nothing())
 
     def step(self, problem: Objective, state: State[Nothing]) -> State[Nothing]:
         rho, ratio = problem.new_columns.rho(problem.kind), _ratio(problem)
@@ -68,8 +68,8 @@ class SoftImpute(Solver[Nothing]):
         V, D, R = _regressed(X.H @ U, D, lam)
         X = _filled(problem, problem.kind.pair((U @ R) * D, V * D))
         U, D, R = _regressed(X @ V, D, lam)
-        new = problem.measured(problem.kind.pair(U * D * ratio, (V @ R) * D / ratio))
-        return State(problem.measured(0.0 * new.x) if _vanishing(problem, new, rho, D) else new, Nothing())
+        new = problem.evaluate_keeping_z(problem.kind.pair(U * D * ratio, (V @ R) * D / ratio))
+        return State(problem.evaluate_keeping_z(0.0 * new.x) if _vanishing(problem, new, rho, D) else new, Nothing())
 
 
 def _ratio(problem: Objective) -> float:

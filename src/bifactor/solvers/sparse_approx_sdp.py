@@ -141,7 +141,7 @@ class SparseApproxSDP(Solver[SDPMemory]):
         return max(run_memory(problem, rank, pairs=8, lengths=5), corner) + stages_memory(problem, range(1, rank), 1.0)
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[SDPMemory]:
-        point = problem.measured(SETS[type(problem.kind)].first(problem, x, self.radius))
+        point = problem.evaluate_keeping_z(SETS[type(problem.kind)].first(problem, x, self.radius))
         # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(point, SDPMemory(1, None, 0.0, point.value, rank), Staged())
 
@@ -166,7 +166,7 @@ class SparseApproxSDP(Solver[SDPMemory]):
             a = min(1.0, best_multiple(problem.f.line(now.z, corner.dz), 1.0))
         x, exact = blend(now.x, corner.x, a, own.rank)
         # Measured again: the first corners are far away, and their rounding would stay in an updated z.
-        return problem.measured(x if exact else SETS[type(problem.kind)].back(x, self.radius))
+        return problem.evaluate_keeping_z(x if exact else SETS[type(problem.kind)].back(x, self.radius))
 
     def _next(self, problem: Objective, state: State[SDPMemory], tol: float) -> Corner:
         """−τuvᴴ, from the leading pair (u, v) of ∇f."""
@@ -175,7 +175,7 @@ class SparseApproxSDP(Solver[SDPMemory]):
         # Another seed each time, so that a direction missed once is found later.
         rng = np.random.default_rng(own.k)
         start = own.corner if own.steep > 0 else None
-        u, s, v = problem.kind.leading(problem.f.pull_back(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
+        u, s, v = problem.kind.leading(problem.f.adjoint_z(slopes), 1, rng, tol, RESTARTS, sign=-1, start=start)
         x = self.radius**0.5 * problem.kind.pair(u, v)
         dz = problem.f.measure(x) - z
         return Corner(x, dz, -inner(slopes, dz), float(s[0]))

@@ -207,14 +207,14 @@ class SPG(Solver[SPGMemory]):
         here = Target(x, None)
         if self._outside(x):
             here = self._nearest(LowRankPlus(x.left, x.right, 0.0, problem.f.gradient(x)), rank, here)
-        point = problem.measured(here.x)
+        point = problem.evaluate_keeping_z(here.x)
         # At X = 0 the gradient in the factors is 0, but the run continues.
         return State(point, SPGMemory(1.0, (point.value,), rank, here.split), Staged())
 
     def step(self, problem: Objective, state: State[SPGMemory]) -> State[SPGMemory]:
         now, own = state.point, state.own
         slopes = problem.f.slopes(now.z)[1]
-        G = problem.f.pull_back(slopes)
+        G = problem.f.adjoint_z(slopes)
         ahead = LowRankPlus(now.x.left, now.x.right, -max(own.length, 1.0), G)
         target = self._nearest(ahead, own.rank, Target(now.x, own.split))
         dz = problem.f.measure(target.x) - now.z

@@ -71,14 +71,14 @@ class SVP(Solver[Limited]):
 
     def init(self, problem: Objective, x: Factors, rank: int) -> State[Limited]:
         # At X = 0 the gradient in the factors is 0, but the run continues.
-        return State(problem.measured(x), Limited(rank), Moving() if x.any() else Staged())
+        return State(problem.evaluate_keeping_z(x), Limited(rank), Moving() if x.any() else Staged())
 
     def step(self, problem: Objective, state: State[Limited]) -> State[Limited]:
         x, G = state.point.x, problem.f.gradient(state.point.x, state.point.z)
         moved = LowRankPlus(x.left, x.right, -self._step(problem, state, G), G)
         start = x if x.any() else None
         A, s, B = problem.kind.leading(moved, state.own.rank, np.random.default_rng(0), TOL, RESTARTS, start=start)
-        return State(problem.measured(problem.kind.from_triplets(A, np.maximum(s, 0), B)), state.own)
+        return State(problem.evaluate_keeping_z(problem.kind.from_triplets(A, np.maximum(s, 0), B)), state.own)
 
     def _step(self, problem: Objective, state: State[Limited], G: LinearMap) -> float:
         mu = 1 / ((1 + DELTA) * problem.curvature_of_kind) if self.mu is None else self.mu

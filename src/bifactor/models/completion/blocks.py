@@ -66,7 +66,9 @@ def _suited(settings: CompletionSettings, data: BlockView) -> CompletionSettings
     loss, levels = settings.loss, data.levels
     fits = loss.located or loss.left_open
     if levels is None and loss.left_open and not loss.located:
-        return replace(settings, loss=loss.suited(subsample_blocks(data, MAX_SEARCH_ENTRIES).values), fits_loss=fits)
+        return replace(
+            settings, loss=loss.with_data_parameters(subsample_blocks(data, MAX_SEARCH_ENTRIES).values), fits_loss=fits
+        )
     return replace(settings, loss=with_data_parameters(loss, data, False), fits_loss=fits)
 
 
@@ -124,7 +126,7 @@ def _posterior_in_blocks(
     assert result.posterior is not None
     U, V = result.posterior.means(to_numpy(result.U).dtype)
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, result.posterior, choice)
-    return model.with_living() if settings.n_components is None else model
+    return model.pruned() if settings.n_components is None else model
 
 
 class SettingsChoice(NamedTuple):
@@ -222,7 +224,7 @@ def block_constant(data: BlockView, loss: Loss, executor: Executor | None) -> fl
     f = Partitioned(loss, data, executor)
 
     def slopes(a: float) -> tuple[float, float]:
-        return f.over(sloped_at, settings=(a,)).sums
+        return f.run_pass(sloped_at, settings=(a,)).sums
 
     if loss.quadratic:
         slope, curvature = slopes(0.0)
@@ -272,7 +274,7 @@ def block_scores(model: Model, held: BlockView, executor: Executor | None) -> tu
     f = Partitioned(model.loss, data, executor)
     judge = ScoringSettings(model.loss, model.intercept, model.clip, null, null_loss, -(-held.store.size // SHOWN))
     outer, inner = f.sides(model.U, model.V)
-    _, sums, each = f.over(score_block, (outer,), (inner,), (judge,))
+    _, sums, each = f.run_pass(score_block, (outer,), (inner,), (judge,))
     size, right, absolute, squares, losses, nothing, lowest = (float(one) for one in sums)
     answer: dict[str, Any] = {"entries": int(size), "unknown": 0}
     if model.loss.targets is SIGNS:
@@ -299,6 +301,6 @@ def score_block(
     error = predicted - y
     right = np.count_nonzero((predicted >= 0.5) == (y > 0))
     losses = loss.value(z.astype(np.float64), y), judge.null_loss.value(np.full(y.size, judge.null), y)
-    sums = y.size, right, np.abs(error).sum(), error @ error, *(one.sum() for one in losses), loss.lowest(y).sum()
+    sums = y.size, right, np.abs(error).sum(), error @ error, *(one.sum() for one in losses), loss.saturated(y).sum()
     some = slice(None, None, judge.step)
     return BlockResult(sums=tuple(map(float, sums)), each=(y[some], predicted[some]))

@@ -146,7 +146,7 @@ def with_range(data: Observations, intercept: float) -> Observations:
 def with_data_parameters(settings: CompletionSettings, y: Array) -> CompletionSettings:
     """Settings with the parameters of the loss that are left to the data."""
     loss = settings.loss
-    return replace(settings, loss=loss.suited(y), fits_loss=loss.located or loss.left_open)
+    return replace(settings, loss=loss.with_data_parameters(y), fits_loss=loss.located or loss.left_open)
 
 
 def _with_ridge(
@@ -162,7 +162,7 @@ def _with_ridge(
     offset_ridge = offset_ridge if settings.offset_ridge is None else settings.offset_ridge * scale
     init = warm_start(start, problem, found.rank, sides)
     result = run_with_ridge(problem, found.rank, found.ridge, offset_ridge, init, settings)
-    U, V, side = sides.unfolded(
+    U, V, side = sides.add_features(
         with_requested_rank(unscale_fixed_columns(problem.kind.pair(result.U, result.V)), settings)
     )
     fixed = OFFSETS if settings.offsets else (0, 0)
@@ -258,7 +258,7 @@ def _with_posterior(
         posterior = posterior.blinded(choice.blind, (rows, cols))
     U, V = posterior.means(result.U.dtype)
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
-    return (model.with_living() if settings.n_components is None else model).with_side()
+    return (model.pruned() if settings.n_components is None else model).with_side()
 
 
 def run_posterior(
@@ -347,7 +347,7 @@ def as_problem(
 ) -> Problem:
     """The problem of fitting the data with a fixed intercept."""
     operator: Operator = Entries(data.rows, data.cols, data.shape)
-    operator = operator if sides is None else sides.seen_by(operator)
+    operator = operator if sides is None else sides.wrap(operator)
     y, loss = data.values, settings.loss
     if loss.quadratic:  # equivalent to a shifted loss, and compiled
         y = y - y.dtype.type(intercept)
@@ -412,7 +412,7 @@ def warm_start(start: Model | None, problem: Objective, rank: int, sides: Scaled
     """Start from an earlier fit, if its shape and rank match."""
     if start is None or (start.U.shape[0], start.V.shape[0]) != problem.f.measured_shape:
         return None
-    factors = (start.U, start.V) if sides is None else sides.folded(start.U, start.V, start.side)
+    factors = (start.U, start.V) if sides is None else sides.remove_features(start.U, start.V, start.side)
     factors = scale_fixed_columns(problem, *factors) if factors and start.offsets else factors
     return Given(*factors) if factors and start.U.shape[1] == rank + problem.kind.fixed_columns else None
 

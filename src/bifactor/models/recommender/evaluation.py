@@ -36,7 +36,7 @@ class Ranked:
     def recommend(self, rows: Array, n: int, /) -> tuple[Array, Array]:
         fit = self.fit
         columns, predicted, _ = top_columns(
-            fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.taken(rows), n, True, None
+            fit, RankingCriterion(fit.model.U[rows], fit.model.V), fit.seen.select(rows), n, True, None
         )
         return columns, predicted
 
@@ -159,7 +159,7 @@ def split_later_choices(fit: Fit, data: Observations) -> tuple[Split, dict[str, 
     here = (i >= 0) & (j >= 0)
     shape = (len(fit.rows), len(fit.cols))
     asked = np.arange(shape[0]) if isinstance(fit.seen, Pairs) else np.unique(i[here])  # not all blocks are read
-    train = _ones(asked, fit.seen.taken(asked), shape)
+    train = _ones(asked, fit.seen.select(asked), shape)
     every = sparse.csr_array((np.ones(int(here.sum())), (i[here], j[here])), shape=shape)
     test = without(every, train)
     users = np.flatnonzero(np.diff(test.indptr))

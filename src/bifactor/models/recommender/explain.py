@@ -37,14 +37,14 @@ class Reasons:
         if model.clicks is None or model.ridge is None:
             raise InputError("Only recommendations from clicks can be explained. Fit a Recommender (--implicit).")
         self._seen, self._ridge, self._weight = fit.seen, model.ridge, model.clicks.unobserved
-        self._V, self._items = model.alone().V.astype(np.float64), model.clicks.items
+        self._V, self._items = model.without_item_scores().V.astype(np.float64), model.clicks.items
         self._asked = model.V[:, self._V.shape[1] :].astype(np.float64)
         part = model.clicks.part(1)
         self._gram = self._weight * (self._V.T @ (self._V if part is None else part[:, None] * self._V))
 
     def of(self, row: int, columns: Array, n: int) -> tuple[Array, Array]:
         """For each of these columns, the n that contribute most, and their contributions: both columns × n or fewer."""
-        V, chosen, sure = self._V, self._seen[row], self._seen.sure(row)
+        V, chosen, sure = self._V, self._seen[row], self._seen.weights_of(row)
         ridge = self._ridge * (sure.sum() + self._weight * len(V))
         M = self._gram + (V[chosen].T * sure) @ V[chosen] + ridge * np.eye(V.shape[1])
         carried = np.linalg.solve(M, V[columns].T) if ridge > 0 else np.linalg.lstsq(M, V[columns].T)[0]

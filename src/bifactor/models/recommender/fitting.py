@@ -37,9 +37,9 @@ def fit_clicks(data: Observations, settings: CompletionSettings, start: Model | 
     if not sides.none:
         clicks = replace(clicks, known=Pairs.of(data).known(data.shape[1]))
     problem = clicks_problem(data, clicks, best.ridge, sides)
-    init = warm_start(None if start is None else start.alone(), problem, rank, sides)
+    init = warm_start(None if start is None else start.without_item_scores(), problem, rank, sides)
     result = run(problem, rank, settings.solver, init, after_choice(settings, clicks))
-    U, V, side = sides.unfolded(problem.kind.pair(result.U, result.V))
+    U, V, side = sides.add_features(problem.kind.pair(result.U, result.V))
     model = Model(settings.loss, 0.0, (0, 0), best.ridge, U, V, result, clicks=clicks, side=side)
     if best.item_share == 0:
         return model

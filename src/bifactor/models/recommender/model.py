@@ -27,7 +27,7 @@ def clicks_problem(
     rows, cols = ridge_weights(data, clicks.unobserved)
     operator: Operator = Entries(data.rows, data.cols, data.shape)
     if sides is not None:
-        operator, rows, cols = sides.seen_by(operator), sides.weights(0, rows), sides.weights(1, cols)
+        operator, rows, cols = sides.wrap(operator), sides.weights(0, rows), sides.weights(1, cols)
     penalty = Ridge(ridge, rows=rows, cols=cols) if ridge > 0 else None
     cells = all_cells(clicks.unobserved, clicks.part(0), clicks.part(1))
     return Problem("squared", operator, data.values, data.weights, penalty) + cells

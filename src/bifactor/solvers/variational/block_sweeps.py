@@ -89,7 +89,7 @@ class BlockSweeps(Sweeps[Swept]):
         """After half a sweep: the rows of the longer side are found."""
         tall, short = self.sides
         variance = self.about.variance(2 * float(self.problem.f.value(x)))
-        half = FactorPosterior.vague(x, short, self.counts, self.about.mean_square, self.shared, ())
+        half = FactorPosterior.initial(x, short, self.counts, self.about.mean_square, self.shared, ())
         prior = vague_prior(Places.of(x, tall, self.shared), self.about.mean_square)
         precision = np.ones(self.problem.shape[tall]) if self.varies[0] else None
         return self._found(x, half, (prior, variance, precision), STRENGTH)[0]
@@ -111,7 +111,10 @@ class BlockSweeps(Sweeps[Swept]):
         precisions = () if tall.precision is None else (tall.found_with[2], tall.precision)
         known = weight_by_precision(*short.known)
         means = self._sides_of(state.point.x)[0]
-        (packed,), q = self.bound.over(tasks.spreads, (means, *precisions), known, (how,)).sums, short.rows.precision
+        (packed,), q = (
+            self.bound.run_pass(tasks.spreads, (means, *precisions), known, (how,)).sums,
+            short.rows.precision,
+        )
         blocks = packed * (q / own.variance)[:, None]
         constant = self.about.normalisation(own.variance) + tall.totals.cost(tall.prior) + tall.cost
         constant += short.cost_of_spread + 0.5 * short.traces(blocks)
@@ -131,7 +134,7 @@ class BlockSweeps(Sweeps[Swept]):
         fixed = means.copy()
         fixed[:, places.free] = 0
         known = weight_by_precision(*short.known)
-        (counts,), (packed, linear), _ = self.bound.over(tasks.pool_block, (fixed,), known)
+        (counts,), (packed, linear), _ = self.bound.run_pass(tasks.pool_block, (fixed,), known)
         pooled = MomentSums(packed, linear, np.zeros(1))
         cold = pooled_row(pooled, places, tall.prior, own.variance), short.pooled(own.sums, own.variance)
         found = replace(rows, cold=cold[0]).with_cold(to_numpy(counts), None)
@@ -155,7 +158,7 @@ class BlockSweeps(Sweeps[Swept]):
                 return np.empty((0, how.places.rank * (how.places.rank + 1) // 2))
             arrays = (means, wanted) if used is None else (means, used, wanted)
             known = weight_by_precision(*others.known)
-            passed = bound.executor.over(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
+            passed = bound.executor.run_pass(parts, bound.recipe, tasks.covariances, arrays, known, (how,))
             found: Array = np.concatenate(passed.each)[(np.cumsum(wanted) - 1)[index]]
             return found
 
@@ -172,7 +175,7 @@ class BlockSweeps(Sweeps[Swept]):
         after = cast(short.means, self.problem.dtype)
         arrays = (before,) if precision is None else (before, precision)
         shared = *weight_by_precision(*short.known), inner, after
-        (means, *rest), (*sums, errors, moments, volume, seen, told, moved), _ = self.bound.over(
+        (means, *rest), (*sums, errors, moments, volume, seen, told, moved), _ = self.bound.run_pass(
             tasks.sweep_block, arrays, shared, (how,)
         )
         totals, told = Totals(moments, volume, seen), PrecisionStats(*told)
@@ -197,7 +200,7 @@ class BlockSweeps(Sweeps[Swept]):
         value = self.about.normalisation(variance) + errors / (2 * variance)
         value += tall.totals.cost(tall.prior) + tall.cost + short.cost
         x = self.problem.kind.pair(*self.bound.sides(means, after))
-        slopes = self._slope(means, tall, x, variance), short.slope(sums, variance) + short.pulled
+        slopes = self._slope(means, tall, x, variance), short.slope(sums, variance) + short.prior_gradient
         gradient = x.gradient(*self.bound.sides(*slopes))
         return Point(x, value, None, value, gradient, (value, gradient))
 
@@ -246,7 +249,7 @@ class SpreadInBlocks:
 
     def times(self, rows: Array) -> Array:
         q = self.short.precision / self.variance
-        found: Array = self.bound.over(tasks.spread_times, (rows,), (q[:, None] * self.short.spread,)).tall[0]
+        found: Array = self.bound.run_pass(tasks.spread_times, (rows,), (q[:, None] * self.short.spread,)).tall[0]
         precisions = () if self.tall.precision is None else (self.tall.precision,)
         return map_tall(tasks.with_prior, found, rows, *precisions, free=self.places.free, prior=self.tall.prior)
 
@@ -257,7 +260,7 @@ _known: WeakKeyDictionary[Partitioned, tuple[DataStatistics, Array]] = WeakKeyDi
 def data_statistics(bound: Partitioned) -> tuple[DataStatistics, Array]:
     """The statistics of data that do not depend on factors, and the entries of each row of the shorter side; cached."""
     if bound not in _known:
-        *about, counts = bound.over(tasks.summarise_block).sums
+        *about, counts = bound.run_pass(tasks.summarise_block).sums
         _known[bound] = DataStatistics(*about), counts
     return _known[bound]
 

@@ -221,7 +221,7 @@ class FactorPosterior:
         return cls(rows, counts, side.volume, side.noise, told)
 
     @classmethod
-    def vague(
+    def initial(
         cls, x: Factors, which: int, counts: Array, mean_square: float, shared: bool, features: Matrices
     ) -> "FactorPosterior":
         """Around a start: small covariances, and priors with which the columns together explain the mean of y².
@@ -235,7 +235,7 @@ class FactorPosterior:
         covariance[:, places.diagonal] = VAGUE / prior
         volume = int(np.count_nonzero(counts)) * float(np.sum(np.log(VAGUE / prior)))
         alike = Precisions(np.ones(len(means)))
-        told = tuple(Regression.vague(one, counts, prior, places.effects) for one in features if places.rank)
+        told = tuple(Regression.initial(one, counts, prior, places.effects) for one in features if places.rank)
         return cls(Gaussians(means, covariance, places, prior, alike.mean), counts, volume, alike, told)
 
     @property
@@ -312,7 +312,7 @@ class FactorPosterior:
             others = sum(other.expected for other in found if other is not one)
             found[k] = one.fitted(self.means[:, free] - others, self.rows.prior)
         new, cold, means = replace(self, regressions=tuple(found)), self.counts == 0, self.means.copy()
-        means[np.ix_(cold, free)] = new.around.means[np.ix_(cold, free)]
+        means[np.ix_(cold, free)] = new.gaussian_prior.means[np.ix_(cold, free)]
         return replace(new, rows=replace(self.rows, means=means))
 
     def with_best_prior(self) -> "FactorPosterior":
@@ -336,7 +336,7 @@ class FactorPosterior:
         return (self.rows.precision / variance)[:, None] * change
 
     @property
-    def pulled(self) -> Array:
+    def prior_gradient(self) -> Array:
         """The derivative of the contribution of the prior."""
         pull = np.zeros_like(self.means)
         pull[:, self.places.free] = self.means[:, self.places.free] * self.rows.prior
@@ -345,7 +345,7 @@ class FactorPosterior:
         return pull
 
     @property
-    def around(self) -> GaussianPrior:
+    def gaussian_prior(self) -> GaussianPrior:
         """The prior as a function of the means."""
         precision, means = np.zeros(self.places.width), np.zeros_like(self.means)
         precision[self.places.free] = self.rows.prior
@@ -375,8 +375,8 @@ class FactorPosterior:
         """The cost without the contribution of the means to the prior."""
         seen = self.counts > 0
         if self.expected is None:
-            return self.cost - 0.5 * float(np.sum(self.means[seen] * self.pulled[seen]))
-        around = self.around
+            return self.cost - 0.5 * float(np.sum(self.means[seen] * self.prior_gradient[seen]))
+        around = self.gaussian_prior
         return self.cost - replace(around, means=around.means[seen]).value(self.means[seen])
 
     @property

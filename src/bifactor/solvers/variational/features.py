@@ -181,7 +181,7 @@ class Regression:
     learned: Learned
 
     @classmethod
-    def vague(cls, features: sparse.csr_array, counts: Array, prior: Array, effects: int) -> "Regression":
+    def initial(cls, features: sparse.csr_array, counts: Array, prior: Array, effects: int) -> "Regression":
         """A regression with weights around 0, for rows with these numbers of measurements."""
         seen = counts > 0
         used, count = features[np.flatnonzero(seen)], features.shape[1]

@@ -303,7 +303,7 @@ class Posterior:
         drawn = source.standard_normal(i.size) if self.degrees is None else source.standard_t(self.degrees, i.size)
         return drawn * np.sqrt(self._scale(i, j))
 
-    def living(self, fixed: int) -> Array:
+    def active_components(self, fixed: int) -> Array:
         """The components, after the fixed columns and their partners, that noticeably change predictions."""
         sizes = [np.mean(part.means[:, fixed:] ** 2, axis=0) if len(part) else 0.0 for part in (self.rows, self.cols)]
         return np.asarray(sizes[0] * sizes[1] >= LIVES * self.variance / self.weight)

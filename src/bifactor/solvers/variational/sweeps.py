@@ -119,7 +119,7 @@ class EntrySweeps(Sweeps[Inferred]):
         data = self._data()
         variance = data.about.variance(2 * float(self.problem.f.value(x)))
         rows, cols = (
-            FactorPosterior.vague(
+            FactorPosterior.initial(
                 x, side, data.counts[side], data.about.mean_square, self.shared, self._features(data, side)
             )
             for side in (0, 1)
@@ -215,7 +215,7 @@ class EntrySweeps(Sweeps[Inferred]):
         value += 0.0 if trust is None else trust.cost
         pair = [cast(half.means, self.problem.dtype) for half in (rows, cols)]
         x = self.problem.kind.pair(*pair)
-        gradient = x.gradient(rows.slope(sums, variance) + rows.pulled, slope + cols.pulled)
+        gradient = x.gradient(rows.slope(sums, variance) + rows.prior_gradient, slope + cols.prior_gradient)
         z = data.bound.operator.forward(x.left, x.right) if x.width else np.zeros(data.y.size, self.problem.dtype)
         point = Point(x, value, z, value, gradient, (value, gradient))
         return State(point, Inferred(rows.side, cols.side, variance, *sums, trust))
@@ -251,7 +251,7 @@ def _conditional(
         blocks.append(packed * (means[side] / variance)[:, None])
     constant = cost + data.about.normalisation(variance) + sum(half.cost_of_spread for half in halves)
     constant += 0.5 * rows.traces(blocks[0])
-    priors = (rows.around, cols.around) if rows.regressions or cols.regressions else None
+    priors = (rows.gaussian_prior, cols.gaussian_prior) if rows.regressions or cols.regressions else None
     for half, packed in zip(halves, blocks, strict=True):
         if priors is None:
             packed[:, half.places.pairs[half.places.diagonal]] += half.rows.prior
