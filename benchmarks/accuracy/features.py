@@ -158,7 +158,7 @@ def ours(part: Part, ridge: float) -> Fitted:
     model = bf.MatrixCompletion(
         n_components=COMPONENTS, ridge=ridge, user_features=part.F, item_features=part.G, random_state=0
     )
-    return model.fit(table)._everywhere(model.model_.U)
+    return model.fit(table)._all_scores(model.model_.U)
 
 
 def collective(part: Part, ridge: float, weight: float) -> Fitted:

@@ -26,7 +26,7 @@ def test_the_kernel_gives_the_bits_of_the_reference():
 def test_the_numbers_are_those_of_splitmix64():
     """The first outputs from the state 1234567, as other programs publish them."""
     steps = np.arange(1, 4)
-    found = hash_reference.drawn(np.zeros(3, int), steps, np.uint64(1234567))
+    found = hash_reference.integers_of(np.zeros(3, int), steps, np.uint64(1234567))
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     assert found.tolist() == [number >> 11 for number in wanted]
 

@@ -97,14 +97,14 @@ def test_new_rows_are_found_from_features_and_entries(planted, model):
     data, _ = planted
     none = np.empty(0, np.int64)
     new = Observations(none, none, np.empty(0), (COLD, N), row_features=data.row_features[M - COLD :])
-    U, found = model.found(new, 0)
+    U, found = model.fold_in(new, 0)
     np.testing.assert_allclose(U, model.U[M - COLD :], atol=1e-10)
     np.testing.assert_allclose(found.covariance, model.posterior.rows.covariance[M - COLD :], rtol=1e-9, atol=1e-12)
     one = Observations(np.array([0]), np.array([3]), np.array([9.0]), (COLD, N), row_features=new.row_features)
-    moved, found = model.found(one, 0)
+    moved, found = model.fold_in(one, 0)
     np.testing.assert_allclose(moved[1:], U[1:], atol=1e-10)
     assert np.any(moved[0] != U[0])
-    bare = model.found(replace(one, row_features=None), 0)[0]
+    bare = model.fold_in(replace(one, row_features=None), 0)[0]
     assert np.all(np.isfinite(bare))
     assert np.ptp(bare[1:], axis=0).max() == 0
     for bad, words in (
@@ -113,7 +113,7 @@ def test_new_rows_are_found_from_features_and_entries(planted, model):
     ):
         for size in (0, 1):
             with pytest.raises(InputError, match=words):
-                model.found(
+                model.fold_in(
                     replace(
                         one, rows=one.rows[:size], cols=one.cols[:size], values=one.values[:size], row_features=bad
                     ),
@@ -153,9 +153,9 @@ def test_a_folder_keeps_weights(planted, tmp_path, implicit, components, whole):
     new = Observations(none, none, np.empty(0), (2, N), row_features=data.row_features[:2])
     for first, second in zip(model.posterior.rows.weights, again.posterior.rows.weights, strict=True):
         assert (first is None) == (second is None)
-    np.testing.assert_array_equal(again.found(new, 0)[0], model.found(new, 0)[0])
+    np.testing.assert_array_equal(again.fold_in(new, 0)[0], model.fold_in(new, 0)[0])
     if whole:
-        np.testing.assert_array_equal(again.found(new, 0)[1].covariance, model.found(new, 0)[1].covariance)
+        np.testing.assert_array_equal(again.fold_in(new, 0)[1].covariance, model.fold_in(new, 0)[1].covariance)
 
 
 def test_a_damaged_folder_is_refused(planted, model, tmp_path):

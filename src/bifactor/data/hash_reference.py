@@ -15,7 +15,7 @@ SCALE = 2.0**-53
 """The unit of 53-bit integers, the precision of a double."""
 
 
-def begun(seed: int) -> np.uint64:
+def initial_state(seed: int) -> np.uint64:
     """The start of the generator, which must differ greatly for similar seeds."""
     return np.uint64(_mixed(np.array([seed], np.uint64) + np.uint64(STEP))[0])
 
@@ -27,10 +27,10 @@ def bound(fraction: float) -> np.uint64:
 
 def hashed(rows: Array, cols: Array, seed: int) -> Array:
     """A number in [0, 1) for each entry."""
-    return drawn(rows, cols, begun(seed)) * SCALE
+    return integers_of(rows, cols, initial_state(seed)) * SCALE
 
 
-def drawn(rows: Array, cols: Array, start: np.uint64) -> Array:
+def integers_of(rows: Array, cols: Array, start: np.uint64) -> Array:
     """The 53-bit integers of entries."""
     place = (rows.astype(np.uint64) << np.uint64(32)) + cols.astype(np.uint64)
     return _mixed(place * np.uint64(STEP) + start) >> np.uint64(11)

@@ -59,7 +59,7 @@ class FromStore:
     def _fit_blocks(self: Any, data: BlockView, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_blocks(data, settings, start)
 
-    def _fitted_store(self: Any, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Any:
+    def _fit_store(self: Any, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Any:
         if sample_weight is not None:
             raise InputError("A block store contains its own weights. Leave out sample_weight.")
         for name in ("user_features", "item_features"):
@@ -74,9 +74,9 @@ class FromStore:
         note_columns(self, store.shape[1])
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, store, data, settings, start, self._fit_blocks)
-        self._keep(model, store)
+        self._set_model(model, store)
         some = None if model.posterior is None else subsample_blocks(data, MAX_NOISE_SELECTION_ENTRIES)
-        self._note(model, None if some is None else mean_noise(model.require_posterior(), some))
+        self._set_run_attributes(model, None if some is None else mean_noise(model.require_posterior(), some))
         return self
 
 
@@ -99,7 +99,7 @@ class ErrorBars:
             The probability, between 0 and 1. It is right if the model is: entries that are missing because of their
             value are not covered.
         """
-        posterior, i, j, shape = self._doubt(rows, cols, unknown)
+        posterior, i, j, shape = self._posterior_at(rows, cols, unknown)
         ends = (self.model_.clipped(end + self.model_.intercept) for end in posterior.interval(i, j, level))
         lower, upper = (_shaped(end.astype(self.model_.U.dtype), shape) for end in ends)
         return lower, upper
@@ -134,7 +134,7 @@ class ErrorBars:
         require_flag(noise, "noise")
         rng = generator(seed_of(random_state))
         if rows is not None:
-            posterior, i, j, shape = self._doubt(rows, cols, "mean")
+            posterior, i, j, shape = self._posterior_at(rows, cols, "mean")
             drawn = [self._draw(posterior, i, j, noise, rng, whole=bool(shape)) for _ in range(n_samples)]
             return np.stack([_shaped(one, shape) for one in drawn])
         check_is_fitted(self, "model_")
@@ -159,18 +159,20 @@ class ErrorBars:
 
     def _std(self: Any, rows: Any, cols: Any) -> Array:
         """Standard deviation of new measurements at the entries of `predict`."""
-        posterior, i, j, shape = self._doubt(rows, cols, "mean")
+        posterior, i, j, shape = self._posterior_at(rows, cols, "mean")
         return _shaped(posterior.predictive_std(i, j).astype(self.model_.U.dtype), shape)
 
-    def _doubt(self: Any, rows: Any, cols: Any, unknown: str) -> tuple[Posterior, Array, Array, tuple[int, ...] | None]:
+    def _posterior_at(
+        self: Any, rows: Any, cols: Any, unknown: str
+    ) -> tuple[Posterior, Array, Array, tuple[int, ...] | None]:
         """The posterior, the entries that `predict` would return, and the shape of the result."""
         check_is_fitted(self, "model_")
         model = self.model_
         posterior = model.require_posterior()
         if cols is None and not (self.row_names_ is not None and self._has_pairs(frame_header(rows))):
-            data = self._encoded(observations(self, rows, reset=False), reset=False)
+            data = self._encode(observations(self, rows, reset=False), reset=False)
             require_small(data.shape)
-            found = model.found(data, 0)[1]
+            found = model.fold_in(data, 0)[1]
             return replace(posterior, rows=found), *_all(*data.shape), data.shape
         single = () if cols is not None and np.ndim(rows) == np.ndim(cols) == 0 else None
         if self.row_names_ is not None:
@@ -283,20 +285,20 @@ def picture_card(doubt: Array) -> str:
 class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fits factors to entries of a matrix."""
 
-    def _fitted(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
+    def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         if data.values.size == 0:
             raise InputError("No entry of X is known. Pass at least one known entry.")
-        data = self._with_features(self._encoded(data, reset=True))
+        data = self._with_features(self._encode(data, reset=True))
         start = getattr(self, "model_", None) if self.warm_start else None
         model = fit_watched(self, X, data, settings, start, self._fit_model)
         if model.side is not None and self._readers[0] is not None:
             model = replace(model, side=replace(model.side, standard=self._readers[0].standard))
-        self._keep(model, data)
+        self._set_model(model, data)
         sure = model.posterior is not None
-        self._note(model, mean_noise(model.require_posterior(), data) if sure else None)
+        self._set_run_attributes(model, mean_noise(model.require_posterior(), data) if sure else None)
         return self
 
-    def _note(self, model: Model, noise: float | None) -> None:
+    def _set_run_attributes(self, model: Model, noise: float | None) -> None:
         """Set the attributes that describe the run."""
         self.result_, self.ridge_path_, self.ridge_ = model.result, model.path, model.ridge
         self.n_iter_, self.noise_choice_ = model.result.n_iter, model.choice
@@ -325,7 +327,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
     def _fit_model(self, data: Observations, settings: CompletionSettings, start: Model | None) -> Model:
         return fit_model(data, settings, start)
 
-    def _keep(self, model: Model, data: Observations | BlockStore) -> None:
+    def _set_model(self, model: Model, data: Observations | BlockStore) -> None:
         """Store a model, and the data that it was fitted to."""
         extra = model.fixed_columns
         self.model_, self.observations_ = model, data
@@ -354,13 +356,13 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         else:
             new = observations(self, X, sample_weight, reset=False)
             new = replace(new, rows=new.rows + old.shape[0], shape=(old.shape[0] + new.shape[0], old.shape[1]))
-        return self._updated(new)
+        return self._update(new)
 
-    def _updated(self, new: Observations) -> Self:
-        model, data = update_model(self.model_, require_in_memory(self.observations_), self._encoded(new, reset=False))
+    def _update(self, new: Observations) -> Self:
+        model, data = update_model(self.model_, require_in_memory(self.observations_), self._encode(new, reset=False))
         if data.shape[1] > self.n_features_in_:
             note_columns(self, data.shape[1])
-        self._keep(model, data)
+        self._set_model(model, data)
         return self
 
     def decision_function(self, rows: Any, cols: Any = None, unknown: str = "mean") -> Array:
@@ -378,8 +380,8 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
             return scalar_if_single(z, rows, cols)
         if self.row_names_ is not None and self._has_pairs(frame_header(rows)):
             return self.fit_.decision_function(*self._pairs_of(rows), unknown)
-        data = self._encoded(observations(self, rows, reset=False), reset=False)
-        return self._everywhere(self.model_.rows(data))
+        data = self._encode(observations(self, rows, reset=False), reset=False)
+        return self._all_scores(self.model_.rows(data))
 
     def _has_pairs(self, header: list[str] | None) -> bool:
         """Whether a frame contains pairs: by its column names, or because its columns are not those of the matrix."""
@@ -402,7 +404,7 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         known entries.
         """
         check_is_fitted(self, "model_")
-        data = self._encoded(observations(self, X, reset=False), reset=False)
+        data = self._encode(observations(self, X, reset=False), reset=False)
         data = replace(data, row_features=self._features(features, data.shape[0]))
         return self.model_.rows(data)[:, int(self.model_.offsets) :]
 
@@ -411,9 +413,9 @@ class MatrixEstimator(CardMixin, FromStore, LongFormMixin, CallbackSupportMixin,
         check_is_fitted(self, "model_")
         first = int(self.model_.offsets)
         Z = validate_factors(Z, self.model_.V.shape[1] - first)
-        return self.model_.predicted(self._everywhere(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
+        return self.model_.predicted(self._all_scores(np.hstack([np.ones((Z.shape[0], first), Z.dtype), Z])))
 
-    def _everywhere(self, U: Array) -> Array:
+    def _all_scores(self, U: Array) -> Array:
         """z of rows in all columns, from factors whose first columns are offsets."""
         require_small((U.shape[0], self.model_.V.shape[0]))
         return matmul(U, self.model_.V.T) + U.dtype.type(self.model_.intercept)
@@ -475,18 +477,18 @@ class Completed:
         settings = self._settings()
         data = observations(self, X, sample_weight)
         require_small(data.shape)
-        return self._fitted(settings, X, data).complete()
+        return self._fit_observations(settings, X, data).complete()
 
 
 class Completion(Completed, MatrixEstimator):
     """Fits a matrix to some of its entries, and predicts the others."""
 
-    def _note(self, model: Model, noise: float | None) -> None:
-        super()._note(model, noise)
+    def _set_run_attributes(self, model: Model, noise: float | None) -> None:
+        super()._set_run_attributes(model, noise)
         self.offset_ridge_ = model.offset_ridge
 
     @abstractmethod
-    def _decoded(self, values: Array) -> Array:
+    def _decode(self, values: Array) -> Array:
         """Convert values of the loss to those that `predict` returns."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -505,15 +507,15 @@ class Completion(Completed, MatrixEstimator):
         """
         settings, store = self._settings(), store_or_none(X)
         if store is not None:
-            return self._fitted_store(settings, store, sample_weight)
-        return self._fitted(settings, X, observations(self, X, sample_weight))
+            return self._fit_store(settings, store, sample_weight)
+        return self._fit_observations(settings, X, observations(self, X, sample_weight))
 
     def complete(self) -> Array:
         """The completed matrix of the fit; an entry that was measured twice has the last value."""
         check_is_fitted(self, "model_")
         data = require_in_memory(self.observations_)
-        full = self.model_.predicted(self._everywhere(self.model_.U))
-        full[data.rows, data.cols] = self._decoded(data.values)
+        full = self.model_.predicted(self._all_scores(self.model_.U))
+        full[data.rows, data.cols] = self._decode(data.values)
         return full
 
     def recommend(
@@ -544,7 +546,7 @@ class Completion(Completed, MatrixEstimator):
         factors that were found from the other four fifths.
         """
         check_is_fitted(self, "model_")
-        data = self._encoded(observations(self, X, sample_weight, reset=False), reset=False)
+        data = self._encode(observations(self, X, sample_weight, reset=False), reset=False)
         if data.values.size == 0:
             raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         if is_triples(X):

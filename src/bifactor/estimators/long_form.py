@@ -40,19 +40,19 @@ class LongFormMixin(ABC):
         """The validated parameters."""
 
     @abstractmethod
-    def _encoded(self, data: Observations, reset: bool) -> Observations:
+    def _encode(self, data: Observations, reset: bool) -> Observations:
         """Encode the values for the loss."""
 
     @abstractmethod
-    def _fitted(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
+    def _fit_observations(self, settings: CompletionSettings, X: Any, data: Observations) -> Self:
         """Fit to observations."""
 
     @abstractmethod
-    def _fitted_store(self, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Self:
+    def _fit_store(self, settings: CompletionSettings, store: BlockStore, sample_weight: Any = None) -> Self:
         """Fit to data in blocks."""
 
     @abstractmethod
-    def _updated(self, new: Observations) -> Self:
+    def _update(self, new: Observations) -> Self:
         """Add observations."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class LongFormMixin(ABC):
         """The names in each line of a frame."""
 
     @abstractmethod
-    def _told(self, z: Array) -> dict[str, Array]:
+    def _prediction_columns(self, z: Array) -> dict[str, Array]:
         """Predictions as columns of a frame."""
 
     @abstractmethod
@@ -98,10 +98,10 @@ class LongFormMixin(ABC):
         """
         settings, store = self._settings(), store_or_none(source, long=True)
         if store is not None:
-            return self._fitted_store(settings, store)
+            return self._fit_store(settings, store)
         data = read(source, row=row, col=col, value=value, weight=weight, wide=False, text_names=text_names)
         note_columns(self, data.shape[1])
-        return self._fitted(settings, source, data)
+        return self._fit_observations(settings, source, data)
 
     def partial_fit_long(
         self, source: Any, *, row: Column = None, col: Column = None, value: Column = None, weight: Column = None
@@ -114,7 +114,7 @@ class LongFormMixin(ABC):
         rows, i = old_rows.extended(new_rows.values, "row")
         cols, j = old_cols.extended(new_cols.values, "column")
         placed = observations_from_names((rows, i[new.rows]), (cols, j[new.cols]), new.values, new.origin, new.weights)
-        return self._updated(placed)
+        return self._update(placed)
 
     def predict_long(
         self, frame: Any, *, row: Column = None, col: Column = None, unknown: str = "mean", return_std: bool = False
@@ -132,7 +132,7 @@ class LongFormMixin(ABC):
         names = (np.empty(0, object),) * 2 if nothing else self._pairs_of(frame, row, col)
         i, j = self.fit_.known_pairs(*names, unknown)
         doubt = {"std": self.fit_.std(i, j)} if return_std else {}
-        added = {**self._told(self.fit_.scores(i, j)), **doubt, "known": match_status(i, j).tolist()}
+        added = {**self._prediction_columns(self.fit_.scores(i, j)), **doubt, "known": match_status(i, j).tolist()}
         if not isinstance(table, nw.DataFrame):
             first, second = (self._header or ("row", "column"))[:2]
             return {first: names[0], second: names[1], **added}
@@ -157,7 +157,7 @@ class LongFormMixin(ABC):
         out. If a file is passed instead of a frame, a dict of arrays is returned. `features` is a frame or file with
         features of the rows, by name, in the same form as in the fit.
         """
-        data = self._encoded(self._read_long(frame, row, col, value, weight), reset=False)
+        data = self._encode(self._read_long(frame, row, col, value, weight), reset=False)
         rows, cols = _names(data)
         along = self.fit_.places(cols.values, "column")
         stay = data.part(along[data.cols] >= 0)
@@ -184,7 +184,7 @@ class LongFormMixin(ABC):
         unknown: str = "mean",
     ) -> float:
         """Fraction of deviance explained, D², at the entries of a file or frame, as predicted by the fit."""
-        data = self._encoded(self._read_long(source, row, col, value, weight), reset=False)
+        data = self._encode(self._read_long(source, row, col, value, weight), reset=False)
         rows, cols = _names(data)
         i, j = self.fit_.known_pairs(rows[data.rows], cols[data.cols], unknown)
         return deviance_explained(self.model_, data, self.fit_.scores(i, j))

@@ -207,7 +207,7 @@ class MatrixCompletion(ErrorBars, Completion):
         """Probabilities of the `levels_` at entries passed as for `predict`; only with loss="ordinal"."""
         return _grades(self).probabilities(self.decision_function(rows, cols, unknown))
 
-    def _told(self, z: Array) -> dict[str, Array]:
+    def _prediction_columns(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.model_.predicted(z)}
 
     def _settings(self) -> CompletionSettings:
@@ -215,12 +215,12 @@ class MatrixCompletion(ErrorBars, Completion):
         names += ["verbose", "random_state", "keep_features", "implicit_features"]
         return validate_settings(**{name: getattr(self, name) for name in names})
 
-    def _encoded(self, data: Observations, reset: bool) -> Observations:
+    def _encode(self, data: Observations, reset: bool) -> Observations:
         if reset:
             warn_of_clicks(data)
         return data
 
-    def _decoded(self, values: Array) -> Array:
+    def _decode(self, values: Array) -> Array:
         return values
 
 
@@ -347,15 +347,15 @@ class OneBitCompletion(Completion):
         Without `cols`, `rows` is a frame of pairs after `fit_long`, or a table of new rows as for `transform`; then all
         their entries are predicted. `unknown` is "mean" or "raise", see `MatrixCompletion.predict`.
         """
-        return self._told(self.decision_function(rows, cols, unknown))["prediction"]
+        return self._prediction_columns(self.decision_function(rows, cols, unknown))["prediction"]
 
-    def _told(self, z: Array) -> dict[str, Array]:
+    def _prediction_columns(self, z: Array) -> dict[str, Array]:
         return {"prediction": self.classes_[(z > 0).astype(np.intp)], "probability": self.model_.loss.mean(z)}
 
     def accuracy(self, X: Any) -> float:
         """Share of the known entries of X whose class is predicted correctly, with predictions as in `score`."""
         check_is_fitted(self, "model_")
-        data = self._encoded(observations(self, X, reset=False), reset=False)
+        data = self._encode(observations(self, X, reset=False), reset=False)
         if data.values.size == 0:
             raise InputError("No entry of X is known, so the score is undefined. Pass at least one known entry.")
         told = self.model_.scores(data.rows, data.cols) if is_triples(X) else left_out_scores(self.model_, data)
@@ -377,12 +377,12 @@ class OneBitCompletion(Completion):
         self.classes_ = classes
         return BlockView(store, Labels((float(classes[0]), float(classes[1])), self.binarize))
 
-    def _encoded(self, data: Observations, reset: bool) -> Observations:
+    def _encode(self, data: Observations, reset: bool) -> Observations:
         values = above_threshold(data.values, self.binarize)
         if reset:
             warn_of_clicks(data)
             self.classes_ = np.array([0.0, 1.0]) if self.binarize is not None else two_classes(values, ADVICE)
         return data.replaced(signs(values, self.classes_))
 
-    def _decoded(self, values: Array) -> Array:
+    def _decode(self, values: Array) -> Array:
         return (values + 1) / 2

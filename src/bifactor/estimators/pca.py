@@ -62,7 +62,7 @@ class LossPCA(CardMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, 
             raise InputError("No entry of X is known. Pass at least one known entry.")
         return X
 
-    def _fitted(self, X: Any, table: FullTable, chosen: CompletionSettings) -> Self:
+    def _fit_table(self, X: Any, table: FullTable, chosen: CompletionSettings) -> Self:
         m, n = table.shape
         if chosen.n_components is not None and chosen.n_components > min(m, n):
             raise InputError(
@@ -208,7 +208,7 @@ class LogisticPCA(LossPCA):
         """
         check_binarize(self.binarize)
         chosen = self._settings("logistic")
-        return self._fitted(X, self._labels(X, sample_weight, reset=True), chosen)
+        return self._fit_table(X, self._labels(X, sample_weight, reset=True), chosen)
 
     def transform(self, X: Any) -> Array:
         """Scores of rows, from their known entries."""
@@ -361,7 +361,7 @@ class PoissonPCA(LossPCA):
             with threads(self.n_jobs):
                 table = refit_loss(table, chosen)
         self.dispersion_ = 1 / table.loss.theta if isinstance(table.loss, NegativeBinomial) else 0.0
-        return self._fitted(X, table, chosen)
+        return self._fit_table(X, table, chosen)
 
     def transform(self, X: Any, exposure: Any = None) -> Array:
         """Scores of rows, from their known entries."""

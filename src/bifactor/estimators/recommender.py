@@ -153,13 +153,13 @@ class Recommender(ClickSettings, MatrixEstimator):
         """
         store = store_or_none(X)
         if store is not None:
-            return self._fitted_store(self._settings(), store, sample_weight)
+            return self._fit_store(self._settings(), store, sample_weight)
         if is_long(X):
             if sample_weight is not None:
                 raise InputError("sample_weight is not used for a frame of choices. Use fit_long with a weight column.")
             return self.fit_long(X)
         settings = self._settings()
-        return self._fitted(settings, X, validate_choices(self, X, sample_weight, reset=True))
+        return self._fit_observations(settings, X, validate_choices(self, X, sample_weight, reset=True))
 
     def fit_long(
         self,
@@ -191,10 +191,10 @@ class Recommender(ClickSettings, MatrixEstimator):
         """
         settings, store = self._settings(), store_or_none(source, long=True)
         if store is not None:
-            return self._fitted_store(settings, store)
+            return self._fit_store(settings, store)
         data = lines_of(source, row, col, value, weight, text_names=text_names)
         note_columns(self, data.shape[1])
-        return self._fitted(settings, source, data)
+        return self._fit_observations(settings, source, data)
 
     def recommend(
         self, rows: Any = None, n: int = 10, *, filter_seen: bool = True, items: Any = None, features: Any = None
@@ -277,7 +277,7 @@ class Recommender(ClickSettings, MatrixEstimator):
         along = self.fit_.places(data.column_names.values, "column")
         stay = data.part(along[data.cols] >= 0)
         part = replace(stay, cols=along[stay.cols], shape=(data.shape[0], len(self.fit_.cols)))
-        return held_out_ranking(self.model_, matrix_of(self._encoded(part, reset=False)))
+        return held_out_ranking(self.model_, matrix_of(self._encode(part, reset=False)))
 
     def predict(self, rows: Any, cols: Any, unknown: str = "mean") -> Array:
         """Scores of the entries (rows[t], cols[t]): near 1 for chosen entries, near 0 for most others."""
@@ -298,14 +298,14 @@ class Recommender(ClickSettings, MatrixEstimator):
         named = (self.unobserved, self.ridge, self.item_share, self.item_ridge)
         return Hyperparameters(*(None if a == "auto" else float(a) for a in named))
 
-    def _encoded(self, data: Observations, reset: bool) -> Observations:
+    def _encode(self, data: Observations, reset: bool) -> Observations:
         return counts_to_weights(data)
 
-    def _told(self, z: Array) -> dict[str, Array]:
+    def _prediction_columns(self, z: Array) -> dict[str, Array]:
         return {"prediction": z}
 
     def _histories(self, X: Any) -> sparse.csr_array:
-        return matrix_of(self._encoded(validate_choices(self, X, None, reset=False), reset=False))
+        return matrix_of(self._encode(validate_choices(self, X, None, reset=False), reset=False))
 
     def _read_long(self, source: Any, row: Any, col: Any, value: Any, weight: Any) -> Observations:
         self._require_names()

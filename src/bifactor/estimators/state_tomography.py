@@ -152,12 +152,12 @@ class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
 
     def density_matrix(self) -> Array:
         """ρ as a dense 2ⁿ × 2ⁿ array."""
-        U = self._fitted()
+        U = self._require_fitted()
         return matmul(U, herm(U))
 
     def purity(self) -> float:
         """tr ρ² = ‖UᴴU‖²_F: 1 for a pure state, 2⁻ⁿ for the maximally mixed one."""
-        U = self._fitted()
+        U = self._require_fitted()
         return float(np.linalg.norm(herm(U) @ U) ** 2)
 
     def fidelity(self, state: Any) -> float:
@@ -168,28 +168,28 @@ class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
         state : array, StateTomography, {"ghz", "w", "singlet"} or path
             A state vector, a density matrix, another fitted estimator, a name, or an npy or npz file.
         """
-        U = self._fitted()
+        U = self._require_fitted()
         if isinstance(state, (str, os.PathLike)):
             state = target_state(state, self.n_qubits_)
-        W = state._fitted() if isinstance(state, StateTomography) else state_factor(state)
+        W = state._require_fitted() if isinstance(state, StateTomography) else state_factor(state)
         if W.shape[0] != U.shape[0]:
             raise InputError(f"state has dimension {W.shape[0]}, but the fit has {U.shape[0]}. Pass one of equal size.")
         return min(float(np.linalg.norm(herm(U) @ W, "nuc") ** 2), 1.0)
 
     def probabilities(self, settings: Any) -> Array:
         """Probabilities of all outcomes of settings, n_settings × 2ⁿ, with columns in the bit order of the counts."""
-        U = self._fitted()
+        U = self._require_fitted()
         p = outcome_probabilities(U, check_labels(settings, "settings", "XYZ", self.n_qubits_))
         return p[:, bit_reversal(self.n_qubits_)] if self.bit_order == "reversed" else p
 
     def log_likelihood(self, settings: Any, counts: Any = None) -> float:
         """Σ y log p/Σ y: the mean over shots of the log probability of the observed outcome."""
-        U = self._fitted()
+        U = self._require_fitted()
         return self._counts(settings, counts, self.n_qubits_).log_likelihood(U)
 
     def save(self, path: str | Path) -> None:
         """Write `rho`, `factor` and `eigenvalues` to an npz file, as `bifactor tomography -o` does."""
-        FittedState(self._fitted(), self.result_).save(path)
+        FittedState(self._require_fitted(), self.result_).save(path)
 
     def _fit(self, data: Measurements) -> "StateTomography":
         n, d = data.n_qubits, 2**data.n_qubits
@@ -230,7 +230,7 @@ class StateTomography(CardMixin, BaseEstimator):  # type: ignore[misc]
         if self.bit_order not in ORDERS:
             raise InputError(f"bit_order={self.bit_order!r} is unknown. Pass one of {', '.join(ORDERS)}.")
 
-    def _fitted(self) -> Array:
+    def _require_fitted(self) -> Array:
         if not hasattr(self, "factor_"):
             raise InputError("This StateTomography is not fitted yet. Call fit_counts or fit_expectations first.")
         return self.factor_

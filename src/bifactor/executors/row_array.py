@@ -168,17 +168,17 @@ class RowArray(DistributedArray):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.noted is None:
             return self.meta
-        whole = np.concatenate(_told(self.device, self.noted))
+        whole = np.concatenate(_values_by_part(self.device, self.noted))
         return whole if dtype is None else whole.astype(dtype)
 
-    def told(self, function: Callable[..., Any], *others: Any) -> list[Any]:
+    def by_part(self, function: Callable[..., Any], *others: Any) -> list[Any]:
         """The small result of a function for each part."""
-        return _told(self.device, _noted(function, _placed((self, *others), self.device)))
+        return _values_by_part(self.device, _noted(function, _placed((self, *others), self.device)))
 
     def total(self, function: Callable[..., Any], *others: Any) -> Any:
         """The sum of a small function of each part, in their order; kept if the others are `RowArray`, too."""
         if not all(isinstance(a, RowArray) for a in others):
-            return sum_parts(self.told(function, *others))
+            return sum_parts(self.by_part(function, *others))
         asked = DeferredSum(function, self, *others)
         if not asked.known:
             _ask(self.device, [], asked)
@@ -196,7 +196,7 @@ class RowArray(DistributedArray):
         return float(self.total(np.sum)) / len(self)
 
     def largest(self) -> float:
-        return float(max(self.told(top)))
+        return float(max(self.by_part(top)))
 
     def foresee_inner(self, other: "RowArray") -> None:
         self.device.foreseen.append(DeferredSum(dot, self, other))
@@ -213,7 +213,7 @@ def _ask(device: RowPlacement, arrays: Sequence[Deferred], *sums: DeferredSum) -
     return told
 
 
-def _told(device: RowPlacement, asked: Deferred) -> list[Any]:
+def _values_by_part(device: RowPlacement, asked: Deferred) -> list[Any]:
     return [part[0] for part in _ask(device, [asked])]
 
 
@@ -272,7 +272,7 @@ def _noted(function: Callable[..., Any], placed: Sequence[Any]) -> Deferred:
 
 
 def _stacked(a: RowArray) -> tuple[np.ndarray, list[int]]:
-    parts = a.told(triangle)
+    parts = a.by_part(triangle)
     return np.concatenate(parts), [len(part) for part in parts]
 
 
@@ -330,7 +330,7 @@ NAMESPACE = _Namespace(
     real=lambda a: map_parts(np.real, a),
     sum=lambda a, dtype=None: a.total(sum_of, dtype),
     max=lambda a: a.largest(),
-    any=lambda a: any(a.told(np.any)),
+    any=lambda a: any(a.by_part(np.any)),
     where=lambda chosen, a, b: map_parts(np.where, chosen, a, b),
     isdtype=_isdtype,
     linalg=SimpleNamespace(vector_norm=_vector_norm, qr=_orthonormal),

@@ -171,20 +171,20 @@ class Model:
 
     def rows(self, new: Observations) -> Array:
         """Factors of new rows; `new` has all columns."""
-        return self.found(new, 0)[0]
+        return self.fold_in(new, 0)[0]
 
-    def found(self, new: Observations, side: int) -> tuple[Array, Gaussians | None]:
+    def fold_in(self, new: Observations, side: int) -> tuple[Array, Gaussians | None]:
         """Factors of new rows (side 0), or columns (1), and their posterior if the model has one.
 
         `new` has these rows alone and all columns, or the other way round.
         """
         if self.clicks is not None and self.clicks.items is not None:
-            own = self.without_item_scores().found(new, side)[0]
+            own = self.without_item_scores().fold_in(new, side)[0]
             return self.with_item_scores(own, new, side), None
         if self.posterior is None:
             assert self.ridge is not None
             centre = None if self.side is None else self.side.centre(new, side)
-            return (self._columns(new, centre) if side else self._folded(new, self.V, centre)), None
+            return (self._columns(new, centre) if side else self._fold_in_with_ridge(new, self.V, centre)), None
         features = None if self.dropped_features else new.features[side]
         if new.values.size == 0:
             kept = (self.posterior.rows, self.posterior.cols)[side]
@@ -205,7 +205,7 @@ class Model:
         k, stay = self.fixed[0], places >= 0
         ones = slice(k, self.fixed_columns) if side else slice(k)
         whole = _lengthened((self.U, self.V)[side], count, ones)
-        factors, gaussians = self.found(new, side)
+        factors, gaussians = self.fold_in(new, side)
         whole[places[stay]] = factors[stay]
         posterior = self.posterior
         if posterior is not None:
@@ -289,9 +289,9 @@ class Model:
             clicks = replace(clicks, known=clicks.known[::-1])
         across = replace(self, fixed=(right, left), clicks=clicks)
         centre = None if centre is None else _exchanged(centre, left, right)
-        return _exchanged(across._folded(turned, _exchanged(self.U, left, right), centre), right, left)
+        return _exchanged(across._fold_in_with_ridge(turned, _exchanged(self.U, left, right), centre), right, left)
 
-    def _folded(self, new: Observations, held: Array, centre: Array | None) -> Array:
+    def _fold_in_with_ridge(self, new: Observations, held: Array, centre: Array | None) -> Array:
         """Rows with prior mean `centre`, by default 0, for fixed factors of columns."""
         assert self.ridge is not None
         L, R = self._ones(new.shape)

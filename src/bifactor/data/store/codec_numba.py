@@ -8,8 +8,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from bifactor.arrays import Array
-from bifactor.data.hash_numba import drawn
-from bifactor.data.hash_reference import begun, bound
+from bifactor.data.hash_numba import integers_of
+from bifactor.data.hash_reference import bound, initial_state
 from bifactor.data.store.codec_reference import COPIED, LONG
 from bifactor.kernels.compile import compiled
 
@@ -128,7 +128,7 @@ def _marked(counts, columns, width, first, flipped, start, below, gaps, held):  
                 return t, last
             for k in range(t, end):
                 j = tile * width + np.int64(columns[k])
-                number = drawn(j, i + first, start) if flipped else drawn(i + first, j, start)
+                number = integers_of(j, i + first, start) if flipped else integers_of(i + first, j, start)
                 if number < below:
                     gaps[n] = gap
                     held[tile, i] += 1
@@ -147,7 +147,7 @@ def marked(
 ) -> tuple[Array, Array, int]:
     """Marks of the entries that the hash holds out, their number in each run, and the number of entries in all runs."""
     held, gaps = np.zeros_like(counts), np.empty(columns.size + columns.size // LONG + 1, np.uint8)
-    size, n = _marked(counts, columns, width, first, flipped, begun(seed), bound(fraction), gaps, held)
+    size, n = _marked(counts, columns, width, first, flipped, initial_state(seed), bound(fraction), gaps, held)
     return gaps[:n].copy(), held, int(size)
 
 

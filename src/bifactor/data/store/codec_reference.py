@@ -8,7 +8,7 @@ column within the tile. A key has the number of the run in its high bits and tha
 import numpy as np
 
 from bifactor.arrays import Array
-from bifactor.data.hash_reference import begun, bound, drawn
+from bifactor.data.hash_reference import bound, initial_state, integers_of
 
 LONG = 255
 """The mark for this many entries of which none is held out."""
@@ -65,7 +65,7 @@ def marked(
     run = np.repeat(np.arange(n_tiles * rows), counts.ravel())
     sides = first + run % rows, width * (run // rows) + columns
     i, j = sides[::-1] if flipped else sides
-    out = np.flatnonzero(drawn(i, j, begun(seed)) < bound(fraction))
+    out = np.flatnonzero(integers_of(i, j, initial_state(seed)) < bound(fraction))
     held += np.bincount(run[out], minlength=n_tiles * rows).reshape(counts.shape).astype(counts.dtype)
     between = np.diff(out, prepend=-1) - 1
     whole, rest = between // LONG, between % LONG

@@ -247,7 +247,7 @@ def _with_posterior(
     best, choice = select_noise_settings(
         data.shape, data.values.size, settings, intercept, lambda rng: subsample_observations(data, rng)
     )
-    solver = best.told(data.features)
+    solver = best.with_features(data.features)
     result = run_posterior(problem, best, solver, warm_start(start, problem, best.rank), after_choice(settings, choice))
     fixed = OFFSETS if settings.offsets else (0, 0)
     assert result.posterior is not None
@@ -255,7 +255,7 @@ def _with_posterior(
     if choice is not None and any(choice.blind):
         places = zip((data.rows, data.cols), data.shape, strict=True)
         rows, cols = (np.bincount(side, minlength=size) for side, size in places)
-        posterior = posterior.blinded(choice.blind, (rows, cols))
+        posterior = posterior.without_features(choice.blind, (rows, cols))
     U, V = posterior.means(result.U.dtype)
     model = Model(settings.loss, intercept, fixed, None, U, V, result, None, posterior, choice)
     return (model.pruned() if settings.n_components is None else model).with_side()

@@ -84,9 +84,9 @@ class Candidate:
     def without_features(self) -> "Candidate":
         return replace(self, features=False, sweeps=None)
 
-    def told(self, features: Features) -> Variational:
+    def with_features(self, features: Features) -> Variational:
         """The solver, with features if the candidate uses them."""
-        return self.solver.told(*features) if self.features else self.solver
+        return self.solver.with_features(*features) if self.features else self.solver
 
 
 def candidates(
@@ -141,7 +141,7 @@ def harmful_features(lines: LineHoldout, chosen: Candidate, features: Features) 
         return NO_SIDES, True
     columns = min(chosen.rank, COLUMNS, *lines.train.shape)
     most = SWEEPS if chosen.sweeps is None else chosen.sweeps
-    result = solve(lines.train, columns, chosen.told(features), rng=0, max_iter=most)
+    result = solve(lines.train, columns, chosen.with_features(features), rng=0, max_iter=most)
     posterior = result.posterior
     assert posterior is not None
     found = []
@@ -175,7 +175,7 @@ class Trials:
             self.stage("choosing the noise", len(self.losses), self.most)
         watch = EarlyStopping(self.holdout, min(self.means, default=np.inf), one.features)
         try:
-            result = _fitted(watch, one.told(self.features), one.rank)
+            result = _fitted(watch, one.with_features(self.features), one.rank)
         except KeyboardInterrupt:  # between fits; during a fit it is a status
             if not self.losses:
                 raise

@@ -47,7 +47,7 @@ class Forest:
     values: Trees
     rest: Trees
 
-    def told(self, bins: Array, middle: Array) -> Array:
+    def correct(self, bins: Array, middle: Array) -> Array:
         """Corrections to the predictions of factors, n × 2."""
         kernel = kernels.find("models.imputation.trees", np.float64, bins.shape[1] * self.values.mean.size)
         used = np.ones((len(self.values.mean), bins.shape[1]), bool)
@@ -88,7 +88,7 @@ class Forests:
         planted = [forest for part in run(plant, calls) for forest in part]
         return cls(edges, tuple(planted)), corrections
 
-    def told(self, completed: Array, middle: Array, holes: Array) -> Array:
+    def correct(self, completed: Array, middle: Array, holes: Array) -> Array:
         """Corrections of the missing cells of completed rows, n × q × 2."""
         bins, found = _binned(completed, self.edges), np.zeros((*middle.shape, 2))
 
@@ -98,7 +98,7 @@ class Forests:
                 if forest is not None and rows.size:
                     own = bins[:, rows]
                     own[k] = np.searchsorted(self.edges[k], middle[rows, k])
-                    found[rows, k] = forest.told(own, middle[rows, k])
+                    found[rows, k] = forest.correct(own, middle[rows, k])
 
         run(tell, [(list(range(a, b)),) for a, b in shares(len(self.forests), holes.mean() * len(holes) * 500)])
         return found

@@ -90,7 +90,7 @@ class Predictor:
             holes = np.isnan(plain)
             wanted = holes if column is None else holes & (self.factors.layout.own == column)
             completed = np.where(holes, guess.middle, plain)
-            corrections.append(self.forests.told(completed, guess.middle, wanted))
+            corrections.append(self.forests.correct(completed, guess.middle, wanted))
         return self.stack.corrected(guess.middle, np.concatenate(corrections, axis=2))
 
 

@@ -173,7 +173,7 @@ def find_rows(
         means = tall[0][rows].astype(np.float64)
         alike = Precisions(np.ones(len(means)) if len(tall) == 1 else tall[1][rows])
         before = Gaussians(means, np.empty((len(means), 0)), how.places, how.prior, alike.mean)
-        yield (first, last), sums, FactorPosterior(before, counts[rows], 0.0, alike).found(sums, how.variance)
+        yield (first, last), sums, FactorPosterior(before, counts[rows], 0.0, alike).solve_rows(sums, how.variance)
 
 
 def _spans(rows: int, each: int) -> Iterator[Span]:

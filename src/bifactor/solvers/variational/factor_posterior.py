@@ -266,7 +266,7 @@ class FactorPosterior:
         """Σ E(y − z)² over the measurements of each row, weighted by the precisions of the other factor."""
         return sums.expected_errors(self.means, self.moments)
 
-    def found(self, sums: MomentSums, variance: float) -> "FactorPosterior":
+    def solve_rows(self, sums: MomentSums, variance: float) -> "FactorPosterior":
         """The best posterior of the rows for these sums."""
         if not self.places.rank:
             return self
@@ -280,7 +280,7 @@ class FactorPosterior:
         self, sums: MomentSums, about: DataStatistics, variance: float, varies: bool
     ) -> tuple["FactorPosterior", float]:
         """The best posterior for these sums, then the corresponding noise, prior and overall variance of the noise."""
-        new = self.found(sums, variance)
+        new = self.solve_rows(sums, variance)
         errors = new.errors(sums)
         if varies:
             noise = fit_precisions(self.counts, errors / variance, self.noise.strength)

@@ -87,7 +87,7 @@ class FeatureWeights(Value, key="variational.feature_weights"):
         """Columns that share a K."""
         return parts_of(self.effects, self.mean.shape[1])
 
-    def told(self, features: sparse.csr_array | None, rows: int) -> tuple[Array, Array]:
+    def predict(self, features: sparse.csr_array | None, rows: int) -> tuple[Array, Array]:
         """The mean and the packed covariance of fA for some rows, whose features may not be known."""
         if features is not None:
             return np.asarray(features @ self.mean), self._spread(features)

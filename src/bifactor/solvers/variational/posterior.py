@@ -88,7 +88,7 @@ class Gaussians:
             covariance, means = self.again(index), means.astype(np.float64)
         return replace(self, means=means, covariance=covariance, precision=self.precision[index], again=None)
 
-    def needed(self, index: Array) -> tuple["Gaussians", Array]:
+    def with_covariances(self, index: Array) -> tuple["Gaussians", Array]:
         """An object with the covariances of these rows in memory, and the places of the rows in it."""
         if self.again is None:
             return self, index
@@ -112,7 +112,7 @@ class Gaussians:
         means[:, self.places.free] = 0 if self.cold is None else self.cold
         for weights, known in zip(self.weights, (None if self.blind else features, None), strict=True):
             if weights is not None:
-                expected, spread = weights.told(known, len(means))
+                expected, spread = weights.predict(known, len(means))
                 means[:, self.places.free] += expected
                 covariance += spread
         return replace(self, means=means, covariance=covariance, precision=np.ones(len(means)), again=None)
@@ -129,7 +129,7 @@ class Gaussians:
         for weights, known in zip(self.weights, (features, pattern), strict=True):
             if weights is not None:
                 wide = weights if known is None else weights.of_features(known.shape[1])
-                told = wide.told(known, rows)[0]
+                told = wide.predict(known, rows)[0]
                 found = told if found is None else found + told
         return found
 
@@ -203,7 +203,7 @@ def _roots(covariances: Array) -> Array:
 
 def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
     """The variance of uᵢ·vⱼ for each pair (i, j)."""
-    (rows, i), (cols, j) = rows.needed(i), cols.needed(j)
+    (rows, i), (cols, j) = rows.with_covariances(i), cols.with_covariances(j)
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty(i.size)
     spreads, moments = (rows.spread, cols.spread), cols.moments
@@ -217,7 +217,7 @@ def variances(rows: Gaussians, cols: Gaussians, i: Array, j: Array) -> Array:
 
 def variance_table(rows: Gaussians, cols: Gaussians) -> Array:
     """The variance of uᵢ·vⱼ for all rows and columns."""
-    rows, cols = (side.needed(np.arange(len(side)))[0] for side in (rows, cols))
+    rows, cols = (side.with_covariances(np.arange(len(side)))[0] for side in (rows, cols))
     first, second = triangle(rows.places.width)
     double, found = np.where(first == second, 1.0, 2.0), np.empty((len(rows), len(cols)))
     ours = np.hstack([rows.spread, rows.means[:, first] * rows.means[:, second]]) * np.tile(double, 2)
@@ -256,7 +256,7 @@ class Posterior:
         """The means of both factors, in a precision."""
         return self.rows.means.astype(dtype), self.cols.means.astype(dtype)
 
-    def blinded(self, blind: tuple[bool, bool], counts: tuple[Array, Array]) -> "Posterior":
+    def without_features(self, blind: tuple[bool, bool], counts: tuple[Array, Array]) -> "Posterior":
         """A posterior without features for rows, or columns, without measurements, whose numbers are `counts`."""
         sides = [
             replace(side, blind=True).with_cold(own, None) if unused else side

@@ -104,7 +104,7 @@ class Variational(Solver[Known]):
         for name in FEATURES:
             object.__setattr__(self, name, FeatureMatrix.of(getattr(self, name), name))
 
-    def told(self, row_features: Any, column_features: Any) -> "Variational":
+    def with_features(self, row_features: Any, column_features: Any) -> "Variational":
         """The same solver with features; None keeps those that it has."""
         given = {
             name: one for name, one in zip(FEATURES, (row_features, column_features), strict=True) if one is not None
