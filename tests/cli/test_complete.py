@@ -358,7 +358,7 @@ def interrupted_at(folder, *arguments):
         "from bifactor.cli import monitor\n"
         "from contextlib import contextmanager\n"
         "@contextmanager\n"
-        "def fitting(what, first, observations=0):\n"
+        "def fit_progress(what, first, observations=0):\n"
         "    yield Pressed()\n"
         "class Pressed:\n"
         "    stage = None\n"
@@ -366,7 +366,7 @@ def interrupted_at(folder, *arguments):
         "        return lambda iteration, state: iteration == 3 and os.kill(os.getpid(), signal.SIGINT)\n"
         "    def ended(self, status):\n"
         "        pass\n"
-        "monitor.fitting = fitting\n"
+        "monitor.fit_progress = fit_progress\n"
         "from bifactor.cli.main import main\n"
         "main()\n"
     )

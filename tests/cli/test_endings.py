@@ -71,10 +71,10 @@ class Watched:
         pass
 
 @contextmanager
-def fitting(what, first, observations=0):
+def fit_progress(what, first, observations=0):
     yield Watched()
 
-monitor.fitting = fitting
+monitor.fit_progress = fit_progress
 """
 
 FSYNC = "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGTERM)"
@@ -130,12 +130,12 @@ STAGES = {
         ("--rank", "2", "--ridge", "1", *HELD, "--test", "data.csv"),
         "Interrupted, without the score at held-out entries, the fit to all entries, the score at --test, the report.",
     ),
-    "the score of a test": ("complete", "tested", (*QUICK[2:], "--test", "data.csv"), TEST),
+    "the score of a test": ("complete", "score_file", (*QUICK[2:], "--test", "data.csv"), TEST),
     "the card": ("complete", "about_fit", QUICK[2:], REPORT),
     "the report": ("complete", "report", QUICK[2:], REPORT),
     "the check of clicks": (
         "clicks",
-        "judged",
+        "evaluate_fit",
         CLICKS,
         "Interrupted, without the check, the fit to all choices, the report.",
     ),
@@ -160,7 +160,7 @@ def test_signals_after_a_fit_leave_out_the_rest_but_not_the_fit(folder, stage, n
 
 @pytest.mark.parametrize(("module", "options"), [("complete", QUICK[2:]), ("clicks", CLICKS)], ids=["values", "clicks"])
 def test_a_signal_while_the_summary_is_printed_leaves_the_fit(folder, module, options):
-    before = AFTER.format(module=module, name="tell", signal="SIGINT")
+    before = AFTER.format(module=module, name="print_result", signal="SIGINT")
     done = run(["complete", "data.csv", *options, "-o", "new"], before)
     assert done.returncode == 130
     assert done.stderr.strip().splitlines()[-1] == "Error: Interrupted after the fit was written."
@@ -303,12 +303,12 @@ def test_a_full_disk_is_told_in_a_sentence(folder, arguments, name):
 def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(folder):
     """The fit is written where there is room."""
     before = (
-        "import errno\nfrom bifactor.running import files\nput = files.put\n"
+        "import errno\nfrom bifactor.running import files\nwrite = files.write_atomically\n"
         "def full(path, *parts):\n"
         "    if path.name == 'run':\n"
         "        raise files.FileError(f'Cannot write {path}: No space left on device.')\n"
-        "    put(path, *parts)\n"
-        "files.put = full\n"
+        "    write(path, *parts)\n"
+        "files.write_atomically = full\n"
     )
     done = run([*QUICK, "-o", "new", "--checkpoint", "run", "--json"], before)
     assert done.returncode == 0, done.stderr

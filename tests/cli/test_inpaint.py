@@ -184,7 +184,7 @@ def test_ctrl_c_writes_nothing(pictures, monkeypatch):
     def pressed(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bifactor.cli.inpaint, "filled", pressed)
+    monkeypatch.setattr(bifactor.cli.inpaint, "fill_picture", pressed)
     before = sorted(os.listdir())
     assert "Nothing was written" in invoke("colour.png", "--keep", 0.5, "-o", "out.png", code=130).output
     assert sorted(os.listdir()) == before

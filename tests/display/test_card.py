@@ -55,7 +55,7 @@ def test_functions_and_objectives_have_cards():
     f = bf.Function(lambda X: 0.5 * np.sum(X**2), lambda X: X, (3, 4))
     assert repr(f) == "Function(3×4, float64)"
     table = bf.operators.FullTable("poisson", np.ones((3, 4)))
-    assert repr(table) == "Table(3×4, float64)"
+    assert repr(table) == "FullTable(3×4, float64)"
     for shown in (f, table, bf.Objective(f), bf.Objective(table)):
         require_sound(shown._repr_html_())
     assert "Poisson()" in table._repr_html_()

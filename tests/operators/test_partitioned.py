@@ -128,8 +128,8 @@ def test_a_start_takes_six_passes_and_is_that_in_memory(tmp_path, shape, cells, 
     problem, same = (one + bf.all_cells(0.3) if cells else one for one in (problem, same))
     x = bf.inits.Spectral()(problem, 3, np.random.default_rng(0))
     # Which rows are observed; Krylov space; the other side; length. What each row has is asked by every solver.
-    assert [name for name in f.executor.passes if name != "summarised"] == [
-        "sloped",
+    assert [name for name in f.executor.passes if name != "summarise_block"] == [
+        "slope_products",
         "normal",
         "normal",
         "normal",

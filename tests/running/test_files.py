@@ -476,7 +476,7 @@ def test_signals_end_a_process_that_writes(tmp_path):
     script = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom bifactor.running import files\n"
         "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "files.put(Path(sys.argv[1]), b'new')\n"
+        "files.write_atomically(Path(sys.argv[1]), b'new')\n"
     )
     path = tmp_path / "x"
     path.write_text("old")

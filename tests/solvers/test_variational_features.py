@@ -11,7 +11,7 @@ from bifactor.describe import describe
 from bifactor.errors import FileError, InputError
 from bifactor.solvers import Variational
 from bifactor.solvers.variational import features as regression
-from bifactor.solvers.variational.moments import Data
+from bifactor.solvers.variational.moments import EntrySums
 
 SHAPE = (60, 40)
 
@@ -153,7 +153,7 @@ def test_which_entries_are_known_may_tell():
 
 def entries_of(rows, cols, weights=None):
     problem = bf.Problem("squared", bf.operators.Entries(rows, cols, (4, 4)), np.ones(len(rows)), weights)
-    return Data(problem.f)
+    return EntrySums(problem.f)
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -217,14 +217,14 @@ def test_a_bucket_that_was_cut_short_is_refused(source, tmp_path):
 @pytest.mark.parametrize("same", [False, True])
 def test_a_store_that_another_process_finishes_meanwhile_is_kept(source, tmp_path, monkeypatch, same):
     module = sys.modules["bifactor.data.store.partition"]
-    opened, folder = module.opened, tmp_path / "blocks"
+    open_source, folder = module.open_source, tmp_path / "blocks"
 
     def slow(*arguments):
-        monkeypatch.setattr(module, "opened", opened)
+        monkeypatch.setattr(module, "open_source", open_source)
         bf.data.partition(source if same else (np.arange(3), np.arange(3), np.ones(3)), folder)
-        return opened(*arguments)
+        return open_source(*arguments)
 
-    monkeypatch.setattr(module, "opened", slow)
+    monkeypatch.setattr(module, "open_source", slow)
     if same:
         assert bf.data.partition(source, folder).size == 1500
         return
